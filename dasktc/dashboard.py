@@ -1,7 +1,7 @@
 """The page `/dasktc` on any scheduler's dashboard: `dask scheduler --preload dasktc.dashboard`.
 
-It shows how far each run is and when it will end: its stages, the triangles so far, what each worker does, blocks in
-memory, bytes sent, and faults. Clusters that dasktc starts have it anyway.
+It shows each run's progress and predicted end: its stages, the triangles so far, each worker's tasks, blocks in
+memory, bytes sent, and faults. Clusters that dasktc starts have the page already.
 """
 
 from __future__ import annotations

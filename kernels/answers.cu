@@ -1,12 +1,12 @@
-// answers: columns of frames: a number of every edge of a block, or of every vertex, under the caller's ids.
+// answers: columns of result frames: numbers of a block's edges, or of vertices, under the caller's ids.
 //
-//   answers_facts       the sum of non-negative numbers, and the largest
-//   answers_words       a word of each edge: the smaller dense id of its ends, the larger one, and its number
-//   answers_columns     the three of sorted words apart, ids as the caller's
-//   answers_clustering  coefficients of vertices
-//   answers_place       numbers of vertices by dense id
+//   answers_facts       the sum and the maximum of non-negative numbers
+//   answers_words       one word per edge: the smaller dense id of its ends, the larger one, and its number
+//   answers_columns     splits sorted words into these three, with the caller's ids
+//   answers_clustering  local clustering coefficients of vertices
+//   answers_place       permutes numbers of vertices to dense ids
 //
-// One H200, torus of 200^3 (8 M vertices, 24 M edges). Array arithmetic in place of these moves some 5.5 GB of the
+// One H200, torus of 200^3 (8 M vertices, 24 M edges). Array arithmetic instead of these moves some 5.5 GB for the
 // 24 M edges in 45 launches with 6 waits: 8.1 ms from supports to cuDF columns, 1.1 of it the sort of 46 bits.
 //
 //   version      ms     predicted
@@ -20,7 +20,7 @@
 #define BLOCK 256
 #endif
 #ifndef TILE
-#define TILE 2048  // edges whose rows a block looks for together
+#define TILE 2048  // edges whose rows a block looks up together
 #endif
 
 extern "C" __global__ void __launch_bounds__(BLOCK) answers_facts(int64 size, const int32* numbers, uint64* facts) {
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) answers_words(
   }
 }
 
-// The caller's id of a dense one: its entry in `ids`, or without these as many above `first`.
+// The caller's id of a dense id is its entry in `ids`, or without `ids` that many above `first`.
 extern "C" __global__ void __launch_bounds__(BLOCK) answers_columns(
     int64 size, const int64* words, uint32 id_bits, uint32 number_bits, int64 first, const int64* ids, int64* src,
     int64* dst, int64* numbers) {
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) answers_columns(
   }
 }
 
-// Local clustering coefficients, of degrees in two parts.
+// Local clustering coefficients; degrees are given as two summands.
 extern "C" __global__ void __launch_bounds__(BLOCK) answers_clustering(
     int64 size, const int64* triangles, const int32* outward, const int32* inward, double* coefficients) {
   for (int64 k = first_of(); k < size; k += all_threads()) {
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) answers_clustering(
   }
 }
 
-// Numbers of 64 bits of any type.
+// The numbers are 64-bit, of any type.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     answers_place(int64 size, const int32* order, const int64* numbers, int64* placed) {
   for (int64 k = first_of(); k < size; k += all_threads()) { placed[order[k]] = numbers[k]; }

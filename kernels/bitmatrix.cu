@@ -1,18 +1,18 @@
-// bitmatrix: the triangles of a graph of at most 2^15 vertices, by a symmetric matrix of bits.
+// bitmatrix: counts the triangles of a graph of at most 2^15 vertices, by a symmetric bit matrix.
 //
 // Row x has bit y where x and y are neighbours. Setting the bits of an edge both ways removes duplicates: only the
 // thread that finds the bit clear keeps the edge. No sort, no order and no rows of columns are needed, and an edge's
-// common neighbours are the bits that both of its rows have. Each triangle is met at its three edges.
+// common neighbours are the bits that both of its rows have. Each triangle is found at its three edges.
 //
-//   bitmatrix_set    the bits, each edge once as x << 16 | y, in no order, and degrees
-//   bitmatrix_count  a group of lanes an edge: AND and popcount of two rows; edges by their end of lower degree
-//   bitmatrix_sums   over the vertices: what the counts are checked with
+//   bitmatrix_set    sets the bits, writes each edge once as x << 16 | y, in no order, and counts degrees
+//   bitmatrix_count  a group of lanes per edge: AND and popcount of two rows; edges by their end of lower degree
+//   bitmatrix_sums   sums over the vertices, with which the counts are checked
 //
 // Keys are those of edges.cu, smaller << shift | larger; a loop's ends are equal. Sums: edges (32 bits), three times
-// the triangles, bits met in both rows of all edges, vertices with an edge, sum of degrees, of their squares, and of
-// in * out where edges point to the end of higher degree, of equal ones to the smaller.
+// the triangles, bits read in both rows of all edges, vertices with an edge, sum of degrees, of their squares, and of
+// in * out where edges point to the end of higher degree, or of equal degrees to the smaller id.
 //
-// Bits met must be the sum of the squared degrees: each row is read as often as it has bits.
+// The bits read must equal the sum of the squared degrees: each row is read as often as it has bits.
 //
 // One H200: ms from raw edges on the device, 32 bits, to the sums on the host, five launches and two waits.
 // ego-Facebook; random edges: 200,000 over 20,000 and 32,000 vertices, 1,000,000 over 8,000.
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bitmatrix_set(const int64* k
   }
 }
 
-// `words` are 64 bits wide here; `lanes`, a power of two up to 32, take an edge together.
+// `words` are 64 bits wide here; `lanes`, a power of two up to 32, process an edge together.
 extern "C" __global__ void __launch_bounds__(BLOCK) bitmatrix_count(const uint32* edges, uint32 words, uint32 lanes,
     const uint64* bits, const uint32* degrees, uint32* outward, uint64* sums) {
   int64 groups = all_threads() / lanes, number = int64(sums[EDGES]);

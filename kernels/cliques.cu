@@ -1,8 +1,10 @@
-// cliques: cliques of 3 to 5 vertices, by the bits of the edges among a row's targets; see backends/cpu/cliques.py.
+// cliques: counts cliques of 3 to 5 vertices, by the bits of the edges among a row's targets; see
+// backends/cpu/cliques.py.
 //
-// A block a row, taken one after the other from a counter. Bit i of line j says that the row's j-th target points to its
-// i-th: the shorter of both lists is searched in the other, a warp a line. Lines of 32 words and more are ANDed by a
-// warp, shorter ones by a thread. `triangles` counts the cliques, `probes` the words that ANDs for one vertex more read.
+// A block per row, which takes rows in succession from a counter. Bit i of line j says that the row's j-th target
+// points to its i-th: the shorter of both lists is searched in the other, by a warp per line. Lines of 32 words and
+// more are ANDed by a warp, shorter ones by a thread. `triangles` counts the cliques; `probes` counts the words that
+// ANDs for cliques with one vertex more would read.
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -13,10 +15,10 @@ __device__ __forceinline__ int64 lowest(uint64 word) { return __popcll((word & (
 struct Matrix {
   uint64* bits;
   int64 degree, words;
-  bool ordered;  // a lower triangle: no bit is set behind a line's own
+  bool ordered;  // a lower triangle: no bit is set beyond the line's own number
 
   __device__ uint64* line(int64 j) const { return bits + j * words; }
-  // Words of a line up to that of bit i.
+  // Words of a line that are read up to `word`: all of them where the matrix is no lower triangle.
   __device__ int64 reach(int64 word) const { return ordered ? word + 1 : words; }
 };
 

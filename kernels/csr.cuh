@@ -1,4 +1,4 @@
-// Shared by all kernels; prepended to each as text, so that a compiled kernel's cache key holds it.
+// Shared by all kernels; prepended to each as text, so that the cache key of a compiled kernel includes it.
 //
 // A task is a block triple: the sum, over the edges (u, v) of `index` whose row u is in the split, of
 // |table.row(u) ∩ stream.row(v)|. Offsets are 64-bit, columns 32-bit and ascending in each row.
@@ -8,15 +8,16 @@ using int64 = long long;
 using uint32 = unsigned int;
 using uint64 = unsigned long long;
 
-// A plain read of a word that others may change at this moment, and a plain write of one that others may read or write.
-// `why`: what makes each order right. Tests find what is not named so (tests/emulation/races.hpp).
+// A plain read of a word that others may change concurrently, and a plain write of a word that others may read or
+// write. `why`: the reason why every order is correct. Tests report races without these macros
+// (tests/emulation/races.hpp).
 #ifndef RACY_READ
 #define RACY_READ(word, why) (word)
 #define RACY_WRITE(word, value, why) ((word) = (value))
 #endif
 
 constexpr uint32 ALL = 0xffffffffu;
-constexpr int64 BEHIND = 1ll << 40;  // shift of unordered blocks: every column stands before v
+constexpr int64 BEHIND = 1ll << 40;  // shift of unordered blocks: every column counts as before v
 constexpr int64 GROUP = 32;          // rows that are dealt out to splits together
 
 struct Block {
@@ -26,24 +27,24 @@ struct Block {
   __device__ int64 length(int64 row) const { return offsets[row + 1] - offsets[row]; }
 };
 
-// As the host's structured array describes it, field by field.
+// Layout of the host's structured array, field by field.
 struct Task {
   Block index, table, stream;
   int64 begin, step;  // index rows of this split: a group of GROUP rows from `begin` on, and every `step` rows another
-  int64 skip, rows;  // rows of the first group that are left out, and all rows that are not
+  int64 skip, rows;  // rows of the first group that are left out, and number of rows that are not
   int64 shift;  // table entries before v in row u are those below v + shift
   int64 same;  // index and table are one block
   int64 hubs;  // hub kernel: stream rows with a bitmap
-  int64 near;  // hub kernel: of these, the ones whose bitmaps long rows meet
+  int64 near;  // hub kernel: those of them against whose bitmaps long rows are tested
   int64 tables;  // hub kernel: key of table row 0; stream row 0 has key 0
 };
 
-// Sums over the whole grid, 64-bit.
+// Sums over the whole grid, all 64-bit.
 struct Totals {
   uint64 triangles, wedges, probes, collision;
 };
 
-// This thread's number in the grid, and how many there are.
+// This thread's number in the grid, and the number of all threads.
 __device__ __forceinline__ int64 first_of() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ int64 all_threads() { return int64(gridDim.x) * blockDim.x; }
 
@@ -53,7 +54,7 @@ __device__ __forceinline__ int64 row_of(const Task& t, int64 k) {
   return t.begin + int64(place / GROUP) * t.step + int64(place % GROUP);
 }
 
-// First position from `at` on, below `end`, whose column is not below `bound`; else `end`.
+// First position from `at` on, below `end`, whose column is at least `bound`; else `end`.
 __device__ __forceinline__ int64 lower_bound(const int32* columns, int64 at, int64 end, int64 bound) {
   while (at < end) {
     int64 middle = at + ((end - at) >> 1);
@@ -69,7 +70,7 @@ __device__ __forceinline__ bool contains(const int32* columns, int64 at, int64 e
   return place < end && columns[place] == x;
 }
 
-// Entries of table.row(u) = [first, last) that stand before v; p is the place of v in the index row.
+// Number of entries of table.row(u) = [first, last) before v; p is the place of v in the index row.
 __device__ __forceinline__ int64 before(const Task& t, int64 p, int64 first, int64 last, int64 v) {
   if (t.shift == BEHIND) { return last - first; }
   if (t.same && t.shift == 0) { return p - first; }
@@ -86,7 +87,7 @@ __device__ __forceinline__ uint32 warp_max(uint32 x) {
   return x;
 }
 
-// Every thread of the warp calls it.
+// Adds x of all lanes to *total; every thread of the warp must call it.
 __device__ __forceinline__ void add_to(uint64* total, uint64 x) {
   x = warp_sum(x);
   if (threadIdx.x % 32 == 0 && x) { atomicAdd(total, x); }
@@ -102,7 +103,7 @@ struct Sums {
   }
 };
 
-// Inclusive running sums over the lanes of a warp, which all call it.
+// Inclusive running sums over the lanes of a warp, all of which must call it.
 template <class Number> __device__ __forceinline__ Number warp_ends(Number mine) {
   for (int delta = 1; delta < 32; delta <<= 1) {
     Number left = __shfl_up_sync(ALL, mine, delta);
@@ -111,8 +112,8 @@ template <class Number> __device__ __forceinline__ Number warp_ends(Number mine)
   return mine;
 }
 
-// Counts become what stands before each, tile by tile, by one block of so many threads; `sums` is in its shared memory,
-// with an entry for each warp.
+// Replaces counts by the sums of those before each, tile by tile, with one block of `Threads` threads; `sums` is in
+// shared memory, with an entry for each warp.
 template <uint32 Threads, class Number>
 __device__ __forceinline__ void starts_of(Number* counts, uint32 size, Number (&sums)[Threads / 32]) {
   uint32 warp = threadIdx.x / 32;
@@ -132,7 +133,7 @@ __device__ __forceinline__ void starts_of(Number* counts, uint32 size, Number (&
   }
 }
 
-// Places for `mine` more of something that ends at *end; one atomic for the warp, whose lanes all call it.
+// Reserves `mine` more places of an array that ends at *end; one atomic per warp, all of whose lanes must call it.
 __device__ __forceinline__ uint32 reserve(uint32* end, uint32 mine) {
   uint32 sum = warp_ends(mine), all = __shfl_sync(ALL, sum, 31), first = 0;
   if (all == 0) { return 0; }
@@ -140,7 +141,7 @@ __device__ __forceinline__ uint32 reserve(uint32* end, uint32 mine) {
   return __shfl_sync(ALL, first, 0) + sum - mine;
 }
 
-// The row, of a warp's 32, that holds edge e of all their edges together: `ends` are running sums.
+// The row, among a warp's 32, that holds edge e of all their edges together: `ends` are running sums.
 __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
   uint32 row = 0;
   for (uint32 step = 16; step > 0; step >>= 1) {
@@ -150,8 +151,8 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
   return row;
 }
 
-// The edges of a warp's 32 rows, dealt to its lanes one after the other; `left` edges are a lane's,
-// from place `begin` on, to be met with `size` table entries from `first` on.
+// Deals the edges of a warp's 32 rows to its lanes in succession; each lane has `left` edges, from place `begin` on, to
+// be tested against `size` table entries from `first` on.
 template <class Visit> __device__ __forceinline__ void deal_edges(
     const Task& t, int64 k, int64 begin, uint32 edges, int64 first, int64 size, const Visit& visit) {
   uint32 lane = threadIdx.x % 32, ends = warp_ends(edges), all = __shfl_sync(ALL, ends, 31);
@@ -164,15 +165,15 @@ template <class Visit> __device__ __forceinline__ void deal_edges(
   }
 }
 
-// A row that a lane has: its index edges from place `begin` on, and the table entries that they meet.
+// A lane's row: its index edges from place `begin` on, and the table entries that they are tested against.
 struct TaskRow {
   int64 u, begin, edges, first, size;
 };
 
-// The same of rows of any length, `row` a lane's.
+// The same for rows of any length; each lane has a `row`.
 template <class Visit>
 __device__ __forceinline__ void deal_rows(const Task& t, int64 k, TaskRow row, const Visit& visit) {
-  constexpr int64 MOST = 1 << 26;  // edges of a row at a time, so that 32 bits hold the sums
+  constexpr int64 MOST = 1 << 26;  // most edges of a row per step, so that 32 bits hold the sums
   while (__any_sync(ALL, row.edges > 0)) {
     uint32 now = uint32(min(row.edges, MOST));
     deal_edges(t, k, row.begin, now, row.first, row.size, visit);
@@ -181,9 +182,9 @@ __device__ __forceinline__ void deal_rows(const Task& t, int64 k, TaskRow row, c
   }
 }
 
-// A thread an edge: each warp takes 32 rows at a time. `keep(row)` says of a row, or of none where it
-// has no edges, whether it is visited; all lanes call it. `visit(u, p, first, last)` gets an edge's place
-// in the index and its table row.
+// Processes edges with a thread each: a warp takes 32 rows per step. `keep(row)` tells whether a row is visited, and is
+// also called for rows without edges; all lanes call it. `visit(u, p, first, last)` gets an edge's place in the index
+// and its table row.
 template <class Keep, class Visit>
 __device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
   uint32 lane = threadIdx.x % 32;
@@ -209,7 +210,7 @@ template <class Visit> __device__ __forceinline__ void each_edge(const Task& t, 
   each_edge(t, All(), visit);
 }
 
-// Count what two lists, neither empty, have in common: walked in step.
+// Counts the common entries of two non-empty lists, walking both in step.
 __device__ __forceinline__ uint32 merged(const int32* a, int64 a_size, const int32* b, int64 b_size) {
   uint32 found = 0;
   int32 x = a[0], y = b[0];
@@ -228,7 +229,7 @@ __device__ __forceinline__ uint32 merged(const int32* a, int64 a_size, const int
   return found;
 }
 
-// An index edge at place p whose table row is [first, last): both lists walked in step, |A| + |B| probes.
+// Tests index edge p, whose table row is [first, last): walks both lists in step, |A| + |B| probes.
 __device__ __forceinline__ void walk(const Task& t, int64 p, int64 first, int64 last, Sums& sums) {
   int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.length(v);
   int64 a = before(t, p, first, last, v);
@@ -238,7 +239,7 @@ __device__ __forceinline__ void walk(const Task& t, int64 p, int64 first, int64 
   sums.triangles += merged(t.table.columns + first, a, t.stream.columns + begin, b);
 }
 
-// Count the entries of `few` found in `many` by bisection.
+// Counts the entries of `few` that occur in `many`, by bisection.
 __device__ __forceinline__ uint32 searched(const int32* few, int64 few_size, const int32* many, int64 many_size) {
   uint32 found = 0;
   for (int64 i = 0; i < few_size; i++) { found += contains(many, 0, many_size, few[i]); }

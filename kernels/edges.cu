@@ -1,26 +1,26 @@
-// edges: from raw edges to oriented keys, each step one or two passes without intermediates.
+// edges: from raw edges to oriented keys; each step takes one or two passes without intermediates.
 //
-// A raw edge is two ids, 32-bit or with WIDE 64-bit. From then on an edge is one int64 key of two dense
-// ids, high << shift | low. Array arithmetic would hold several arrays of all edges at once, which is what
-// a device has no room for, and move each of them through memory.
+// A raw edge is two ids, 32-bit or, with WIDE, 64-bit. From then on an edge is one int64 key of two dense
+// ids, high << shift | low. Array arithmetic would hold several arrays of all edges at once, for which a
+// device has no room, and move each of them through memory.
 //
-//   edges_facts     the smallest and the largest id of edges that are no loops, and the number of loops
-//   edges_mark      a bit for every id that such an edge has
-//   edges_counts    bits of each warp's share of those; edges_ranks copies the words and puts their running sum beside
-//   edges_dense     the dense id of an id: the bits before its own
-//   edges_keys      canonical keys: the smaller dense id is the high end. A loop becomes key 0, a loop too
-//   keys_counts     how many keys each range has; keys_scatter brings those of a range together, in no order
-//   keys_distinct   keys of each warp's share, ascending, that are no loop and not the key before them;
-//                   keys_compact writes them
-//   share_starts    one block: what shares begin at, from what each holds
-//   keys_degrees    adds 1 to both ends; high ends ascend, and a run of them in a warp is added at once
+//   edges_facts     the smallest and largest id of edges that are not loops, and the number of loops
+//   edges_mark      sets a bit for every id of such an edge
+//   edges_counts    counts the bits in each warp's share; edges_ranks copies the words and adds their running sums
+//   edges_dense     the dense id of an id: the number of bits before its own
+//   edges_keys      canonical keys: the smaller dense id is the high end. A loop becomes key 0, also a loop
+//   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
+//   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
+//                   before; keys_compact writes them
+//   share_starts    one block: start of each share, from the counts of all shares
+//   keys_degrees    adds 1 to both ends; high ends ascend, and a run of equal ones in a warp is added at once
 //   keys_sources    adds 1 to the high end
-//   keys_orient     the higher rank becomes the high end
-//   keys_residues   how many keys have each pair of remainders of their ends
-//   keys_place      keys by block, of ids dealt out by remainder: a block's first key + row * width + column
-//   keys_offsets    where each row of ascending keys begins; keys_columns their columns
+//   keys_orient     makes the higher rank the high end
+//   keys_residues   counts the keys with each pair of remainders of their ends
+//   keys_place      recodes keys by block, with ids dealt out by remainder: a block's first key + row * width + column
+//   keys_offsets    start of each row of ascending keys; keys_columns: their columns
 //
-// One H200: ms from a raw edge array to ready blocks, and bytes a raw edge at the peak, these 8 included.
+// One H200: ms from a raw edge array to ready blocks, and peak bytes per raw edge, these 8 included.
 // Kronecker, edge factor 16, scales 20, 22, 24; uniform random graph of 20 M vertices and 100 M edges; torus of
 // 300^3.
 //
@@ -31,13 +31,13 @@
 //   2 measured                       8.4  18.4  22.6  17.2  65.9  17.3  34.7  20.0  25.7  22.7
 //   3 measured                       5.8   20.1  15.0  20.3  52.0  18.3  -           -     17.9  24.1
 //     2 the same day                 8.7   18.4  23.1  17.2  67.0  17.3  -           -     26.6  22.7
-//     3 is sort.cu, in its first digit from all slices, and arrays of more edges: RA 312 -> 280 ms. With three arrays at
-//     the least, not two, the torus stays within 24 bytes (not measured again)
-//     learnt of 1: half the time was intermediates in memory; of K24's, two sorts of 64-bit keys are 32 ms. What is made
-//     of vertices decides the torus: an id sort takes 20 bytes of each
-//     learnt of 2, which makes vectors of vertices, running sums and rows by kernels too: ego-Facebook, 88,234 edges,
-//     from 4.0 ms to the answer to 2.4 (3.0 predicted). A launch takes the host 10 us, a wait for a number 20, a sort
-//     110; of 49 allocations, 6 us each, 24 are left
+//     3 is sort.cu, whose first digit reads all slices, and arrays of more edges: RA 312 -> 280 ms. With at least three
+//     arrays, not two, the torus stays within 24 bytes (not measured again)
+//     learnt of 1: half the time was intermediates in memory; of K24's, two sorts of 64-bit keys are 32 ms. Vertex
+//     vectors decide the torus: a sort of ids takes 20 bytes a vertex
+//     learnt of 2, in which kernels also make vertex vectors, running sums and rows: ego-Facebook, 88,234 edges, from
+//     4.0 ms to the answer to 2.4 (3.0 predicted). A launch takes the host 10 us, a wait for a number 20, a sort 110;
+//     of 49 allocations, 6 us each, 24 are left
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -46,13 +46,13 @@
 #define WIDE 0  // 1: raw ids have 64 bits
 #endif
 #ifndef RANGES
-#define RANGES 256  // most ranges that keys are cut into
+#define RANGES 256  // most ranges to which keys are dealt
 #endif
 #ifndef SCAN
 #define SCAN 1024  // threads of share_starts
 #endif
 #ifndef TILE
-#define TILE 8  // keys of a thread that are dealt to ranges together
+#define TILE 8  // keys per thread that are dealt to ranges together
 #endif
 
 #if WIDE
@@ -68,7 +68,7 @@ __device__ __forceinline__ int64 most_of(int64 x) {
 
 constexpr int64 LEAST = int64(uint64(1) << 63);
 
-// facts: ~(smallest id), so that both are a maximum; the largest id; loops. They come filled with LEAST, LEAST and 0.
+// facts: ~(smallest id), so that both ids are maxima; the largest id; loops. Initialised to LEAST, LEAST and 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     edges_facts(const Id* src, const Id* dst, int64 size, int64* facts) {
   int64 low = LEAST, high = LEAST;
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// Of 32 ids each: bits, and how many are set in all words before.
+// For each 32 ids: their bits, and the number of bits set in all words before.
 __device__ __forceinline__ void mark(uint2* table, int64 x) {
   uint32 *word = &table[x >> 5].x, bit = 1u << (x & 31);
   if (!(RACY_READ(*word, "bits are only set; one not seen is set again") & bit)) { atomicOr(word, bit); }
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// What each warp's share of neighbours holds, and a 0 behind them all, so that running sums end with the total.
+// Stores the count of each warp's share, and a 0 after the last, so that running sums end with the total.
 __device__ __forceinline__ void note_share(uint64* counts, uint64 of_lane) {
   uint64 all = warp_sum(of_lane);
   if (threadIdx.x % 32 == 0) { counts[first_of() / 32] = all; }
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// Borders between ranges, and something for each range, in shared memory.
+// In shared memory: the borders between ranges, and a number for each range.
 struct Ranges {
   int64 starts[RANGES];
   uint32 counts[RANGES];
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// A block deals a tile of keys at a time: `next` is where each range's array is filled up to.
+// A block deals one tile of keys per step; `next` is the next free place of each range's array.
 extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(
     const int64* keys, int64 size, const int64* starts, uint32 borders, int64* const* arrays, uint64* next) {
   __shared__ Ranges ranges;
@@ -237,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(
   }  // the next tile's places are written two barriers later
 }
 
-// Whether a key of ascending ones is the first of its kind, and no loop.
+// Whether one of ascending keys is no loop and differs from the key before.
 __device__ __forceinline__ bool is_new(const int64* keys, int64 k, uint32 shift) {
   int64 key = keys[k];
   return (k == 0 || keys[k - 1] != key) && key >> shift != (key & ((int64(1) << shift) - 1));
@@ -292,7 +292,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// counts: modulus * modulus, at most RANGES, by the high end's remainder and then by the low end's; filled with 0 before.
+// counts: modulus * modulus, at most RANGES, by the high end's remainder and then the low end's; initially 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_residues(const int64* keys, int64 size, uint32 shift, uint32 modulus, uint64* counts) {
   __shared__ uint32 own[RANGES];
@@ -310,7 +310,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// firsts: of the blocks, row after row; widths: keys of a row in each column of the grid.
+// firsts: first keys of the blocks, row-major; widths: keys per row in each column of the grid.
 extern "C" __global__ void __launch_bounds__(BLOCK) keys_place(const int64* keys, int64 size, uint32 shift,
     uint32 modulus, const int64* firsts, const int64* widths, int64* placed) {
   for (int64 k = first_of(); k < size; k += all_threads()) {
@@ -321,7 +321,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) keys_place(const int64* keys
   }
 }
 
-// Row r has the keys from start + r * columns on, below start + (r + 1) * columns.
+// Row r has the keys from start + r * columns up to, but not including, start + (r + 1) * columns.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_offsets(const int64* keys, int64 size, int64 start, int64 columns, int64 rows, int64* offsets) {
   for (int64 r = first_of(); r <= rows; r += all_threads()) {
@@ -336,7 +336,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// A power of two is a mask: 64-bit division takes some dozens of instructions.
+// For a power of two a mask is used, because 64-bit division takes some dozens of instructions.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_columns(const int64* keys, int64 size, int64 start, int64 columns, int32* found) {
   bool power = (columns & (columns - 1)) == 0;

@@ -1,11 +1,11 @@
-// generate: edges of generated graphs, a thread an edge; the recipes are those of dasktc/backends/edge_functions.py, bit for bit.
+// generate: edges of generated graphs, a thread per edge; bit for bit the recipes of dasktc/backends/edge_functions.py.
 //
-// Array arithmetic takes a pass over memory for every operation of every level, and a launch: some 250 of them for
-// four million edges. Here an edge never leaves its thread's registers until it is done.
+// Array arithmetic takes a launch and a pass over memory for every operation of every level: some 250 of them for
+// four million edges. Here an edge stays in its thread's registers until it is complete.
 //
-//   generate_kronecker  a descent into quadrants, a draw of splitmix64 a level (Graph 500's shares)
+//   generate_kronecker  a descent into quadrants, with one draw of splitmix64 per level (Graph 500's shares)
 //   generate_rmat       a descent by hashes of an arithmetic progression (TRUST's RM)
-//   generate_random     a hash of the edge's index, and again while that makes a loop (TRUST's RA)
+//   generate_random     a hash of the edge's index, hashed again while that makes a loop (TRUST's RA)
 //   generate_grid3d     the torus: edge 3 v + axis joins v to its +1 neighbour (TRUST's 3D)
 
 #ifndef BLOCK
@@ -15,7 +15,7 @@
 #define WIDE 0  // 1: ids have 64 bits
 #endif
 #ifndef REDRAWS
-#define REDRAWS 1000  // times that a loop is drawn again
+#define REDRAWS 1000  // most draws that replace a loop
 #endif
 
 #if WIDE
@@ -24,7 +24,7 @@ using Id = int64;
 using Id = int32;
 #endif
 
-// `made(i)` gives the two ends of edge i, first <= i < first + size.
+// `made(i)` returns the two ends of edge i, first <= i < first + size.
 template <class Made>
 __device__ __forceinline__ void each_made(uint64 first, int64 size, Id* src, Id* dst, const Made& made) {
   int64 threads = int64(gridDim.x) * blockDim.x;
@@ -36,7 +36,7 @@ __device__ __forceinline__ void each_made(uint64 first, int64 size, Id* src, Id*
   }
 }
 
-// splitmix64 but for its last step, which the upper 24 bits do not see.
+// splitmix64 without its last step, which does not change the upper 24 bits.
 __device__ __forceinline__ uint64 mixed(uint64 x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
   return (x ^ (x >> 27)) * 0x94D049BB133111EBull;
@@ -56,14 +56,14 @@ struct Cuts {
   uint64 one, two, three;  // below `one` neither bit, below `two` the column's, below `three` the row's, else both
 };
 
-// One level down: a bit more of both ids, the highest first.
+// Descends one level: appends a bit to both ids, the highest first.
 __device__ __forceinline__ void descend(uint64 draw, const Cuts& cuts, uint64& row, uint64& column) {
   uint64 low = draw >= cuts.two;
   row = row << 1 | low;
   column = column << 1 | (uint64(draw >= cuts.one) ^ low ^ uint64(draw >= cuts.three));
 }
 
-// `start`: seed and splitmix64's increment.
+// `start`: the seed's counter and splitmix64's increment.
 extern "C" __global__ void __launch_bounds__(BLOCK) generate_kronecker(
     uint64 first, int64 size, uint64 start, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src, Id* dst) {
   Cuts cuts = {one, two, three};
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) generate_rmat(
   });
 }
 
-// ~`failed` is the first edge that is a loop however often it is drawn; `failed` comes as 0.
+// ~`failed` is the first edge that stays a loop however often it is drawn; `failed` is initially 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     generate_random(uint64 first, int64 size, uint64 vertices, uint64 of_each, uint64* failed, Id* src, Id* dst) {
   each_made(first, size, src, dst, [&](uint64 i, uint64& source, uint64& target) {

@@ -1,11 +1,10 @@
 // A hash table of interleaved buckets for a team of threads (H-INDEX, Pandey et al., HPEC 2019, section III,
 // and TRUST, TPDS 2021, section 3.2). Prepended to the kernels that hash.
 //
-// A bucket x % BUCKETS holds up to `depth` entries; level by level in memory, so that neighbouring
-// threads touch neighbouring words. Lengths and the first LEVELS levels lie in shared memory, the
-// others in a fixed global scratch of each thread block. An entry that finds its bucket full goes
-// to the next one (the published code of TRUST drops it): counts are exact as long as the table has more
-// room than entries.
+// A bucket x % BUCKETS holds up to `depth` entries; it is stored level by level, so that neighbouring threads
+// touch neighbouring words. Lengths and the first LEVELS levels are in shared memory, the others in a fixed
+// global scratch of each thread block. An entry whose bucket is full goes to the next one (the published code
+// of TRUST drops it): counts are exact as long as the table has room for all entries.
 
 #ifndef LEVELS
 #define LEVELS 6  // levels in shared memory (TRUST, section 3.2)
@@ -32,8 +31,8 @@ template <class T> struct HashTable {
   int32* far;
   uint32 depth;
 
-  // `fills` and `slots` are the block's, with BUCKETS words a team and LEVELS times as many; `scratch` is
-  // the grid's, with depth - LEVELS times as many a team.
+  // `fills` and `slots` are the block's, with BUCKETS words per team and LEVELS times as many; `scratch` is
+  // the grid's, with depth - LEVELS times as many per team.
   __device__ HashTable(uint32* fills, int32* slots, int32* scratch, uint32 depth) : depth(depth) {
     uint32 team = threadIdx.x / T::SIZE;
     fill = fills + team * T::BUCKETS;
@@ -51,7 +50,7 @@ template <class T> struct HashTable {
     for (uint32 k = T::rank(); k < T::BUCKETS; k += T::SIZE) { fill[k] = 0; }
   }
 
-  // `fill` may run past the depth: such a bucket is full.
+  // `fill` may exceed the depth: such a bucket is full.
   __device__ uint32 insert(int32 x) {
     uint32 bucket = uint32(x) % T::BUCKETS, level;
     while ((level = atomicAdd(fill + bucket, 1u)) >= depth) { bucket = (bucket + 1) % T::BUCKETS; }
@@ -59,7 +58,7 @@ template <class T> struct HashTable {
     return level + 1;
   }
 
-  // `reads` grows by the entries that were compared.
+  // Adds the number of compared entries to `reads`.
   __device__ bool contains(int32 x, uint64& reads) {
     uint32 bucket = uint32(x) % T::BUCKETS;
     for (;;) {
@@ -78,7 +77,7 @@ template <class T> struct HashTable {
     return contains(x, reads);
   }
 
-  // The table of a list; the team calls it together. Returns the longest bucket that the thread met.
+  // Builds the table of a list; all threads of the team call it. Returns the longest bucket that this thread filled.
   __device__ uint32 build(const int32* list, int64 size) {
     uint32 longest = 0;
     T::sync();

@@ -1,32 +1,32 @@
-// hindex: for every edge a hash table of the shorter list, which the longer one is looked up in (H-INDEX,
+// hindex: for every edge the shorter list is hashed, and the longer one is looked up in the table (H-INDEX,
 // Pandey et al., HPEC 2019, section III, algorithm 1, doi:10.1109/HPEC.2019.8916492).
 // Preludes: lrb.cuh hash.cuh
 //
-// Of an index edge (u, v) the lists are T = table.row(u) and B = stream.row(v). Neither need be sorted and
+// The lists of an index edge (u, v) are T = table.row(u) and B = stream.row(v). They need not be sorted, and
 // none is cut at v. The shorter one goes into interleaved buckets, which keeps collisions rare (figure 3).
 // The table is built anew for each edge.
 //
 //   probes(u, v) = max(|T|, |B|); 0 if either is empty. With LONGER min(|T|, |B|)
 //
-// Launch: the three passes of LRB make the edge list, in bins of the length of what is hashed; then
+// Launch: the three passes of LRB make the edge list, in bins by the length of the hashed list; then
 //
-//   hindex_warp    a warp and 32 buckets an edge, for at most SHORT entries: all of it in shared memory,
-//                  where 32 buckets of LEVELS entries have room for more
-//   hindex_block   a block of THREADS and 1024 buckets an edge, for the others
+//   hindex_warp    a warp and 32 buckets per edge, for at most SHORT entries, all in shared memory: 32 buckets
+//                  of LEVELS entries have room for more
+//   hindex_block   a block of THREADS and 1024 buckets per edge, for the others
 //
-// Both stride over their edges from the longest lists on, so that what is left at the end is short. Without LRB the
-// edge list is in the order of the index, as the paper has it, and all of it is for hindex_warp: buckets go on in
+// Both stride over their edges from the longest lists on, so that the work left at the end is short. Without LRB the
+// edge list is in the order of the index, as in the paper, and hindex_warp takes all of it: buckets continue in
 // scratch beyond LEVELS entries.
 //
 //   SHORT    most entries that a warp hashes: the threshold is ours, the paper names none
-//   THREADS  of a block
+//   THREADS  threads of a block
 //   LRB      0: no binning; kernel hindex-unbinned, the baseline of TRUST's figure 12
 //   LONGER   1: the longer list is hashed and the shorter looked up, for figure 3
 //
 // One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 47.3, Kronecker 22 264,
 // the torus of 300^3 23.4, RA with 10^7 vertices 35.2. On Kronecker 20 2.0 G entries are hashed and 4.9 G looked
-// up, where `trust` hashes 16 M, a table a row, and looks up 4.4 G in 22.1 ms: an entry hashed costs more than one
-// looked up (an atomic, and its share of clearing).
+// up, where `trust` hashes 16 M, one table per row, and looks up 4.4 G in 22.1 ms: hashing an entry costs more than
+// looking one up (an atomic, and its share of clearing).
 
 #ifndef SHORT
 #define SHORT 128
@@ -60,7 +60,7 @@ struct Found {
   }
 };
 
-// Edges `begin` to `end` of the list, a team an edge, from the last one on.
+// Counts edges `begin` to `end` of the list, a team per edge, from the last one on.
 template <class T> __device__ void count_edges(
     HashTable<T>& table, const Task& t, const EdgeList& list, int64 begin, int64 end, Found& found) {
   uint32 teams = blockDim.x / T::SIZE;

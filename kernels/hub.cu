@@ -1,21 +1,21 @@
-// hub: near hubs as bitmaps in the second level cache, all else as 16-bit lists. The default.
-// bitmap: the same with the macro PLAIN, no lists: scratch is the bitmaps and work items alone.
+// hub: near hubs as bitmaps in the second level cache, all other edges as 16-bit lists. The default kernel.
+// bitmap: the same with the macro PLAIN, without lists: its scratch is the bitmaps and work items alone.
 //
 // For an index edge (u, v) let A be the entries of table.row(u) before v (all of them if the
 // blocks are unordered) and B = stream.row(v). In `degree` order most edges point to hubs, the
 // first rows, and entries crowd into few words. So, each edge by the first rule that fits:
 //
-// * A table row of at most SMALL entries: a thread an edge. A is looked up in hub v's bitmap in
+// * A table row of at most SMALL entries: a thread per edge. A is looked up in hub v's bitmap in
 //   global memory, or A and B are merged.
 // * A near hub, v < NEAR: row u is compressed to its words with a bit set; a lane keeps one word
-//   in a register and meets the bitmaps of all near hubs of the row: 2 to 3 entries at a time, from
-//   bitmaps that fit in the second level cache. No cut at v is needed, B ends there.
+//   in a register and ANDs it with the bitmaps of all near hubs of the row: 2 to 3 entries at a time,
+//   from bitmaps that fit in the second level cache. No cut at v is needed, because B ends there.
 // * The shorter of A and B is streamed against a table of the longer. A counting sort brings all
 //   lists against one table together, as (start, length); the table is a bitmap of 64K ids in shared
-//   memory. Entries behind it, few, meet a filter, and those that pass are searched for.
-// * bitmap: v < hubs like near hubs; else B is streamed against row u, without lists.
+//   memory. Entries beyond it, which are few, pass a filter first, and are searched if they pass.
+// * bitmap: v < hubs is treated like near hubs; else B is streamed against row u, without lists.
 //
-// * No row longer than SHORT in the whole task: records of the stream rows, a thread a row u.
+// * If no row of the whole task is longer than SHORT: records of the stream rows, a thread per row u.
 //
 //   hub     probes(u, v) = 0 if |A| = 0 or |B| = 0
 //                          |A| if no row is longer than SHORT
@@ -64,7 +64,7 @@
 
 // Preludes: hub.cuh
 
-// Count A's entries found in hub v's bitmap.
+// Counts A's entries found in hub v's bitmap.
 __device__ __forceinline__ uint32 in_bitmap(const int32* a, int64 size, const uint32* bitmap) {
   uint32 found = 0;
 #pragma unroll 4
@@ -75,7 +75,7 @@ __device__ __forceinline__ uint32 in_bitmap(const int32* a, int64 size, const ui
   return found;
 }
 
-// One edge (u, v) of a short table row [first, last), by one thread.
+// Counts one edge (u, v) of a short table row [first, last), by one thread.
 __device__ __forceinline__ void short_edge(
     const Task& t, const uint32* bitmaps, int64 p, int64 first, int64 last, Sums& sums) {
   int64 v = t.index.columns[p];
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* en
   put_lists(t, ends, records, [](int64, const List&, int64) {});
 }
 
-// A table row in shared memory, and lists streamed against it.
+// A table row in shared memory, against which lists are streamed.
 struct Streamed {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
   alignas(8) uint32 bits[BITMAP_WORDS];
@@ -134,8 +134,8 @@ struct Streamed {
   uint32 item;
 };
 
-// Lists of the warp, a record a lane, `count` of them. `narrow` holds the low halves of `columns`,
-// four by four.
+// Streams the warp's lists, one record per lane, `count` of them. `narrow` holds the low halves of `columns`,
+// four to a word.
 __device__ __forceinline__ uint32 stream_lists(const Streamed& row, uint64 mine, uint32 count, const uint2* narrow,
     const int32* columns, const int32* table, int64 size) {
   uint32 lane = threadIdx.x % 32, found = 0;
@@ -179,7 +179,7 @@ __device__ __forceinline__ uint32 stream_lists(const Streamed& row, uint64 mine,
   return found;
 }
 
-// 5. A block takes a work item at a time: a table, and up to ITEM_LISTS lists streamed against it.
+// 5. A block takes one work item per step: a table, and up to ITEM_LISTS lists streamed against it.
 extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
     hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const uint64* begins,
         const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
@@ -211,8 +211,8 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
   add_to(&totals->triangles, triangles);
 }
 
-// The row's words against the bitmaps of the hubs that the lanes hold, hubs ascending by lane;
-// `hubs` lanes hold one, `top` is v / 32 there.
+// Tests the row's words against the bitmaps of the hubs that the lanes hold, hubs ascending by lane;
+// `hubs` lanes hold one, and `top` is v / 32 there.
 template <class Row> __device__ __forceinline__ uint32 meet_hubs(
     const Row& row, const uint32* bitmaps, uint32 hubs, uint32 base, uint32 top) {
   uint32 lane = threadIdx.x % 32, used = row.used, found = 0;
@@ -238,7 +238,7 @@ template <class Row> __device__ __forceinline__ uint32 meet_hubs(
   return found;
 }
 
-// B, [begin, begin + b), streamed against the row by a warp.
+// Streams B, [begin, begin + b), against the row, by a warp.
 __device__ __forceinline__ uint32 stream_list(
     const FullRow& row, const Task& t, int64 begin, int64 b, int64 first, int64 last) {
   uint32 lane = threadIdx.x % 32, found = 0;
@@ -255,7 +255,7 @@ __device__ __forceinline__ uint32 stream_list(
   return found;
 }
 
-// 6. Long table rows and near hubs: a block takes a work item at a time, its warps every
+// 6. Long table rows and near hubs: a block takes one work item per step, and each of its warps every
 // NEAR_WARPSth edge. `near` is 0 or a multiple of 32, or the number of stream rows.
 extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
     hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
@@ -281,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
   add_to(&totals->triangles, triangles);
 }
 
-// The warp's 32 edges (u, v), one a lane.
+// Tests the warp's 32 edges (u, v), one per lane.
 __device__ __forceinline__ void meet_edges(
     const FullRow& row, const Task& t, const uint32* bitmaps, int64 p, int64 end, int64 first, int64 last, Sums& sums) {
   uint32 lane = threadIdx.x % 32;
@@ -310,7 +310,7 @@ __device__ __forceinline__ void meet_edges(
   sums.triangles += found;
 }
 
-// 7. Plain: long table rows, all hubs and all other edges.
+// 7. PLAIN: long table rows, with all hubs and all other edges.
 extern "C" __global__ void __launch_bounds__(FullRow::THREADS, 32 / PLAIN_WARPS) hub_plain(
     Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ FullRow row;

@@ -1,23 +1,23 @@
-// Shared by `hub`, which counts, and by `support`, which says where triangles are: settings, the hubs' bitmaps, records
-// of short rows, and lists with the tables that they are streamed against. hub.cu says what they are for.
+// Shared by `hub`, which counts, and `support`, which attributes triangles to edges or vertices: settings, the hubs'
+// bitmaps, records of short rows, and lists with the tables against which they are streamed. hub.cu explains them.
 
 #ifndef SMALL
 #define SMALL 16  // longest table row that gets no table
 #endif
 #ifndef LONG
-#define LONG 8  // plain: B so many times as long as A is searched, not streamed
+#define LONG 8  // PLAIN: where B is this many times as long as A, it is searched and not streamed
 #endif
 #ifndef BLOCK
-#define BLOCK 256  // threads in a block of the kernels that take a thread an edge or a row
+#define BLOCK 256  // threads per block of the kernels with a thread per edge or row
 #endif
 #ifndef PIECE
 #define PIECE 16777216  // most entries of a record; a longer list is cut
 #endif
 #ifndef ITEM_EDGES
-#define ITEM_EDGES 1024  // a row is cut into work items of so many index edges
+#define ITEM_EDGES 1024  // index edges of a work item into which a row is cut
 #endif
 #ifndef ITEM_LISTS
-#define ITEM_LISTS 1024  // a table's lists are cut into work items of so many
+#define ITEM_LISTS 1024  // lists of a work item into which a table's lists are cut
 #endif
 #ifndef TABLE_WARPS
 #define TABLE_WARPS 2
@@ -44,22 +44,22 @@
 #define WORDS8 22  // likewise 8 words; else 16
 #endif
 #ifndef CAPACITY
-#define CAPACITY 12  // bytes an edge, with offsets, that records of 8 or 16 words may take; else they have 4
+#define CAPACITY 12  // bytes per edge, with offsets, that records of 8 or 16 words may take; else they have 4
 #endif
 #ifndef EDGES
-#define EDGES 2  // records that a thread has under way; of 4 words twice as many
+#define EDGES 2  // records that a thread has under way; twice as many of 4 words
 #endif
 #ifndef BITMAP
 #define BITMAP 65536  // ids in a row's own bitmap, and most hubs
 #endif
 #ifndef FILTER
-#define FILTER 8192  // bits of the filter behind it
+#define FILTER 8192  // bits of the filter for ids beyond it
 #endif
 
 constexpr uint32 BITMAP_WORDS = BITMAP / 32, FILTER_WORDS = FILTER / 32;
-constexpr uint32 BYTES = BITMAP / 8 - 4;  // of a bitmap, by words: id x has its word at x >> 3 & BYTES
+constexpr uint32 BYTES = BITMAP / 8 - 4;  // of a bitmap, in words: the word of id x is at x >> 3 & BYTES
 
-// First word of hub v's bitmap. Row v has no bit behind v, so it takes v / 32 + 1 words.
+// First word of hub v's bitmap. Row v has no bit beyond v, so it takes v / 32 + 1 words.
 __device__ __forceinline__ uint32 bitmap_of(uint32 v) {
   uint32 group = v >> 5;
   return (group + 1) * ((group << 4) + (v & 31));
@@ -67,7 +67,7 @@ __device__ __forceinline__ uint32 bitmap_of(uint32 v) {
 
 __device__ __forceinline__ uint32 filter_bit(uint32 x) { return (x * 2654435769u) >> 7 & (FILTER - 1); }
 
-// 1. The hubs' bitmaps, a warp a hub; they come zeroed.
+// 1. Sets the hubs' bitmaps, a warp per hub; they are initially zero.
 extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
   uint32 lane = threadIdx.x % 32;
   int64 warps = int64(gridDim.x) * blockDim.x / 32;
@@ -80,10 +80,10 @@ extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
   }
 }
 
-// Where no row is longer than SHORT, every stream row has a record of 4 * WORDS bytes, half a sector to two: its
-// length and up to FEW fingerprints of 16 bits or, of a longer row, where it begins and which of MARKS marks its
-// entries leave. What would take three random reads or more takes one, but for what is found, which is looked up in
-// the row itself unless ids of 16 bits are their own fingerprints.
+// Where no row is longer than SHORT, every stream row has a record of 4 * WORDS bytes, half a sector to two: its length
+// and up to FEW fingerprints of 16 bits or, for a longer row, where it begins and which of MARKS marks its entries
+// leave. One random read thus replaces three or more, except for fingerprints that are found: these are looked up in
+// the row itself, unless ids of 16 bits are their own fingerprints.
 template <uint32 WORDS> struct Record {
   static constexpr uint32 FEW = 2 * WORDS - 1, MARKS = 32 * (WORDS - 3), LONGER = 0xffff;
 
@@ -112,7 +112,7 @@ template <uint32 WORDS> __device__ __forceinline__ Record<WORDS> record_of(const
   return record;
 }
 
-// The longest row of a block.
+// The length of the longest row of a block.
 extern "C" __global__ void hub_longest(Task, const int64* offsets, int64 rows, uint32* longest) {
   uint32 mine = 0;
   int64 threads = int64(gridDim.x) * blockDim.x;
@@ -123,7 +123,7 @@ extern "C" __global__ void hub_longest(Task, const int64* offsets, int64 rows, u
   if (threadIdx.x % 32 == 0 && mine) { atomicMax(longest, mine); }
 }
 
-// A row's fingerprints; the first one again where there are no more, so that none is found that is not there.
+// A row's fingerprints; unused ones repeat the first, so that they add no matches.
 template <uint32 WORDS>
 __device__ __forceinline__ void note_few(Record<WORDS>& record, const int32* row, uint32 size, bool narrow) {
   uint32 first = size ? fingerprint(row[0], narrow) : 0;
@@ -169,7 +169,7 @@ __device__ __forceinline__ void make_records(const Task& t, int64 rows, uint4* r
   }
 }
 
-// Whether a record has a fingerprint: a half of some word that is zero after the exclusive or.
+// Whether a record contains a fingerprint: a half of some word is then zero after the exclusive or.
 template <uint32 WORDS> __device__ __forceinline__ bool has(const Record<WORDS>& record, uint32 print) {
   uint32 both = print << 16 | print, other = (record.word[0] ^ both) | 0xffff;  // its low half is the length
   uint32 zeros = (other - 0x10001u) & ~other;
@@ -181,7 +181,7 @@ template <uint32 WORDS> __device__ __forceinline__ bool has(const Record<WORDS>&
   return zeros & 0x80008000u;
 }
 
-// Entries of A that are in a record of row v, or in the row itself.
+// Counts entries of A that are in a record of row v, or in the row itself.
 template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(
     const Task& t, int64 v, const int32* a, int64 size, const Record<WORDS>& record, bool narrow) {
   uint32 found = 0;
@@ -202,8 +202,8 @@ template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(
   return found;
 }
 
-// A thread a row u; the records of EDGES edges, of 4 words twice as many, are under way together. `seen(u, p, v, first,
-// a)` gets each edge that has triangles.
+// A thread per row u; the records of EDGES edges, or of twice as many with 4 words, are under way together.
+// `seen(u, p, v, first, a)` gets each edge that has triangles.
 template <uint32 WORDS, class Seen> __device__ __forceinline__ void count_short(
     const Task& t, const uint4* records, bool narrow, Totals* totals, const Seen& seen) {
   constexpr uint32 AT_ONCE = WORDS == 4 ? 2 * EDGES : EDGES;
@@ -246,13 +246,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 
   make_records<16>(t, rows, records, narrow);
 }
 
-// Lists: an edge of a long row that meets no bitmap has its shorter list streamed against a table
-// of the longer one. All lists against one table lie together, as records: place of the first
-// entry in its block, entries, and whether they stand behind the bitmap. A table's key is its row:
-// of the stream block for v, which A is streamed against, of the table block for u.
+// Lists: an edge of a long row that is tested against no bitmap has its shorter list streamed against a table of the
+// longer one. All lists against one table are adjacent, as records: place of the first entry in its block, number of
+// entries, and whether they are beyond the bitmap. A table's key is its row: of the stream block for v, against which A
+// is streamed, or of the table block for u.
 
-// A list as it is streamed: four ids are read together, the first list entry is entry `skip` of
-// the first four. `behind` is the list's place among the ids behind the bitmap.
+// A list in the form in which it is streamed: four ids are read together, and the first list entry is entry `skip` of
+// the first four. `behind` is the list's place among the ids beyond the bitmap.
 __device__ __forceinline__ uint64 record(int64 start, int64 size, bool behind) {
   uint64 skip = start & 3;
   return uint64(start >> 2) << 32 | uint64(behind) << 31 | (skip + size) << 2 | skip;
@@ -275,8 +275,9 @@ __device__ __forceinline__ List shorter_list(
   return list;
 }
 
-// 2. All edges. Short table rows are met: `visit(u, p, first, last)`. Edges of longer ones meet the near hubs' bitmaps
-// in work items of so many edges, and the rest are counted by table; plain, all is left to the work items.
+// 2. All edges. Edges of short table rows are passed to `visit(u, p, first, last)`. Edges of longer ones are tested
+// against the near hubs' bitmaps in work items of ITEM_EDGES edges, and the rest are counted by table; PLAIN leaves all
+// to the items.
 template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items, uint32* items_end,
     int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
   uint64 found = 0;
@@ -302,7 +303,7 @@ template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, 
   add_to(all_lists, found);
 }
 
-// The list of each edge that neither a short row nor a bitmap counts: `visit(list, p)`.
+// Calls `visit(list, p)` with the list of each edge that neither a short row nor a bitmap counts.
 template <class Visit> __device__ __forceinline__ void each_list(const Task& t, const Visit& visit) {
   auto keep = [](const TaskRow& row) { return row.size > SMALL; };
   each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
@@ -314,7 +315,7 @@ template <class Visit> __device__ __forceinline__ void each_list(const Task& t, 
   });
 }
 
-// The lists of some rows alone, where those of all rows are too many.
+// Counts the lists of some rows alone, where those of all rows are too many.
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* lists, uint64* all_lists) {
   uint64 found = 0;
   each_list(t, [&](const List& list, int64) {
@@ -324,8 +325,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* l
   add_to(all_lists, found);
 }
 
-// 3. The lists' records. `ends` holds, by key, where its records end; and then where they begin.
-// `note(place, list, p)` is told of each.
+// 3. The lists' records. `ends` holds, by key, the end of its records, and afterwards their begin.
+// `note(place, list, p)` is called for each.
 template <class Note>
 __device__ __forceinline__ void put_lists(const Task& t, uint64* ends, uint64* records, const Note& note) {
   each_list(t, [&](const List& list, int64 p) {
@@ -342,7 +343,7 @@ __device__ __forceinline__ void put_lists(const Task& t, uint64* ends, uint64* r
   });
 }
 
-// 4. Tables with lists, cut into work items.
+// 4. Cuts tables with lists into work items.
 extern "C" __global__ void hub_items(Task, const uint64* begins, int64 keys, uint2* items, uint32* items_end) {
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k - threadIdx.x % 32 < keys; k += threads) {
@@ -353,7 +354,7 @@ extern "C" __global__ void hub_items(Task, const uint64* begins, int64 keys, uin
   }
 }
 
-// The entries of a list, AT_ONCE of each thread read together: `work(w)`.
+// Calls `work(w)` for the entries of a list; each thread reads AT_ONCE of them together.
 template <class Row, class Work>
 __device__ __forceinline__ void each_entry(const int32* columns, int64 size, const Work& work) {
   constexpr uint32 AT_ONCE = 4;
@@ -390,7 +391,7 @@ template <class Row> __device__ void clear_all(Row& row) {
   for (uint32 k = threadIdx.x; k < Row::FILTERS; k += Row::THREADS) { row.filter[k] = 0; }
 }
 
-// Long lists' words are too many to be worth looking for.
+// A long list has too many words for each to be looked up.
 template <class Row> __device__ void clear_entries(Row& row, const int32* columns, int64 size) {
   if (size > Row::WORDS / 4) { return clear_all(row); }
   each_entry<Row>(columns, size, [&](uint32 w) {
@@ -406,7 +407,7 @@ __device__ __forceinline__ uint32 bit_of(const uint32* bits, uint32 byte, uint32
   return *reinterpret_cast<const uint32*>(reinterpret_cast<const char*>(bits) + byte) >> (shift & 31) & 1;
 }
 
-// Which of four 16-bit ids have their bit set, the first one lowest.
+// Which of four 16-bit ids have their bit set, as a mask with the first id lowest.
 __device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
   uint32 found = bit_of(bits, ids.y >> 19 & BYTES, ids.y >> 16);
   found = found * 2 + bit_of(bits, ids.y >> 3 & BYTES, ids.y);
@@ -414,7 +415,7 @@ __device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
   return found * 2 + bit_of(bits, ids.x >> 3 & BYTES, ids.x);
 }
 
-// The low halves of columns; threads take four at a time.
+// The low halves of columns; threads take four per step.
 extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, uint2* narrow) {
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; 4 * k < size; k += threads) {
@@ -439,7 +440,7 @@ template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
 using FullRow = Row<BITMAP_WORDS, FILTER_WORDS, PLAIN_WARPS>;
 using NearRow = Row<NEAR / 32, 1, NEAR_WARPS>;
 
-// List the words below `most` that have a bit set. A warp takes a quarter of them, twice over.
+// Lists the words below `most` that have a bit set. Each warp takes its share of them, in two passes.
 template <class Row> __device__ void list_words(Row& row, uint32 most) {
   constexpr uint32 THREADS = Row::THREADS, WARPS = Row::WARPS;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -466,8 +467,8 @@ template <class Row> __device__ void list_words(Row& row, uint32 most) {
   __syncthreads();
 }
 
-// Take work items until none is left: `work(u, first, last, begin, end)` gets a long table
-// row and some of its index row's edges, with nothing set in `row`.
+// Takes work items until none is left: `work(u, first, last, begin, end)` gets a long table row and some of its
+// index row's edges, with nothing set in `row`.
 template <class Row, class Work> __device__ __forceinline__ void each_item(
     Row& row, const Task& t, const uint2* items, const uint32* items_end, uint32* next, const Work& work) {
   uint32 count = *items_end;

@@ -1,17 +1,17 @@
-// Edges as a list, in bins of about equal work: logarithmic radix binning, LRB (Fox et al., HPEC 2018,
-// section III, doi:10.1109/HPEC.2018.8547759). Prepended to the kernels that are edge-centric.
+// A list of edges, in bins of about equal work: logarithmic radix binning, LRB (Fox et al., HPEC 2018,
+// section III, doi:10.1109/HPEC.2018.8547759). Prepended to the edge-centric kernels.
 //
-// Such a kernel says of an edge (u, v), at place p of the index, with table.row(u) = [first, last)
-//   entries(t, p, first, last, v)   how many entries of the row are met: all, or those before v
-//   work_of(a, b)                   what it costs to meet a of them with b = |stream.row(v)|
+// Such a kernel defines for an edge (u, v), at place p of the index, with table.row(u) = [first, last)
+//   entries(t, p, first, last, v)   how many entries of the row are tested: all, or those before v
+//   work_of(a, b)                   the cost of testing a of them against b = |stream.row(v)|
 //
 // Bin 0 holds the edges of work 1, bin k those of work above 2^(k-1) and at most 2^k. Edges with an empty
-// list are in none. The bins lie one after another in one list ("virtual bins"), each about in the order of
+// list are in no bin. The bins are adjacent in one list ("virtual bins"), each approximately in the order of
 // the index; an edge of the list is u, v and a, 12 bytes. Three passes make it:
 //
-//   lrb_histogram   a thread an edge, a warp 32 rows: a block's edges in each bin; also all wedges
-//   lrb_starts      one block: running sums over the bins, and in a bin over the blocks
-//   lrb_scatter     the grid of the histogram, so that a block meets its edges again: puts them down
+//   lrb_histogram   a thread per edge, a warp per 32 rows: a block's edges in each bin; also all wedges
+//   lrb_starts      one block: running sums over the bins, and within a bin over the blocks
+//   lrb_scatter     writes the edges, with the grid of the histogram, so that a block meets its edges again
 //
 // No pass has a counter that blocks share, and each edge's lengths are looked up twice.
 
@@ -35,7 +35,7 @@ __device__ __forceinline__ uint32 bin_of(int64 work) {
   return 32 - __clz(int(min(work, 1ll << 31) - 1));
 }
 
-// `visit(u, v, a, bin)` of each edge with work; returns this thread's wedges.
+// Calls `visit(u, v, a, bin)` for each edge with work; returns this thread's wedges.
 template <class Visit> __device__ __forceinline__ uint64 each_in_bin(const Task& t, const Visit& visit) {
   uint64 wedges = 0;
   each_edge(t, [&](int64 u, int64 p, int64 first, int64 last) {
@@ -48,7 +48,7 @@ template <class Visit> __device__ __forceinline__ uint64 each_in_bin(const Task&
   return wedges;
 }
 
-// counts[bin * blocks + block]
+// Stores counts[bin * blocks + block].
 extern "C" __global__ void __launch_bounds__(BLOCK) lrb_histogram(Task t, uint32* counts, Totals* totals) {
   __shared__ uint32 mine[BINS];
   for (uint32 k = threadIdx.x; k < BINS; k += BLOCK) { mine[k] = 0; }
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(STARTS) lrb_starts(Task, uint32* co
   starts_of<STARTS>(counts, size, sums);
 }
 
-// Of `size` edges all u, then all v, then all a.
+// `size` edges: first all u, then all v, then all a.
 struct EdgeList {
   uint32* at;
   int64 size;

@@ -1,4 +1,4 @@
-// merge: both lists walked in step, in parts, Intersect-Path (Fox et al., HPEC 2018, sections III-B and III-C,
+// merge: both lists walked in step, cut into parts, Intersect-Path (Fox et al., HPEC 2018, sections III-B and III-C,
 // algorithm 1, doi:10.1109/HPEC.2018.8547759).
 // Preludes: lrb.cuh
 //
@@ -6,8 +6,8 @@
 // unordered) and B = stream.row(v). Merging them is a path of |A| + |B| steps, right for an entry of A, down
 // for one of B, right first where they are equal. Step d ends on diagonal d, and a bisection along a diagonal
 // finds where the path crosses it: so each thread walks a part of the path. An entry of B is in A if the last
-// step to the right before it was for the same entry. That is looked at by the thread that steps down, even
-// if the step to the right was another's: no match is lost or counted twice where the path is cut.
+// step to the right before it was for an equal entry. The thread that steps down checks that, even if another
+// thread made the step to the right: no match is lost or counted twice where the path is cut.
 //
 //   probes(u, v) = |A| + |B|; 0 if either is empty
 //
@@ -15,9 +15,9 @@
 // 2^k / SUB threads of one grid work on each edge of bin k, at least one and at most MOST_TPI; below that a
 // thread has at most SUB steps.
 //
-//   SUB  the paper's C: steps a thread
-//   TPI  threads an edge, a power of two: static; 0: they grow with the bin
-//   LRB  0: no binning, all edges in the order of the index; a thread an edge unless TPI says more
+//   SUB  the paper's C: steps per thread
+//   TPI  threads per edge, a power of two: static; 0: they grow with the bin
+//   LRB  0: no binning, all edges in the order of the index; a thread per edge unless TPI says more
 //
 // One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 16.6, Kronecker 22 106,
 // the torus of 300^3 3.7, RA with 10^7 vertices 12.9. On Kronecker 20 that is 5.5 G steps, and a bisection of some
@@ -39,7 +39,7 @@ __device__ __forceinline__ int64 entries(const Task& t, int64 p, int64 first, in
 
 __device__ __forceinline__ int64 work_of(int64 a, int64 b) { return a + b; }
 
-// Steps to the right among the first d.
+// Number of steps to the right among the first d.
 __device__ __forceinline__ int64 crossing(const Pair& pair, int64 d) {
   int64 low = max(d - pair.b_size, 0ll), high = min(d, pair.a_size);
   while (low < high) {
@@ -51,7 +51,7 @@ __device__ __forceinline__ int64 crossing(const Pair& pair, int64 d) {
   return low;
 }
 
-// Matches of so many steps from diagonal d on.
+// Number of matches in `steps` steps from diagonal d on.
 __device__ __forceinline__ uint32 walk(const Pair& pair, int64 d, int64 steps) {
   uint32 found = 0;
   int64 i = crossing(pair, d), j = d - i;

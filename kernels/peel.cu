@@ -1,18 +1,18 @@
-// peel: a graph taken apart level by level, in rounds: vertices by their degrees, edges by their triangles.
+// peel: peels a graph level by level, in rounds: vertices by their degrees, edges by their triangles.
 //
-// Every vertex has a row of all its neighbours, ascending, each with the edge that leads to it. What goes in a round is
-// the frontier, a list. `when` has the round in which something goes, STAYS of what does not yet; `left` what it has
-// left, neighbours or triangles. Whatever drops to the level joins the next round's frontier; what drops below `end`
-// joins the window, the list in which the next levels look for theirs.
+// Every vertex has a row of all its neighbours, ascending, each with the edge that leads to it. A round removes the
+// frontier, a list. `when` has the round in which something is removed, STAYS until then; `left` has its remaining
+// neighbours or triangles. Whatever drops to the level joins the next round's frontier; whatever drops below `end`
+// joins the window, the list in which the next levels look for their frontiers.
 //
 //   peel_rows      the row of every edge of oriented CSR rows, by bisection of their offsets
-//   peel_entries   the rows of all neighbours, from those of smaller ones, and from edges in the order of these
-//   peel_window    begins a level: moves what has no more left from the window to the frontier, and drops what went
-//   peel_vertices  a round of vertices: takes one from every neighbour that stays
-//   peel_edges     a round of edges: each entry of the shorter row of an edge's ends is bisected in the longer one;
-//                  a triangle two or three of whose edges go in this round is that of the first of them
+//   peel_entries   the rows of all neighbours, from the rows of smaller ones, and from edges sorted by column
+//   peel_window    begins a level: moves entries at the level from the window to the frontier, and drops removed ones
+//   peel_vertices  a round of vertices: subtracts one from every neighbour that stays
+//   peel_edges     a round of edges: each entry of the shorter row of an edge's ends is bisected in the longer one; a
+//                  triangle with two or three edges removed in this round is counted by the first of them
 //
-// A warp takes up to 32 entries of the frontier and deals their rows' entries to its lanes.
+// A warp takes up to 32 entries of the frontier and deals the entries of their rows to its lanes.
 
 // Preludes: rows.cuh
 
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// `by_column` are column << 32 | edge, ascending; `starts` where rows of all neighbours begin.
+// `by_column` are column << 32 | edge, ascending; `starts` are the starts of the rows of all neighbours.
 extern "C" __global__ void __launch_bounds__(BLOCK) peel_entries(
     int64 edges, const int64* offsets, const int64* starts, const int32* rows, const int32* columns,
     const int64* by_column, int32* neighbours, int32* ids) {
@@ -39,15 +39,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) peel_entries(
     neighbours[at] = columns[p];
     ids[at] = int32(p);
     int64 key = by_column[p], column = key >> EDGE_BITS, edge = key & 0xffffffffll;
-    at = offsets[column + 1] + p;  // starts[column] = offsets[column] + what the columns before have above them
+    at = offsets[column + 1] + p;  // starts[column] = offsets[column] + larger neighbours of the columns before
     neighbours[at] = rows[edge];
     ids[at] = int32(edge);
   }
 }
 
-// What a round works with, as the host's structured array describes it.
+// Working memory of a round, with the layout of the host's structured array.
 struct Round {
-  const uint32* size;  // of the frontier
+  const uint32* size;  // size of the frontier
   const int32* frontier;
   uint32* next_size;
   int32* next;
@@ -55,7 +55,7 @@ struct Round {
   int32* window;
   int32* left;
   int32* when;
-  int64 round, level, end, together;  // `together`: entries of the frontier that a warp takes, at most
+  int64 round, level, end, together;  // `together`: most entries of the frontier that a warp takes
 
   __device__ void lower(int32 x) const {
     int64 before = atomicAdd(left + x, -1);
@@ -73,7 +73,7 @@ struct Round {
   }
 };
 
-// From the window of the level before; `r.window` is that of this level, `r.next` its frontier.
+// Reads the window of the level before; `r.window` is the window of this level, `r.next` its frontier.
 extern "C" __global__ void __launch_bounds__(BLOCK) peel_window(Round r) {
   int64 size = *r.size;
   for (int64 k = first_of() / 32 * 32; k < size; k += all_threads()) {
@@ -90,8 +90,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) peel_window(Round r) {
   }
 }
 
-// Deal entries of rows to the lanes of a warp, all of which call it: `length` entries are a lane's. `visit` gets the
-// lane whose entry it is, and the entry's number there; all lanes call it, with `there` false where there is none.
+// Deals entries of rows to the lanes of a warp, all of which call it; each lane has `length` entries. `visit` gets the
+// lane that has the entry, and the entry's number there; all lanes call it, with `there` false where there is none.
 template <class Visit> __device__ __forceinline__ void deal_entries(uint32 length, const Visit& visit) {
   uint32 lane = threadIdx.x % 32, ends = warp_ends(length), all = __shfl_sync(ALL, ends, 31);
   for (uint32 x = lane; x - lane < all; x += 32) {

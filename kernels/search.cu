@@ -4,24 +4,24 @@
 //
 // For an index edge (u, v) let A be the entries of table.row(u) before v (all of them if the blocks are
 // unordered) and B = stream.row(v). The work of an edge is estimated as d_u alone, the length of the shorter
-// list: the logarithm of the longer is left out, as the paper found better. Edges are binned by it. With LOG the
-// estimate is equation 2's, d_u log2 d_v: more threads for an edge, and fewer entries for each.
+// list; the logarithm of the longer is left out, which the paper found better. Edges are binned by it. With LOG the
+// estimate is d_u log2 d_v (equation 2): more threads per edge, and fewer entries for each.
 //
 //   probes(u, v) = min(|A|, |B|)
 //
 // Launch: the three passes of LRB, then once for every bin with edges. 2^k / SUB threads of one grid work on
 // each edge of bin k, at least one, and at most as many as fill the GPU; below that a thread has at most SUB
-// entries of the shorter list, one after another, and looks each up behind the place of the last.
+// entries of the shorter list, in succession, and looks each up behind the place of the last.
 //
-//   SUB  the paper's C: entries of the shorter list a thread
-//   TPI  threads an edge, a power of two: static as in the paper's figure 4; 0: they grow with the bin
+//   SUB  the paper's C: entries of the shorter list per thread
+//   TPI  threads per edge, a power of two: static as in the paper's figure 4; 0: they grow with the bin
 //   LOG  1: equation 2's estimate; kernel search-log
-//   LRB  0: no binning, all edges in the order of the index; a thread an edge unless TPI says more
+//   LRB  0: no binning, all edges in the order of the index; a thread per edge unless TPI says more
 //
 // One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 18.6, Kronecker 22 127,
 // the torus of 300^3 2.9, RA with 10^7 vertices 14.0. On Kronecker 20 that is 1.22 G lookups of some 8 reads each,
 // the last ones random: `hub`, whose bitmaps answer in one read, takes 2.3. The paper's V100 took 153 ms for twice
-// that graph. LRB reads two offsets an edge at random, twice: on graphs of low degree that is most of the time
+// that graph. LRB reads two random offsets per edge, twice: on graphs of low degree that is most of the time
 // (figure 5).
 
 #ifndef SUB
@@ -38,7 +38,7 @@ __device__ __forceinline__ int64 entries(const Task& t, int64 p, int64 first, in
   return before(t, p, first, last, v);
 }
 
-// The logarithm is rounded up, and at least 1: a list of one entry is looked at, too.
+// The logarithm is rounded up, and at least 1, because a list of one entry is also read.
 __device__ __forceinline__ int64 work_of(int64 a, int64 b) {
   int64 few = min(a, b), many = max(a, b);
   return LOG && many > 2 ? few * (32 - __clz(int(many) - 1)) : few;

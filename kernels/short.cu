@@ -1,17 +1,17 @@
-// short: rows of a handful of entries, as in roads and meshes: a thread a row, in registers.
+// short: rows of a handful of entries, as in roads and meshes: a thread per row, in registers.
 //
 // For an index edge (u, v) let A be the entries of table.row(u) before v (all of them if the blocks are
 // unordered) and B = stream.row(v).
 //
 //   probes(u, v) = |A| + |B|; 0 if either is empty
 //
-// A thread holds row u of at most FEW entries, then the first FEW of each B, and compares all pairs: no branch, and the
-// loads of all edges are under way together, four one after another whatever the row. Neighbouring threads have
-// neighbouring rows; where ids follow the mesh so do the lists. Entries of B behind its first FEW are searched for those
-// of A. A longer row: a thread an edge, both lists walked in step, its warp together.
+// A thread holds row u of at most FEW entries, then the first FEW of each B, and compares all pairs: there is no
+// branch, and the loads of all edges are under way together, four in succession whatever the row. Neighbouring threads
+// have neighbouring rows; where ids follow the mesh so do the lists. Entries of A are also searched for among the
+// entries of B beyond its first FEW. A longer row: a thread per edge, both lists walked in step, with its whole warp.
 //
-// One H200, ms, torus of 464^3 (10^8 rows of 3): made for it, `hub`'s records take 3.24 and `plain` 3.9; whoever has a
-// share of the rows of `hub` makes all records. One of 8 splits is what a GPU of eight does.
+// One H200, ms, torus of 464^3 (10^8 rows of 3): `hub`'s records, made for such rows, take 3.24 and `plain` 3.9; with
+// `hub` every split makes the records of all rows. One of 8 splits is the share of a GPU among eight.
 //
 //   version                                464^3   300^3   one of 8 splits
 //   1 predicted                              1.1    0.35   0.20   150 instructions a warp's 32 rows: 0.5; 48 L1 wavefronts:
@@ -27,7 +27,7 @@
 // Bounds of version 2 (Nsight Compute, 10 blocks): L2 67 % busy, DRAM 39 %, issue slots 54 %, 13 of 18 cycles between two
 // instructions of a warp waiting for a load: latency.
 //
-// Launch: one grid of the blocks that fit at a time, of which a warp takes 32 rows at a time.
+// Launch: one grid of the blocks that fit at the same time, of which a warp takes 32 rows per step.
 //
 // With outputs (`short_*_each`) a row that has triangles is walked again.
 
@@ -40,12 +40,12 @@
 #define BLOCK 128
 #endif
 #ifndef BLOCKS
-#define BLOCKS 12  // at once on a processor: what keeps registers few
+#define BLOCKS 12  // blocks per processor at the same time, which keeps registers few
 #endif
 
 constexpr int32 NONE = -1;  // no column
 
-// A row's entries, `none` behind them.
+// A row's entries, followed by `none`.
 struct Held {
   int32 entry[FEW];
 
@@ -61,8 +61,8 @@ struct Held {
   }
 };
 
-// An index row and a table row of at most FEW entries each, and the first FEW of each B. Returns whether some B has more.
-// `Cut`: the two are one, and A is what stands before v in it.
+// Compares an index row and a table row of at most FEW entries each with the first FEW of each B. Returns whether some
+// B has more. `Cut`: the two rows are one, and A is the entries before v in it.
 template <bool Cut> __device__ __forceinline__ bool short_row(const Task& t, const TaskRow& row, Sums& sums) {
   int32 edges = int32(row.edges), size = int32(row.size);
   Held index(t.index.columns + row.begin, edges, NONE);
@@ -102,7 +102,7 @@ template <bool Cut> __device__ __forceinline__ bool short_row(const Task& t, con
   return more;
 }
 
-// Of such a row, the entries of each B behind its first FEW.
+// For such a row, tests the entries of each B beyond its first FEW.
 __device__ __forceinline__ uint32 behind_few(const Task& t, const TaskRow& row) {
   uint32 found = 0;
   for (int64 p = row.begin; p < row.begin + row.edges; p++) {

@@ -1,15 +1,15 @@
-// sort: non-negative 64-bit keys in ascending order, by radix from the lowest digit up, one pass over memory a digit.
+// sort: sorts non-negative 64-bit keys, by radix from the lowest digit up, with one pass over memory per digit.
 //
-// A pass deals a tile of TILE keys a block: it ranks them by digit in registers and shared memory, learns where its keys
-// of each digit go from the tiles before it (decoupled look-back: Merrill and Garland 2016; "onesweep": Adinets and
-// Merrill 2022), and writes each digit's keys as one run. The sort is stable, so that digits below those asked for keep
+// A pass deals one tile of TILE keys per block: it ranks them by digit in registers and shared memory, learns from the
+// tiles before it where its keys of each digit go (decoupled look-back: Merrill and Garland 2016; "onesweep": Adinets
+// and Merrill 2022), and writes each digit's keys as one run. The sort is stable, so bits below the sorted digits keep
 // the order of the input.
 //
-//   sort_counts   how many keys have each value of each digit, of all digits in one pass
-//   sort_pass     one digit: keys of several arrays, one after another, to one array
+//   sort_counts   counts the keys with each value of each digit, for all digits in one pass
+//   sort_pass     one digit: deals the keys of several arrays, in succession, to one array
 //
-// A key is read once for all counts, and read and written once a digit: 8 + 16 * ceil(bits / BITS) bytes. Beside keys and
-// result it takes 2 * 4 * BINS bytes a tile, a quarter of a byte a key.
+// A key is read once for all counts, and read and written once per digit: 8 + 16 * ceil(bits / BITS) bytes. Beside keys
+// and result it takes 2 * 4 * BINS bytes per tile, a quarter of a byte per key.
 //
 // One H200, 2^26 keys of 48 random bits, ms, and the keys of random Kronecker edges:
 //
@@ -28,7 +28,7 @@
 #define BLOCK 384
 #endif
 #ifndef ITEMS
-#define ITEMS 20  // keys of a thread
+#define ITEMS 20  // keys per thread
 #endif
 #ifndef BITS
 #define BITS 8  // most bits of a digit
@@ -43,10 +43,10 @@
 #define LONG 0  // 1: 2^30 keys or more
 #endif
 #ifndef WINDOW
-#define WINDOW 16  // tiles before that are looked at together
+#define WINDOW 16  // preceding tiles that are looked at together
 #endif
 #ifndef RESIDENT
-#define RESIDENT 2  // blocks of a multiprocessor that registers must suffice for
+#define RESIDENT 2  // blocks per multiprocessor for which registers must suffice
 #endif
 #ifndef COUNT_BLOCK
 #define COUNT_BLOCK 256
@@ -54,7 +54,7 @@
 
 constexpr uint32 BINS = 1 << BITS, WARPS = BLOCK / 32, TILE = BLOCK * ITEMS;
 
-// What a tile has of a digit, or what it and all before have: a flag in the upper two bits, then the number.
+// Keys of a digit in a tile, or in it and all before: a flag in the upper two bits, then the number.
 #if LONG
 using State = uint64;
 #else
@@ -63,11 +63,11 @@ using State = uint32;
 constexpr uint32 STATE_BITS = sizeof(State) * 8 - 2;
 constexpr State VALUE = (State(1) << STATE_BITS) - 1, OWN = State(1) << STATE_BITS, ALL_BEFORE = State(2) << STATE_BITS;
 
-// Arrays whose keys stand one after another; each begins a tile of its own.
+// Arrays whose keys follow one another; each begins a tile of its own.
 struct Arrays {
   const int64* keys[ARRAYS];
   int64 sizes[ARRAYS];
-  int64 tiles[ARRAYS];  // up to the end of each
+  int64 tiles[ARRAYS];  // running number of tiles at the end of each
   int64 count;
 };
 
@@ -88,7 +88,7 @@ __device__ __forceinline__ uint32 digit_of(int64 key, uint32 shift, uint32 mask)
 __device__ __forceinline__ State seen(const State* state) { return *const_cast<const volatile State*>(state); }
 __device__ __forceinline__ void show(State* state, State value) { *const_cast<volatile State*>(state) = value; }
 
-// Add up what the tiles before this one have, from the nearest on; `states` is what tile 0 shows, `stride` apart.
+// Adds up the counts of the tiles before this one, from the nearest on; `states` starts with tile 0's, `stride` apart.
 __device__ __forceinline__ State before_tile(const State* states, int64 tile, int64 stride) {
   State sum = 0;
   for (int64 at = tile - 1;; at -= WINDOW) {
@@ -104,14 +104,14 @@ __device__ __forceinline__ State before_tile(const State* states, int64 tile, in
   }
 }
 
-// Tiles are taken in ascending order, whatever order blocks start in: those before are finished or under way.
+// Tiles are taken in ascending order, in whatever order blocks start: earlier tiles are finished or under way.
 __device__ __forceinline__ int64 next_tile(uint64* next, int64* shared) {
   if (threadIdx.x == 0) { *shared = int64(atomicAdd(next, uint64(1))); }
   __syncthreads();
   return *shared;
 }
 
-// counts: BINS for each digit, filled with 0 before. Digit d has the bits from low + d * width on.
+// counts: BINS per digit, initially 0. Digit d has the bits from low + d * width on.
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK)
     sort_counts(Arrays arrays, uint32 low, uint32 width, uint32 digits, uint64* counts) {
   __shared__ uint32 own[DIGITS * BINS];
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_BLOCK)
   }
 }
 
-// Exclusive running sums over BINS numbers in shared memory; all threads call it, after and before a barrier of theirs.
+// Exclusive running sums over BINS numbers in shared memory; all threads call it, between barriers of their own.
 template <class Number> __device__ __forceinline__ void exclusive_sums(Number* numbers) {
   constexpr uint32 EACH = BINS / 32;
   if (threadIdx.x < 32) {
@@ -152,7 +152,7 @@ template <class Number> __device__ __forceinline__ void exclusive_sums(Number* n
   }
 }
 
-// Lanes of the warp whose digit is the same.
+// Mask of the lanes of the warp with the same digit.
 __device__ __forceinline__ uint32 peers_of(uint32 digit) {
   uint32 peers = ALL;
 #pragma unroll
@@ -163,21 +163,21 @@ __device__ __forceinline__ uint32 peers_of(uint32 digit) {
   return peers;
 }
 
-// `states` holds BINS for each tile, 0 before; `cleared`, as large, is set to 0 for the next pass.
+// `states` holds BINS per tile, initially 0; `cleared`, of the same size, is set to 0 for the next pass.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) sort_pass(Arrays arrays, uint32 shift, uint32 width,
     const uint64* counts, State* states, State* cleared, uint64* next, int64* sorted) {
   extern __shared__ unsigned char memory[];
-  int64* const keys = reinterpret_cast<int64*>(memory);  // TILE, by digit
-  __shared__ uint32 ranks[WARPS][BINS];  // keys of a digit in the warps before
-  __shared__ uint32 starts[BINS];  // of digits in the tile
-  __shared__ int64 places[BINS];  // of a digit's keys in `sorted`, less its start
+  int64* const keys = reinterpret_cast<int64*>(memory);  // TILE keys, by digit
+  __shared__ uint32 ranks[WARPS][BINS];  // number of a digit's keys in the warps before
+  __shared__ uint32 starts[BINS];  // start of each digit in the tile
+  __shared__ int64 places[BINS];  // place of a digit's keys in `sorted`, less its start
   __shared__ int64 number;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, mask = (1u << width) - 1;
   for (uint32 k = threadIdx.x; k < WARPS * BINS; k += BLOCK) { (&ranks[0][0])[k] = 0; }
   int64 tile = next_tile(next, &number);
   Share share = share_of(arrays, tile);
 
-  // A warp has 32 * ITEMS neighbours. Behind the last key of an array stand some of the highest digit, which go last.
+  // A warp has 32 * ITEMS neighbours. Padding after an array's last key has the highest digit, which goes last.
   int64 mine[ITEMS];
   uint32 rank[(ITEMS + 1) / 2], first = warp * 32 * ITEMS + lane, behind = TILE - share.size;
 #pragma unroll
@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) sort_pass(Arrays a
   exclusive_sums(starts);
   if (tile == 0) {
     __syncthreads();
-    exclusive_sums(places);  // the first keys of each digit
+    exclusive_sums(places);  // becomes the first place of each digit
   }
   __syncthreads();
 #pragma unroll

@@ -1,20 +1,20 @@
-// support: what `hub` and `bitmap` count, and where it is: triangles by edge or, with VERTICES, by vertex.
+// support: counts the triangles of each edge or, with VERTICES, of each vertex, as `hub` and `bitmap` find them.
 //
-// Lists, tables and short rows are those of the count (hub.cuh). For an index edge (u, v) the number found is added to
-// u, v and the edge once. For the third vertex w, and the edges (u, w) and (v, w):
+// Lists, tables and short rows are those of the count (hub.cuh). The number found for an index edge (u, v) is added
+// once to u, v and the edge. For the third vertex w, and the edges (u, w) and (v, w):
 //
-// * Short table rows, a thread an edge: what the hub's bitmap or the walk finds is added at once.
+// * Short table rows, a thread per edge: each match in the hub's bitmap, or of the walk, is added at once.
 // * Lists against a table: each entry of the table's row has a counter of 16 bits in shared memory, at its place in the
-//   row (the places of a bitmap's words are kept beside it), and they are added up when the item is done. Entries of a
-//   list are added to where they stand: neighbours to neighbours.
-// * Rows of at most SHORT entries: an edge that the records say has triangles is walked again.
-// * PLAIN: table row u has the counters; B is streamed, or A searched in it where it is shorter by far.
+//   row (the places of a bitmap's words are kept beside it); counters are added up when the item is done. Entries of a
+//   list are added at their own places, which are adjacent for neighbours.
+// * Rows of at most SHORT entries: an edge that has triangles according to the records is walked again.
+// * PLAIN: table row u has the counters; B is streamed, or searched for A where A is far shorter.
 //
-// * By vertex, where the three blocks are one, near hubs are met as in the count, but in a square of bits: each hub's
-//   neighbours before and behind it. What an edge (u, x) finds is added to x, and half of it to u: an atomic for each
-//   edge, none for each triangle. By edge this would say nothing of (v, w): all lists are streamed.
+// * By vertex, where the three blocks are one, near hubs are tested as in the count, but with a square of bits: each
+//   hub's neighbours before and behind it. The triangles of an edge (u, x) are added to x, and half of them to u: one
+//   atomic per edge, none per triangle. By edge this would not give (v, w), so all lists are streamed.
 //
-// Where no triangle is, nothing is added: the count decides.
+// Where there is no triangle nothing is added, and the count decides the time.
 //
 // One H200, ms of all kernels. Predicted from atomics: one a triangle for the list's entry, in 64 MB and more, but 8
 // neighbours share a sector; one for the table's, in shared memory. Measured there, G/s of single atomics in random
@@ -34,8 +34,8 @@
 //   PLAIN: edges, vertices               11, 9  70, 55     -: B is streamed, not the shorter list
 //   visit: edges, vertices at scale 22: 8,450, 794 with frames
 //
-// Learnt: what costs by edge are the lists' entries in L2 (11 of 41 ms, 69 of 226), whose misses go to DRAM at K24, and
-// the instructions of 2.07 G hits: a word's place, a count of bits, two atomics. Tried without gain: 2 or 8 warps a
+// Learnt: by edge the main cost is the lists' entries in L2 (11 of 41 ms, 69 of 226), whose misses go to DRAM at K24,
+// and the instructions of 2.07 G hits: a word's place, a count of bits, two atomics. Tried without gain: 2 or 8 warps a
 // table; 2,048 or 8,192 counters; SMALL 8 or 32; 4,096 lists an item; 2 lists ahead; by vertex 512 or 2,048 of the
 // lowest ids' sums in shared memory; eight warp sums as a butterfly.
 
@@ -51,7 +51,7 @@
 static_assert(ITEM_LISTS < 1 << 16 && ITEM_EDGES < 1 << 16, "a counter has 16 bits");
 static_assert(SMALL <= 32, "what is found of a short row is bits of a word");
 
-// One edge (u, v) of a short table row [first, last), by one thread.
+// Processes one edge (u, v) of a short table row [first, last), by one thread.
 __device__ __forceinline__ void short_edge(
     const Task& t, const uint32* bitmaps, int64 u, int64 p, int64 first, int64 last, Sums& sums, const Out& out) {
   int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
@@ -87,13 +87,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         uint32 plain, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
   Sums sums;
   Out out = {first_sums, second_sums, third_sums};
-  int64 item_edges = plain ? ITEM_EDGES : BEHIND;  // rows that meet near hubs are not cut
+  int64 item_edges = plain ? ITEM_EDGES : BEHIND;  // rows that are tested against near hubs are not cut
   all_edges(t, items, items_end, item_edges, lists, all_lists, plain, sums,
       [&](int64 u, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, u, p, first, last, sums, out); });
   sums.add_up(totals);
 }
 
-// Edges of rows of at most SHORT entries that have triangles.
+// Processes edges with triangles in rows of at most SHORT entries.
 struct Seen {
   const Task& t;
   Out out;
@@ -118,14 +118,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(
   count_short<16>(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
 }
 
-// Beside each list's record whose it is: its index edge's place or, by vertex, the end of it that is not the table's.
+// Beside each list's record it stores the owner: its index edge's place or, by vertex, the edge's end that is no table.
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* ends, uint64* records, uint64* whose) {
   put_lists(t, ends, records,
       [&](int64 place, const List& list, int64 p) { whose[place] = uint64(VERTICES ? list.other : p); });
 }
 
-// A row in shared memory: its bitmap and filter, the place in the row of the first entry of each word, and a counter
-// for each entry, two in a word.
+// A row in shared memory: its bitmap and filter, the place in the row of each word's first entry, and a counter
+// per entry, two to a word.
 template <uint32 WARPS_> struct Met {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, WARPS = WARPS_, THREADS = 32 * WARPS_;
   alignas(8) uint32 bits[BITMAP_WORDS];
@@ -156,7 +156,7 @@ template <uint32 WARPS_> struct Met {
     return below[w >> 5] + __popc(bits[w >> 5] & ((1u << (w & 31)) - 1));
   }
 
-  // The place in the row of any w; -1 where it is not there.
+  // The place of any w in the row; -1 where the row does not contain it.
   __device__ __forceinline__ int64 find(const int32* columns, int64 size, uint32 w) const {
     if (w < BITMAP) { return bits[w >> 5] >> (w & 31) & 1 ? int64(place_of(w)) : -1; }
     uint32 bit = filter_bit(w);
@@ -166,7 +166,7 @@ template <uint32 WARPS_> struct Met {
   }
 };
 
-// The entries of a row in shared memory, as they are added to: by edge at their places, by vertex at their ids.
+// Targets of additions for a row's entries in shared memory: by edge their places, by vertex their ids.
 struct Entries {
   Sum* sums;
   const int32* columns;
@@ -183,7 +183,7 @@ struct Entries {
     }
   }
 
-  // Add up a row's counters, and reset them.
+  // Adds up a row's counters, and resets them.
   template <class Row> __device__ __forceinline__ void collect(Row& row, int64 size) const {
     for (int64 k = threadIdx.x; 2 * k < min(size, int64(COUNTERS)); k += Row::THREADS) {
       uint32 both = row.counters[k];
@@ -209,8 +209,8 @@ __device__ __forceinline__ uint32 of_warp(uint32 x) {
 #endif
 }
 
-// Lists of the warp, a record a lane, as `hub` streams them; how many triangles each has, a list a lane. `places` are
-// the sums of the lists' own entries, by edge.
+// Streams the warp's lists, one record per lane, as `hub` does; returns the triangles of each list, one list per lane.
+// `places` are the sums of the lists' own entries, by edge.
 template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, uint64 mine, uint32 count,
     const uint2* narrow, const int32* columns, const Entries& table, int64 size, Sum* places) {
   uint32 lane = threadIdx.x % 32, all = 0;
@@ -273,7 +273,7 @@ template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, ui
   return all;
 }
 
-// A block takes a work item at a time: a table, and up to ITEM_LISTS lists streamed against it.
+// A block takes one work item per step: a table, and up to ITEM_LISTS lists streamed against it.
 extern "C" __global__ void __launch_bounds__(Met<MET_WARPS>::THREADS)
     hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const uint64* begins,
         const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals,
@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(Met<MET_WARPS>::THREADS)
   add_to(&totals->triangles, triangles);
 }
 
-// Of each near hub a bit for each other one that it is joined to, before and behind it. They come zeroed.
+// For each near hub, a bit for each other near hub that it is joined to, before and behind it. Initially zero.
 extern "C" __global__ void hub_square(Task t, uint32* square) {
   uint32 lane = threadIdx.x % 32, words = uint32((t.near + 31) >> 5);
   int64 warps = all_threads() / 32;
@@ -338,7 +338,8 @@ extern "C" __global__ void hub_square(Task t, uint32* square) {
   }
 }
 
-// The row's words against the squares of the hubs that the lanes hold, `hubs` of them one each; what each hub finds.
+// Tests the row's words against the squares of the lanes' hubs, one for each of `hubs` lanes; returns each hub's
+// matches.
 template <class Row> __device__ __forceinline__ uint32 meet_square(
     const Row& row, const uint32* square, uint32 words, uint32 hubs, uint32 hub) {
   uint32 lane = threadIdx.x % 32, used = row.used, all = 0;
@@ -362,8 +363,8 @@ template <class Row> __device__ __forceinline__ uint32 meet_square(
   return all;
 }
 
-// Long rows and near hubs, where the three blocks are one: a block takes a row at a time. An edge (u, x) of it finds
-// the entries y of the row that x is joined to; each triangle (u, v, w) is found by (u, v) and by (u, w): once for v,
+// Long rows and near hubs, where the three blocks are one: a block takes one row per step. An edge (u, x) of it finds
+// the entries y of the row to which x is joined; each triangle (u, v, w) is found by (u, v) and by (u, w): once for v,
 // once for w, twice for u.
 extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
     hub_near(Task t, const uint32* square, const uint2* items, const uint32* items_end, uint32* next, Totals* totals,
@@ -404,7 +405,7 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
   add_to(&totals->triangles, triangles);
 }
 
-// Plain: a long table row, and some of its index edges, a warp an edge.
+// PLAIN: a long table row, and some of its index edges, a warp per edge.
 extern "C" __global__ void __launch_bounds__(Met<PLAIN_WARPS>::THREADS)
     hub_plain(Task t, const uint32*, const uint2* items, const uint32* items_end, uint32* next, Totals* totals,
         Sum* first_sums, Sum* second_sums, Sum* third_sums) {

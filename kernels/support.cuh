@@ -1,7 +1,8 @@
-// What kernels with outputs share: where a triangle (u, v, w) is added up, and two lists walked for what they share.
+// Shared by kernels with outputs: where a triangle (u, v, w) is added, and the walk that finds two lists' common
+// entries.
 //
-// By edge the three sums are those of the index, the table and the stream block, by the places of their columns; with
-// VERTICES those of index rows, index columns and table columns. Some or all may be one and the same array.
+// By edge the three sums are those of the index, table and stream block, by the places of their columns; with VERTICES
+// those of index rows, index columns and table columns. Some or all of them may be the same array.
 
 #ifndef VERTICES
 #define VERTICES 0  // 1: sums by vertex, 64-bit; 0: by edge, 32-bit
@@ -13,12 +14,12 @@ using Sum = uint64;
 struct Out {
   Sum *rows, *columns, *third;
 
-  // Index edge (u, v), at place p, has `count` triangles.
+  // Adds the `count` triangles of index edge (u, v), at place p.
   __device__ __forceinline__ void edge(int64, int64 u, int64 v, uint32 count) const {
     atomicAdd(rows + u, Sum(count));
     atomicAdd(columns + v, Sum(count));
   }
-  // One triangle's third vertex w, which stands at these places of the table's and of the stream's columns.
+  // Adds one triangle's third vertex w, by its places in the table's and the stream's columns.
   __device__ __forceinline__ void third_vertex(uint32 w, int64, int64) const { atomicAdd(third + w, Sum(1)); }
 };
 #else
@@ -35,8 +36,8 @@ struct Out {
 };
 #endif
 
-// The entries of A, [first, first + a) of the table's columns, that are in B, [begin, begin + b) of the stream's: added
-// up and counted. Neither is empty.
+// Finds the entries of A, [first, first + a) of the table's columns, in B, [begin, begin + b) of the stream's; adds
+// their triangles and counts them. Neither list is empty.
 __device__ __forceinline__ uint32 meet_lists(
     const Task& t, int64 first, int64 a, int64 begin, int64 b, const Out& out) {
   const int32 *table = t.table.columns, *stream = t.stream.columns;
@@ -57,7 +58,7 @@ __device__ __forceinline__ uint32 meet_lists(
   return found;
 }
 
-// An index edge whose table row begins at `first` and has `a` entries before v: its triangles are added up.
+// Adds the triangles of an index edge whose table row begins at `first` and has `a` entries before v.
 __device__ __forceinline__ void meet_edge(
     const Task& t, int64 u, int64 p, int64 v, int64 first, int64 a, const Out& out) {
   int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;

@@ -1,11 +1,11 @@
-// tcstream: the shorter list searched in the longer, whose search tree has its top in shared memory (TC-Stream,
+// tcstream: the shorter list searched in the longer, the top of whose search tree is in shared memory (TC-Stream,
 // Huang et al., TPDS 2022, sections 4.2 and 4.3, doi:10.1109/TPDS.2021.3135329).
 // Preludes: lrb.cuh
 //
-// Of an index edge (u, v) the lists are T = table.row(u) and B = stream.row(v), none cut at v. A warp counts an
-// edge: it loads the top TOP levels of the longer list's search tree, 2^TOP - 1 entries evenly spaced, and its
-// lanes look the entries of the shorter list up: TOP steps there, the others in global memory. The tree stays
-// as long as edges that follow have the same longer list, as those of one row often do.
+// The lists of an index edge (u, v) are T = table.row(u) and B = stream.row(v), none cut at v. A warp counts an
+// edge: it loads the top TOP levels of the longer list's search tree, 2^TOP - 1 evenly spaced entries, and its
+// lanes look up the entries of the shorter list: TOP steps there, the others in global memory. The tree stays
+// as long as the following edges have the same longer list, as those of one row often do.
 //
 //   probes(u, v) = min(|T|, |B|)
 //
@@ -15,25 +15,25 @@
 // those of a vertex one after another, with the same row. No edge list is made.
 //
 // Launch of other triples, edge lists of the vertical partition (section 4.3): the three passes of LRB make the edge
-// list, all in one bin, in about the order of the index, for TC-Stream balances nothing by length; then one grid that
+// list, all in one bin and about in the order of the index, because TC-Stream does not balance by length. Then one grid
 // fills the GPU, whose warps stride over the edges, 32 at a time. The edge buffer is double: while a warp counts 32
-// edges, the places of the next 32 edges' lists and the ids of the 32 after them are on their way, each lane's in its
-// registers. (The paper's two buffers also hide the copy from host to device: that is between tasks, and not the
-// kernel's.)
+// edges, the places of the next 32 edges' lists and the ids of the 32 after them are being loaded into its lanes'
+// registers. (The paper's two buffers also hide the copy from host to device; here that happens between tasks, not in
+// the kernel.)
 //
 //   TOP    levels in shared memory; 0: none
 //   FEW    shorter lists of fewer entries are searched without them
-//   SHORT  a shorter list of at most so many entries is held in shared memory too, until another is met (section 4.2
+//   SHORT  a shorter list of at most SHORT entries is also held in shared memory, until another follows (section 4.2
 //          and figure 5); 0, the default: none, which is as fast on Kronecker graphs and 1.1 to 1.3 times as fast on
-//          others: the list is copied for each edge whose list it is not, to be read once
-//   TAKE   edges that a warp takes at a time, by vertices
+//          others, because a list would be copied for each edge with another list, to be read only once
+//   TAKE   edges that a warp takes per turn, by vertices
 //
 // One H200, ms of the launches, medians of 3, degree order, by vertices (by an edge list): Kronecker 20 (edge factor 16)
 // 15.3 (20.4), Kronecker 22 93 (117), the torus of 300^3 12.3 (16.0), RA with 10^7 vertices 20.3 (26.8). Kronecker 22
 // by TOP 0, 2, 4, 5, 6, 8: 121, 122, 103, 93, 89, 95; RM with 2^22 vertices 7.2, 8.2, 7.6, 7.5, 8.2, 10.4. Kronecker 20
-// has 2.0 G lookups, 1.6 times those of `search` for want of a cut at v, of which the tree's top saves 5 of some 9 reads:
-// about as fast. Edges of short lists leave lanes idle, so on graphs of low degree it waits for memory, and one very long
-// list keeps one warp busy.
+// has 2.0 G lookups, 1.6 times those of `search` because it does not cut at v; the tree's top saves 5 of some 9 reads
+// for each: about as fast. Edges of short lists leave lanes idle, so on graphs of low degree it waits for memory, and
+// one very long list keeps one warp busy.
 
 #ifndef TOP
 #define TOP 5
@@ -54,8 +54,8 @@ __device__ __forceinline__ int64 entries(const Task&, int64, int64 first, int64 
 
 __device__ __forceinline__ int64 work_of(int64, int64) { return 1; }
 
-// An edge's ids, the places of its lists, and its lists: the shorter one, and the longer one that it is
-// searched in. Each is read or worked out one step after the other, so that no step waits for the last.
+// An edge's ids, the places of its lists, and its lists: the shorter one, and the longer one in which it is
+// searched. Each is read or computed one step after the other, so that no step waits for the last.
 struct Ids {
   uint32 u, v, a;
 };
@@ -79,28 +79,28 @@ __device__ __forceinline__ Places places_of(const Task& t, const Ids& ids) {
   return {t.table.offsets[ids.u], t.stream.offsets[ids.v], t.stream.offsets[ids.v + 1], ids.a};
 }
 
-// Empty ones if the edge is none.
+// The lists are empty if there is no edge.
 __device__ __forceinline__ Lists lists_of(const Task& t, const Places& places) {
   const int32 *row = t.table.columns + places.row, *list = t.stream.columns + places.begin;
   int64 a = places.a, b = places.end - places.begin;
   return a <= b ? Lists{row, list, a, b} : Lists{list, row, b, a};
 }
 
-// What another lane holds.
+// The lists that another lane holds.
 __device__ __forceinline__ Lists from_lane(const Lists& mine, uint32 lane) {
   return {reinterpret_cast<const int32*>(__shfl_sync(ALL, reinterpret_cast<uint64>(mine.few), lane)),
       reinterpret_cast<const int32*>(__shfl_sync(ALL, reinterpret_cast<uint64>(mine.many), lane)),
       __shfl_sync(ALL, mine.few_size, lane), __shfl_sync(ALL, mine.many_size, lane)};
 }
 
-// Node i, from 1 on, is the entry at i / 2^TOP of the list.
+// Node i, counted from 1, is the entry at i / 2^TOP of the list.
 __device__ __forceinline__ void load_top(int32* nodes, const Lists& lists) {
   __syncwarp();
   for (uint32 i = threadIdx.x % 32; i < NODES; i += 32) { nodes[i] = lists.many[i * lists.many_size >> TOP]; }
   __syncwarp();
 }
 
-// What a warp holds in shared memory: the top of a tree, and a short list; and of which lists these are.
+// A warp's shared memory: the top of a tree, and a short list; and which lists these are.
 struct Held {
   int32 *nodes, *list;
   const int32 *many = nullptr, *few = nullptr;
@@ -112,7 +112,7 @@ __device__ __forceinline__ void load_short(int32* list, const Lists& lists) {
   __syncwarp();
 }
 
-// One edge, by a warp; this lane's matches.
+// Counts one edge by a warp; returns this lane's matches.
 __device__ __forceinline__ uint32 count_edge(const Lists& lists, Held& held, uint64& probes) {
   uint32 found = 0;
   const int32 *nodes = held.nodes, *few = lists.few;
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) tcstream_edges(Task t, EdgeL
   sums.add_up(totals);
 }
 
-// The row in [first, last] that has the edge at a place of the columns.
+// The row in [first, last] that contains the edge at a place of the columns.
 __device__ __forceinline__ int64 row_at(const int64* offsets, int64 first, int64 last, int64 place) {
   while (first < last) {
     int64 middle = first + ((last - first) >> 1);
@@ -171,13 +171,13 @@ __device__ __forceinline__ int64 row_at(const int64* offsets, int64 first, int64
   return first;
 }
 
-// Whether row u is of this split.
+// Whether row u is in this split.
 __device__ __forceinline__ bool in_split(const Task& t, int64 u) {
   int64 from = u - t.begin, place = from / t.step * GROUP + from % t.step - t.skip;
   return from >= 0 && from % t.step < GROUP && place >= 0 && place < t.rows;
 }
 
-// The lists of the edge at a place, and its wedges; empty ones where its row is of another split.
+// The lists of the edge at a place, and its wedges; empty lists where its row is in another split.
 __device__ __forceinline__ Lists lists_at(const Task& t, int64 place, int64 u, uint64& wedges) {
   if (!in_split(t, u)) { return lists_of(t, {0, 0, 0, 0}); }
   int64 v = t.index.columns[place], row = t.table.offsets[u];
@@ -186,7 +186,7 @@ __device__ __forceinline__ Lists lists_at(const Task& t, int64 place, int64 u, u
   return lists_of(t, places);
 }
 
-// `rows` of the whole block; *next: edges that are taken.
+// `rows` are those of the whole block; *next is the number of edges that are taken.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     tcstream_vertices(Task t, int64 rows, uint64* next, Totals* totals) {
   __shared__ int32 trees[BLOCK / 32 * NODES], lists[BLOCK / 32 * SHORTS];

@@ -1,22 +1,22 @@
-// text: rows of integers in a text, two passes over its bytes.
+// text: parses rows of integers from a text, in two passes over its bytes.
 //
-//   text_counts   lines of each warp's share that are neither blank nor comments
-//   text_starts   one block: at which row shares begin
-//   text_rows     the two ids of each such line, 32-bit or with WIDE 64-bit
+//   text_counts   counts, in each warp's share, the lines that are neither blank nor comments
+//   text_starts   one block: the first row of each share
+//   text_rows     the two ids of each such line, 32-bit or, with WIDE, 64-bit
 //
-// A line belongs to whoever has its first byte, and a lane has BYTES neighbours. What is read here is read as
-// io/formats/rows.py reads it, and anything else it is left: odd[0] is set where a row does not hold two integers of at
-// most DIGITS digits, and where a carriage return ends no line, or with a separator a quote stands anywhere. odd[1] is
-// set where an id needs 64 bits.
+// A line belongs to the share with its first byte; a lane has BYTES neighbouring bytes. Texts are read as
+// io/formats/rows.py reads them, and left to it where they differ from the plain case: odd[0] is set where a row does
+// not hold two integers of at most DIGITS digits, where a carriage return ends no line, and, with a separator, where a
+// quote occurs anywhere. odd[1] is set where an id needs 64 bits.
 
 #ifndef BLOCK
 #define BLOCK 256
 #endif
 #ifndef BYTES
-#define BYTES 32  // of a lane
+#define BYTES 32  // bytes per lane
 #endif
 #ifndef DIGITS
-#define DIGITS 18  // any integer of so many fits 64 bits
+#define DIGITS 18  // any integer of this many digits fits 64 bits
 #endif
 #ifndef SCAN
 #define SCAN 1024  // threads of text_starts
@@ -38,9 +38,9 @@ __device__ __forceinline__ bool is_blank(uint8 c) { return c == ' ' || (c >= '\t
 struct Text {
   const uint8* bytes;
   int64 size;
-  uint8 separator;  // NO_SEPARATOR: any blanks
+  uint8 separator;  // NO_SEPARATOR: any run of blanks
 
-  // Behind the text stands the end of a line.
+  // The text is followed by the end of a line.
   __device__ uint8 at(int64 p) const { return p < size ? bytes[p] : NEWLINE; }
   __device__ bool starts_line(int64 p) const { return p == 0 || bytes[p - 1] == NEWLINE; }
 
@@ -56,7 +56,7 @@ struct Text {
     return p;
   }
 
-  // Pass over what stands between two fields; false where that is nothing.
+  // Skips what separates two fields; false where nothing does.
   __device__ bool next_field(int64& p) const {
     int64 from = p;
     p = behind_blanks(p);
@@ -66,7 +66,7 @@ struct Text {
     return true;
   }
 
-  // Pass over a field, whatever it holds.
+  // Skips a field, whatever it contains.
   __device__ bool any_field(int64& p) const {
     int64 from = p;
     if (separator == NO_SEPARATOR) {

@@ -7,21 +7,21 @@
 //   VH  one table for all of a row; 0: built again for each edge
 //   CO  a thread block and 1024 buckets for table rows above 100 entries, a warp and 32 for
 //       others (section 4.3); 0: a warp and 32 buckets for all
-//   VC  all lists of a row combined virtually and dealt to threads; 0: a subwarp of `lanes` threads a list; 2:
-//       combined physically, that is copied one after another first
-//   COPIES          entries a thread that are copied at a time
+//   VC  all lists of a row combined virtually and dealt to threads; 0: a subwarp of `lanes` threads per list; 2:
+//       combined physically, i.e. first copied one after another
+//   COPIES          entries per thread that are copied in one step
 //   STEPS           0: no table is built; 1: nothing is looked up; for the paper's figure 4
 //   READS           1: `probes` are the bucket entries that lookups read, for the paper's figure 12
 //
 // RO, the order of ids, is the caller's. A row is skipped if its table or index row is empty, or
-// if both are one row of a single entry; the length of a block's row chooses only warp or block.
+// if both are the same row of a single entry; the length of a block's row only chooses between warp and block.
 //
 //   probes(u, v) = |stream.row(v)|, of rows that are not skipped
 //
-// Launch: trust_rows, a thread a row, sorts the rows by team; then trust_warp, a warp a row, and trust_block, a
-// block of THREADS a row, each as many blocks as fit, which take a chunk of rows at a time until none is left. The
-// first pass also adds up what every 32nd row costs, from which the launch chooses the chunk and, where lists are
-// for subwarps, the size of these: 8, 16 or 32 lanes.
+// Launch: trust_rows, a thread per row, sorts the rows by team; then trust_warp, a warp per row, and trust_block, a
+// block of THREADS per row, run with as many blocks as fit, which take a chunk of rows per turn until none is left. The
+// first pass also adds up the cost of every 32nd row, from which the launch chooses the chunk and, where subwarps take
+// lists, their size: 8, 16 or 32 lanes.
 //
 // One H200, ms, degree order, edge factor 16: Kronecker 20 (4.4 G probes) 22.2, Kronecker 22 142.8. Kronecker 20 in
 // versions before hash.cuh was split off:
@@ -30,7 +30,7 @@
 //   1 bisection over all of a tile's sums       35.9    16.9      51.2         60.7
 //   2 search from the last list on, warp sums   22.9    16.8        -            -
 //   learnt: lists of 280 entries fill a warp, so combining them costs more than idle lanes do; a
-//   block for long rows pays 3 times; one table a row gains little here, rows being short
+//   block for long rows is 3 times as fast; one table per row gains little here, rows being short
 
 #ifndef VH
 #define VH 1
@@ -56,17 +56,17 @@
 
 constexpr int64 SMALL_ROW = 100, SAMPLE = 32;
 
-// Rows by the team that counts them: `rows` holds warps' rows from its front, blocks' from its back.
+// Rows by the team that counts them: `rows` holds the rows of warps from its front, those of blocks from its back.
 struct Lists {
   uint32 warp_rows, block_rows, warp_next, block_next, longest, spare;
 };
 
-// Of the rows sampled for a kind of team: how many, the entries that they hash and look up, and the steps that their
+// Sample of the rows for a kind of team: their number, the entries that they hash and look up, and the steps that their
 // lists take by subwarps of 8, 16 and 32 lanes.
 struct Sampled {
   uint64 rows = 0, entries = 0, steps[3] = {0, 0, 0};
 
-  // As if all lists of the row were as long as its middle one: one read a row.
+  // Assumes that all lists of the row are as long as its middle one, so that one read per row suffices.
   __device__ void add(const Task& t, int64 u, int64 size, int64 edges, int64 threads) {
     int64 list = t.stream.length(t.index.columns[t.index.offsets[u] + edges / 2]);
     rows++;
@@ -113,12 +113,12 @@ extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Sample
   if (threadIdx.x % 32 == 0) { atomicMax(&lists->longest, longest); }
 }
 
-// The threads that share a table: a warp of 32 or a block of 1024, a bucket a thread.
+// The threads that share a table: a warp with 32 buckets or a block with 1024, one per thread.
 template <bool WIDE> using TeamOf = Team<WIDE ? THREADS : 32, WIDE ? 1024 : 32, WIDE>;
 template <bool WIDE> using Table = HashTable<TeamOf<WIDE>>;
 
 // Shared memory of a block: one table of 1024 buckets or THREADS / 32 tables of 32, and the virtual
-// combination's lists, one a thread.
+// combination's lists, one per thread.
 struct Shared {
   uint32 fill[1024];
   int32 slots[LEVELS * 1024];
@@ -137,7 +137,7 @@ template <bool WIDE> __device__ __forceinline__ void look_up(Table<WIDE>& table,
   found.probes++;
 }
 
-// `lanes` threads a list, a power of two: lists p, p + teams, ... of [begin, end).
+// `lanes` threads per list, a power of two: lists p, p + teams, ... of [begin, end).
 template <bool WIDE> __device__ void by_lists(
     Table<WIDE>& table, const Task& t, uint32 lanes, int64 begin, int64 end, Found& found) {
   uint32 lane = threadIdx.x & (lanes - 1), teams = TeamOf<WIDE>::SIZE / lanes;
@@ -149,7 +149,7 @@ template <bool WIDE> __device__ void by_lists(
   }
 }
 
-// Inclusive running sums over the team, one number a thread.
+// Inclusive running sums over the team, one number per thread.
 template <bool WIDE> __device__ void running_sums(int64* ends, int64 mine) {
   uint32 rank = TeamOf<WIDE>::rank(), lane = threadIdx.x % 32;
   mine = warp_ends(mine);
@@ -163,7 +163,7 @@ template <bool WIDE> __device__ void running_sums(int64* ends, int64 mine) {
   }
 }
 
-// First place from `low` to `most` whose running sum is above i; the one at `most` is. Near first.
+// First place from `low` to `most` whose running sum exceeds i (the one at `most` does); near places are tried first.
 __device__ __forceinline__ uint32 first_above(const int64* ends, uint32 low, uint32 most, int64 i) {
   uint32 high = low;
   for (uint32 step = 1; ends[high] <= i; step *= 2) {
@@ -181,13 +181,13 @@ __device__ __forceinline__ uint32 first_above(const int64* ends, uint32 low, uin
   return low;
 }
 
-// A team's lists, one a thread, one after another: where each ends, and what to add to a place to find it in
-// the stream.
+// A team's lists, one per thread, one after another: the end of each, and the offset to add to a place to find it
+// in the stream.
 struct Combined {
   int64 *ends, *starts;
 };
 
-// Lists [tile, tile + SIZE) of those before `end`; returns their entries.
+// Combines the lists [tile, tile + SIZE) of those before `end`; returns their number of entries.
 template <bool WIDE> __device__ int64 combine(const Combined& lists, const Task& t, int64 tile, int64 end) {
   uint32 rank = TeamOf<WIDE>::rank();
   int64 p = tile + rank, v = p < end ? t.index.columns[p] : 0;
@@ -199,7 +199,7 @@ template <bool WIDE> __device__ int64 combine(const Combined& lists, const Task&
 }
 
 // Virtual combination (section 4.2): entry i of all lists together is in the first list whose
-// running sum of lengths is above i.
+// running sum of lengths exceeds i.
 template <bool WIDE> __device__ void by_combination(
     Table<WIDE>& table, const Combined& lists, const Task& t, int64 begin, int64 end, Found& found) {
   constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
@@ -214,8 +214,8 @@ template <bool WIDE> __device__ void by_combination(
   }
 }
 
-// Physical combination (section 4.2): the lists are copied to the team's array, a warp a list, as many entries
-// as it has room for, and looked up from there.
+// Physical combination (section 4.2): lists are copied to the team's array, a warp per list, as many entries as
+// fit there, and looked up from it.
 template <bool WIDE> __device__ void by_copies(
     Table<WIDE>& table, const Combined& lists, const Task& t, int32* copies, int64 begin, int64 end, Found& found) {
   constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
@@ -235,7 +235,7 @@ template <bool WIDE> __device__ void by_copies(
       for (int64 i = first + rank; i < last; i += SIZE) { look_up<WIDE>(table, copies[i - first], found); }
       TeamOf<WIDE>::sync();
     }
-    if (all == 0) { TeamOf<WIDE>::sync(); }  // before the next tile's sums are put where this one's end was read
+    if (all == 0) { TeamOf<WIDE>::sync(); }  // before the next tile's sums overwrite this one's end, which was read
   }
 }
 
@@ -269,7 +269,7 @@ __device__ void report(const Found& found, Totals* totals) {
   if (threadIdx.x % 32 == 0) { atomicMax(&totals->collision, uint64(longest)); }
 }
 
-// Rows below 101 entries (all, without CO), a warp a row.
+// Rows below 101 entries (all, without CO), a warp per row.
 extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const uint32* rows, Lists* lists,
     int32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
@@ -288,7 +288,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const u
   report(found, totals);
 }
 
-// Longer rows, a block a row.
+// Longer rows, a block per row.
 extern "C" __global__ void __launch_bounds__(THREADS) trust_block(Task t, const uint32* rows, Lists* lists,
     int32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];

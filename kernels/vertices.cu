@@ -1,4 +1,4 @@
-// vertices: what is made of vectors of vertices, one pass each.
+// vertices: functions on vertex vectors, one pass each.
 //
 // An element is a vertex, a degree or a rank, 32 bits.
 //
@@ -6,13 +6,13 @@
 //   vertices_order     the vertices of sorted keys
 //   vertices_inverse   the place of each vertex in an order
 //   vertices_wedges    sum of in * (out >> 20), and of in * (out & (1 << 20) - 1), where out = outward[rank[v]] and
-//                      in = degree[v] - out: both stay below 2^61, since the degrees of one kind add up to the edges,
-//                      fewer than 2^41. Each vertex reads its out-degree from a random place; in-degrees by rank, which
-//                      were made before, took a scatter, a gather and two passes more.
-//   vertices_lengths   how many elements have each value
+//                      in = degree[v] - out: both stay below 2^61, since the degrees of each kind add up to the edges,
+//                      fewer than 2^41. Each vertex reads its out-degree from a random place; computing in-degrees by
+//                      rank first took a scatter, a gather and two passes more.
+//   vertices_lengths   the number of elements with each value
 //
-// Array arithmetic launches some twenty kernels for these and waits three times for a number of the device: on a small
-// graph that is what counting costs.
+// Array arithmetic launches some twenty kernels for these and waits three times for a number from the device, which is
+// the cost of counting a small graph.
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   add_to(sums + 1, low);
 }
 
-// Of values below `bins`. Most vertices have few neighbours: those counts a block has to itself.
+// Values are below `bins`. Most vertices have few neighbours, so each block counts small values by itself first.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     vertices_lengths(int64 size, const int32* values, uint64* counts, uint32 bins) {
   __shared__ uint32 usual[USUAL];

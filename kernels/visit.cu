@@ -1,16 +1,16 @@
-// visit: each triangle of a task met once, to say more than how many there are.
+// visit: finds each triangle of a task once, to list it or to add it to its edges.
 //
-// A thread an edge (u, v), A = the entries of table.row(u) before v, B = stream.row(v). The entries of
-// the shorter list are searched in the longer one, both ascending, each from where the last one was
-// found: what they share comes in ascending order. Plain, for it runs beside no other kernel.
+// A thread per edge (u, v), A = the entries of table.row(u) before v, B = stream.row(v). The entries of the shorter
+// list are searched in the longer one, both ascending, each from the place where the last one was found: common
+// entries come in ascending order. It is plain, because it runs beside no other kernel.
 //
-// A triangle's three edges stand at a place each of the columns of index, table and stream.
+// Each of a triangle's three edges has a place in the columns of index, table or stream.
 //
 //   visit_support   adds one at each of the three places
-//   visit_edges     writes every index edge's triangles, by its place among the split's
-//   visit_list      writes triangles (u, v, w) down where the running sum of these says
+//   visit_edges     writes every index edge's number of triangles, by its place among the split's edges
+//   visit_list      writes triangles (u, v, w) at the places that the running sums of these numbers give
 
-// The shared entries of the two lists of index edge p, as `found(place in table, place in stream)`.
+// Calls `found(place in table, place in stream)` for the common entries of the two lists of index edge p.
 template <class Found> __device__ __forceinline__ uint32 each_triangle(
     const Task& t, int64 p, int64 first, int64 last, Sums& sums, const Found& found) {
   int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.length(v);
@@ -59,7 +59,7 @@ extern "C" __global__ void visit_edges(Task t, const int64* group_ends, uint32* 
   sums.add_up(totals);
 }
 
-// `ends` are the running sums of the counts; the first `limit` triangles are written, three ids each.
+// `ends` are the running sums of the numbers; the first `limit` triangles are written, three ids each.
 extern "C" __global__ void visit_list(
     Task t, const int64* group_ends, const int64* ends, int64 limit, int32* list, Totals* totals) {
   Sums sums;

@@ -1,7 +1,7 @@
-// wedges: sampled wedges tested for an edge that closes them; see dasktc/backends/wedge_sample.py.
+// wedges: tests sampled wedges for a closing edge; see dasktc/backends/wedge_sample.py.
 //
-// A thread a stratum: a hash of its number draws a wedge of it, bisecting the running sums of the rows' wedges finds
-// the row, and another bisection, in the stream block, the edge. `triangles` counts closed wedges, `wedges` all.
+// A thread per stratum: a hash of its number draws a wedge of it, a bisection of the running sums of the rows' wedges
+// finds the row, and another bisection, in the stream block, the edge. `triangles` counts closed wedges, `wedges` all.
 
 __device__ __forceinline__ uint64 splitmix(uint64 x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -1,4 +1,4 @@
-"""The two tiers of the tests (README.md beside this says what is in which), and fixtures that several modules share."""
+"""Configures the two tiers of the tests (see README.md in this folder), and defines the fixtures that modules share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the tier's number of examples, and have all later processes use what one has compiled for the host."""
+    """Set the tier's number of examples, and have all later processes share what one has compiled for the host."""
     settings.load_profile("slow" if slow(config) else "default")
     dask.config.set({"dasktc.distribute": os.environ["DASK_DASKTC__DISTRIBUTE"]})
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
@@ -48,13 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def slow(config: pytest.Config) -> bool:
-    """Whether the slow tier is asked for."""
+    """Whether the slow tier was requested."""
     return re.search(r"(?<!not )\bslow\b", config.option.markexpr) is not None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What Hypothesis draws is in both tiers, few examples in the one and many in the other; notebooks are slow."""
+    """Run Hypothesis tests in both tiers, with few examples in one and many in the other; mark notebooks as slow."""
     for item in items:
         drawn = is_hypothesis_test(getattr(item, "obj", None))
         elsewhere = any(map(item.get_closest_marker, ("catalog", "gpu")))
@@ -72,7 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Any:
-    """Give a test as much more time as the machine is busier than idle, and a GPU to itself if it has to."""
+    """Extend a test's timeout by as much as the machine is busy, and give it a GPU of its own if it needs one."""
     mark = item.get_closest_marker("timeout")
     seconds = mark.args[0] if mark else float(item.config.getini("timeout"))
     item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
@@ -82,7 +82,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
 
 @contextmanager
 def gpu_shared(item: pytest.Item) -> Iterator[None]:
-    """Have tests of several processes share the GPU, but for those that need all of its memory: each is alone there."""
+    """Have tests of several processes share the GPU, except those that need all its memory: these run alone."""
     if not item.get_closest_marker("gpu"):
         yield
         return
@@ -95,7 +95,7 @@ def gpu_shared(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have workers ready to be forked; spare what collects garbage, in many tests, what stays anyway."""
+    """Prepare workers to be forked; have garbage collection skip the objects that live as long as the tests."""
     if not session.config.option.collectonly and any(
         "cluster" in vars(item).get("fixturenames", ()) for item in session.items
     ):
@@ -114,13 +114,13 @@ def graphs_dir(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The small real graphs kept in the repository."""
+    """Folder of the small real graphs in the repository."""
     return HERE / "data"
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """Two worker processes with nannies; a test that kills some is waited for by the next one that has a client."""
+    """Two worker processes with nannies; after a test that killed some, the next test with a client waits for them."""
     import dask
     from distributed import LocalCluster
 
@@ -139,7 +139,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def client(cluster: Any) -> Iterator[Any]:
-    """A client that is nobody's default: it must be passed on."""
+    """A client that is not the default one, so that tests must pass it on."""
     from distributed import Client
 
     with Client(cluster, set_as_default=False) as found:

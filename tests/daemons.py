@@ -1,4 +1,4 @@
-"""Slurm's own daemons on hosts of this machine (hosts.py), as they stand in Debian's packages.
+"""Slurm's own daemons, from Debian's packages, on emulated hosts of this machine (hosts.py).
 
 apt-get install --no-install-recommends slurmctld slurmd slurm-client munge
 """
@@ -50,7 +50,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 
 @dataclass(frozen=True)
 class Slurm:
-    """Commands on the login host, in a folder that the nodes share."""
+    """Runs commands on the login host, in a folder that the nodes share."""
 
     folder: Path
     login: hosts.Host
@@ -65,14 +65,14 @@ class Slurm:
         return subprocess.Popen(self.login.command(*command), cwd=self.folder, env=env, text=True, **pipes)
 
     def run(self, *command: str, **more: str) -> str:
-        """What a command prints; it succeeds."""
+        """Run a command, which must succeed; return what it prints."""
         process = self.start(*command, **more)
         out, error = process.communicate(timeout=patience())
         assert process.returncode == 0, out + error
         return out
 
     def submit(self, *arguments: str, **more: str) -> str:
-        """Number of a batch job."""
+        """Submit a batch job; return its number."""
         return self.run("sbatch", "--parsable", *arguments, **more).strip()
 
     def jobs(self, node: str = "") -> list[str]:
@@ -81,12 +81,12 @@ class Slurm:
         return self.run("squeue", "--noheader", "--format=%A", *where).split()
 
     def idle(self) -> int:
-        """Number of nodes that wait for jobs; none while the daemons start."""
+        """Number of nodes that wait for jobs; 0 while the daemons start."""
         process = self.start("sinfo", "--noheader", "--partition=all", "--states=idle", "--format=%D")
         return int(process.communicate(timeout=patience())[0] or 0)
 
     def ended(self, job: str) -> str:
-        """State of a job when it has ended."""
+        """Wait for a job to end; return its state."""
 
         def state() -> str:
             return re.search(r"JobState=(\w+)", self.run("scontrol", "show", "job", job)).group(1)
@@ -96,7 +96,7 @@ class Slurm:
 
 
 def lacking() -> str | None:
-    """Why there is no Slurm here, if so."""
+    """Why Slurm is not available here; None where it is."""
     if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
         return f"{', '.join(missing)}: not installed here"
     return "a node has 2 CPUs, this machine 1" if os.cpu_count() == 1 else hosts.lacking()
@@ -104,7 +104,7 @@ def lacking() -> str | None:
 
 @contextmanager
 def started(folder: Path) -> Iterator[Slurm]:
-    """A login host and two nodes, which wait for jobs."""
+    """Start a login host and two nodes, which wait for jobs."""
     (folder / "slurm.conf").write_text(CONF.format(folder=folder))
     (folder / "state").mkdir()
     (folder / "key").write_bytes(os.urandom(128))

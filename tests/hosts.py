@@ -1,4 +1,4 @@
-"""Hosts on this machine: Linux namespaces with names, addresses, processes and local disks of their own."""
+"""Emulated hosts on this machine: Linux namespaces with their own names, addresses, processes and local disks."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ cat >/dev/null  # until the test's process is gone
 
 @dataclass(frozen=True)
 class Host:
-    """Where commands run as if on another machine that shares the file system, but for the folder `local`."""
+    """Runs commands as on another machine that shares the file system, except for the folder `local`."""
 
     name: str
     address: str
     pid: int
-    """Of its first process: all others end with it."""
+    """Process id of its first process, with which all its others end."""
 
     def command(self, *command: str) -> list[str]:
         return ["nsenter", f"--target={self.pid}", "--all", "--wd=.", *command]
@@ -38,7 +38,7 @@ class Host:
 
 
 def lacking() -> str | None:
-    """Why there can be no hosts here, if so."""
+    """Why emulated hosts are impossible here; None where they are possible."""
     if os.geteuid():
         return "only root makes hosts of namespaces"
     if missing := [name for name in ("unshare", "nsenter", "ip") if shutil.which(name) is None]:
@@ -49,7 +49,7 @@ def lacking() -> str | None:
 
 @contextmanager
 def hosts_of(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Host]]:
-    """Hosts that know each other's names; the first one's bridge joins them."""
+    """Hosts that know each other's names, joined by the bridge of the first one."""
     (folder / "local").mkdir()
     addresses = {name: f"{NETWORK}.{number}" for number, name in enumerate(names, 1)}
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
@@ -79,7 +79,7 @@ def _host(folder: Path, name: str, address: str) -> Iterator[Host]:
 
 
 def child(pid: int) -> int:
-    """The process that unshare or nsenter runs, as it is numbered here."""
+    """The process that unshare or nsenter runs, by its number outside."""
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 

@@ -1,9 +1,10 @@
 # ruff: noqa: E501
-"""Mutants: changes of one place of the code, each of which a test has to notice.
+"""Mutants: small changes of the code, each of which some test must notice.
 
-`python -m tests.mutants --jobs 2` makes each in a copy of the tree, runs the tests that are named for it, and says
-which were killed and which survived; a name or a part of names picks some. None survives but those that say why they
-change nothing. Who rewrites a place aims its mutants anew: `test_mutants.py` fails where a text is not there just once.
+`python -m tests.mutants --jobs 2` makes each mutant in a copy of the tree, runs the tests that are named for it, and
+reports which were killed and which survived; arguments select mutants by name or part of a name. Only mutants that
+state why they change nothing may survive. If the text of a place is rewritten, its mutants must be updated:
+`test_mutants.py` fails where a text does not occur exactly once.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("dasktc", "kernels", "tests", "pyproject.toml")
 SECONDS = 600
-"""Tests that take longer have noticed something: they hang."""
+"""Longest run of a mutant's tests, in seconds; tests that take longer hang, which counts as noticed."""
 
 
 class Mutant(NamedTuple):
-    """A place, what it says instead, and the tests that see it: files, and what pytest's -k picks of them."""
+    """A text in a file, its replacement, and the tests that notice it: files, and an expression for pytest's -k."""
 
     name: str
     path: str
@@ -36,7 +37,7 @@ class Mutant(NamedTuple):
     tests: str
     chosen: str = ""
     equivalent: str = ""
-    """Why nothing changes."""
+    """Why the mutant changes nothing, if it does not."""
 
 
 def _m(name: str, path: str, text: str, by: str, tests: str, chosen: str = "", equivalent: str = "") -> Mutant:
@@ -46,7 +47,7 @@ def _m(name: str, path: str, text: str, by: str, tests: str, chosen: str = "", e
 
 
 def _race(file: str, text: str, by: str, of: str = "", equivalent: str = "") -> Mutant:
-    """Of a kernel, for the detector of races; `of` is the kernel whose work runs it."""
+    """Make a mutant of a kernel file, for the race detector; `of` is the kernel whose work runs the file."""
     of = of or Path(file).stem
     number = sum(mutant.name.startswith(f"race-{file}") for mutant in RACES)
     name, tests = f"race-{file}-{number + 1}", "test_races.py"
@@ -55,7 +56,7 @@ def _race(file: str, text: str, by: str, of: str = "", equivalent: str = "") -> 
 
 
 def without(text: str, part: str) -> tuple[str, str]:
-    """A text, and what it is without a part that it has once."""
+    """A text, and the same text without a part that occurs once in it."""
     assert text.count(part) == 1, (text, part)
     return text, text.replace(part, "")
 
@@ -247,7 +248,7 @@ def mutated(mutant: Mutant, root: Path = ROOT) -> str:
     Raises
     ------
     ValueError
-        Its text is not there, or several times: aim it anew.
+        Its text does not occur, or occurs several times: update the mutant.
     """
     whole = (root / mutant.path).read_text(encoding="utf-8")
     if (times := whole.count(mutant.text)) != 1:
@@ -256,7 +257,7 @@ def mutated(mutant: Mutant, root: Path = ROOT) -> str:
 
 
 def judge(mutant: Mutant) -> tuple[str, float, str]:
-    """Make the mutant in a copy of the tree, and run its tests: what came of it, seconds, and the end of the output."""
+    """Make the mutant in a copy of the tree and run its tests; return the verdict, seconds, and the output's end."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         tree = Path(folder)
@@ -286,7 +287,7 @@ def judge(mutant: Mutant) -> tuple[str, float, str]:
 
 
 def main() -> int:
-    """Judge the mutants that are asked for; 1 if any survived or could not be made."""
+    """Judge the selected mutants; return 1 if any survived or could not be made."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=main.__doc__)
     parser.add_argument("names", nargs="*", help="parts of names; all mutants otherwise")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many at a time")

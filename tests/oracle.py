@@ -1,7 +1,7 @@
-"""Oracles and small graphs for the whole test-suite: slow and simple by design, never timed.
+"""Oracles and small graphs for the whole test suite: slow and simple by design, never timed.
 
-Edges are pairs of ids, integers or strings, as a caller might write them down: loops, duplicates
-and both directions included. Every oracle drops loops and ignores direction and multiplicity.
+Edges are pairs of ids, integers or strings, as a caller might write them, including loops, duplicates and both
+directions. Every oracle drops loops and ignores direction and multiplicity.
 """
 
 from collections import Counter
@@ -30,12 +30,12 @@ def support(edges: Iterable[Edge]) -> dict[frozenset, int]:
 
 
 def triangles(edges: Iterable[Edge]) -> int:
-    """Count triangles: each is in the support of its three edges."""
+    """Count triangles, each of which is in the supports of its three edges."""
     return sum(support(edges).values()) // 3
 
 
 def triangles_per_vertex(edges: Iterable[Edge]) -> dict[Hashable, int]:
-    """Count the triangles of every vertex that has an edge: each is in the support of two of its edges."""
+    """Count the triangles of every vertex with an edge; each is in the supports of two of the vertex's edges."""
     twice = Counter()
     for edge, count in support(edges).items():
         twice.update(dict.fromkeys(edge, count))
@@ -57,13 +57,13 @@ def multigraphs(max_vertices: int = 12, max_edges: int = 60):
 
 
 def text_multigraphs(max_vertices: int = 12, max_edges: int = 60):
-    """Edge lists over string ids, the empty string and strings of digits included."""
+    """Edge lists over string ids, including the empty string and strings of digits."""
     ids = st.one_of(st.integers(0, 99).map(str), st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
     return _multigraphs(ids, max_vertices, max_edges)
 
 
 def complete(vertices: int) -> list[Edge]:
-    """K_n."""
+    """The complete graph K_n."""
     return list(combinations(range(vertices), 2))
 
 
@@ -78,22 +78,22 @@ def wheel(rim: int) -> list[Edge]:
 
 
 def friendship(blades: int) -> list[Edge]:
-    """Triangles that share vertex 0 alone."""
+    """Triangles that share only vertex 0."""
     return star(2 * blades) + [(2 * i - 1, 2 * i) for i in range(1, blades + 1)]
 
 
 def book(pages: int) -> list[Edge]:
-    """Triangles that share edge (0, 1): both ends are hubs."""
+    """Triangles that share edge (0, 1), whose ends are both hubs."""
     return [(0, 1), *product((0, 1), range(2, pages + 2))]
 
 
 def aligned_hubs(vertices: int, stride: int) -> list[Edge]:
-    """Return K_n over multiples of `stride`, for a hash id % 2^k the worst: every neighbour collides."""
+    """Return K_n over multiples of `stride`, the worst case for a hash id % 2^k: all neighbours collide."""
     return [(stride * u, stride * v) for u, v in complete(vertices)]
 
 
 def messy(edges: list[Edge]) -> list[Edge]:
-    """Return the same graph with every edge in both directions, one twice, and a loop everywhere."""
+    """Return the same graph with every edge in both directions, one of them twice, and a loop at every vertex."""
     return [*edges, *((v, u) for u, v in edges), *edges[:1], *((u, u) for u, _ in edges)]
 
 

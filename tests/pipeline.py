@@ -1,4 +1,4 @@
-"""What the tests of the pipeline share: sources cut into parts, and slow oracles of its stages."""
+"""Helpers for tests of the pipeline: sources cut into parts, and slow oracles of its stages."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ EVERY_PARTITION = [
 
 
 class Oriented(NamedTuple):
-    """The oriented graph over dense ids, by the slow rule."""
+    """The oriented graph over dense ids, computed by the slow rule."""
 
     ids: list[Any]
-    """The caller's ids, ascending: the dense id is the position."""
+    """The caller's ids, ascending; the position of an id is its dense id."""
     order: list[int]
     """The dense id of each rank."""
     out: dict[int, list[int]]
@@ -60,7 +60,7 @@ class Oriented(NamedTuple):
 
 
 def orientation(edges: list[Edge]) -> Oriented:
-    """Point every edge at its end of higher degree, at the smaller id where these are equal."""
+    """Direct every edge to its end of higher degree, or of equal degrees to the smaller id."""
     simple = clean(edges)
     degree = Counter(chain.from_iterable(simple))
     ids = sorted(degree)
@@ -83,18 +83,18 @@ def source_of(edges: list[Edge], ids: Ids = "int", parts: int = 1, triangles: in
 
 
 def random_edges(vertices: int, edges: int, seed: int) -> list[Edge]:
-    """Edges whose ends are uniform, loops and duplicates included."""
+    """Edges with uniform random ends, including loops and duplicates."""
     return [tuple(map(int, row)) for row in np.random.default_rng(seed).integers(0, vertices, (edges, 2))]
 
 
 def skewed_edges(vertices: int, edges: int, seed: int) -> list[Edge]:
-    """Edges between few hubs and many others."""
+    """Edges between a few hubs and many other vertices."""
     drawn = np.random.default_rng(seed).random((edges, 2)) ** 3 * vertices
     return [tuple(map(int, row)) for row in drawn]
 
 
 def prepared(edges: list[Edge], parts: int = 1, **options: Any) -> Prepared:
-    """The stages up to the plan, in this process."""
+    """Run the stages up to the plan in this process."""
     given = Options(**options)
     return prepare_edges(LocalExecutor().for_backend(given.chosen_backend), source_of(edges, parts=parts), given)
 
@@ -117,7 +117,7 @@ def block_of(rows: list[list[int]], parts: int = 1, place: tuple[int, int] = (0,
 
 
 def pairwise_cover(*factors: list[Any]) -> list[tuple[Any, ...]]:
-    """Rows that hold every pair of values of any two factors, chosen greedily."""
+    """Rows that contain every pair of values of any two factors, chosen greedily."""
     rows = [tuple(enumerate(row)) for row in product(*map(range, map(len, factors)))]
     left = set(chain.from_iterable(combinations(row, 2) for row in rows))
     chosen = []

@@ -1,4 +1,4 @@
-"""Real processes for tests: a Dask cluster started by its own commands, and certificates for it."""
+"""Real processes for tests: a Dask cluster started by Dask's own commands, and certificates for it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ import psutil
 import pytest
 
 PATIENCE = 60
-"""Seconds after which, on an idle machine, something that should have happened did not."""
+"""Seconds after which, on an idle machine, an awaited event is taken to have failed."""
 
 DASK = [sys.executable, "-m", "dask"]
 DASKTC = [sys.executable, "-m", "dasktc"]
 
 
 def patience(seconds: float = PATIENCE) -> float:
-    """Seconds to wait now: more than on an idle machine by as much as more is to run here than there are cores."""
+    """Seconds to wait now: longer than on an idle machine in proportion to the load per core."""
     return seconds * max(1.0, psutil.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def until(condition, seconds=PATIENCE, pause=0.02):
-    """Wait for something that other processes or threads do in their own time: what the condition returns then."""
+    """Wait until a condition on other processes or threads is true; return its value."""
     end = time.monotonic() + patience(seconds)
     while not (value := condition()):
         assert time.monotonic() < end, "it did not happen"
@@ -39,10 +39,10 @@ def until(condition, seconds=PATIENCE, pause=0.02):
 
 
 def fork_workers() -> None:
-    """Let this process start Dask's workers as forks of one that has imported what they import, as in `warm.py`.
+    """Have this process start Dask's workers as forks of a process that has imported what they need (`warm.py`).
 
-    A worker's start and first count then take 0.7 CPU seconds instead of 4.5. What is started as a program starts its
-    workers as users' programs do.
+    A worker's start and first count then take 0.7 CPU seconds instead of 4.5. Programs that tests start still start
+    their workers as users' programs do.
     """
     import dask
     from distributed.utils import get_mp_context
@@ -57,13 +57,13 @@ def fork_workers() -> None:
 
 
 def lines(file: Path) -> int:
-    """Complete lines of a file that another process writes; none before it is there."""
+    """Number of complete lines in a file that another process writes; 0 before it exists."""
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
 @dataclass
 class Processes:
-    """A scheduler and its workers, by their commands."""
+    """A scheduler and its workers, started by Dask's commands."""
 
     file: Path
     running: list[subprocess.Popen] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Processes:
         return self.file.with_suffix(f".{number}.log")
 
     def log(self, number: int) -> str:
-        """What a process has logged; the scheduler is number 0."""
+        """The log of a process; the scheduler is number 0."""
         return self._log(number).read_text()
 
     def end(self) -> None:
@@ -93,7 +93,7 @@ class Processes:
 
 @contextmanager
 def cluster_of(folder: Path, hosts: Sequence[str], tls=(), within=((), ())) -> Iterator[Processes]:
-    """`dask scheduler` on the first host and a `dask worker` on each; `within` is what runs a host's commands."""
+    """Run `dask scheduler` on the first host and `dask worker` on each; `within` are prefixes of a host's commands."""
     found = Processes(folder / "scheduler.json")
     found.file.unlink(missing_ok=True)
     scheme = "tls" if tls else "tcp"
@@ -111,7 +111,7 @@ def cluster_of(folder: Path, hosts: Sequence[str], tls=(), within=((), ())) -> I
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority and what it signed: files in PEM format."""
+    """A certificate authority and a certificate that it signed, as files in PEM format."""
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""The samples of `dasktc cluster`, written where a test runs them, and an environment for them."""
+"""Writes the samples of `dasktc cluster` where a test runs them, and provides an environment for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRIANGLES = "105,461"
 
 
 def written(kind: str, folder: Path, *changes: tuple[str, str]) -> str:
-    """Write a sample, with some of its text replaced: its path."""
+    """Write a sample, with some of its text replaced; return its path."""
     text = sample(kind)
     for old, new in changes:
         assert old in text
@@ -32,7 +32,7 @@ def executable(path: Path, script: str) -> None:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """One where `python` is this one and nothing is read from or left in a home."""
+    """An environment in which `python` is this interpreter and no home directory is used."""
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     python = programs / "python"

@@ -1,4 +1,4 @@
-"""Answers as pandas, cuDF and Dask frames, for some vertices and edges, and counted once for each graph."""
+"""Answers as pandas, cuDF and Dask frames, for selected vertices and edges; each graph is counted only once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ids_and_schemes = pytest.mark.parametrize(
     some(product([EDGES, NAMED], SCHEMES), lambda edges, options: (edges is NAMED) == SCHEMES.index(options) % 2),
     ids=lambda value: str(value) if isinstance(value, dict) else "int" if value is EDGES else "text",
 )
-"""By default integers with every other scheme, and text with those between."""
+"""In the default tier every other scheme has integer ids, and those between have text."""
 
 
 def prepare(edges=EDGES, **options):
@@ -142,7 +142,7 @@ def test_frames_that_cannot_be_are_refused():
 
 @pytest.mark.parametrize("options", [{"partition": "whole"}, {"partition": "hash2d", "parts": 2}], ids=str)
 def test_within_a_budget_a_dask_frame_is_not_refused(tmp_path, options):
-    """Its partitions stand in files, so that all need not fit; a whole frame is refused."""
+    """Its partitions are in files and need not fit memory together; a whole frame is refused."""
     expected = prepare()
     graph = prepare(memory="17MB", work_dir=tmp_path, **options)
     graph.executor.store.memory_per_call = 100 * graph.edges - 1
@@ -177,7 +177,7 @@ def test_on_a_cluster(client):
 
 
 def test_a_graph_of_this_process_beside_a_client(client, tmp_path):
-    """Workers compute partitions in memory; those within a budget stand in files of this process."""
+    """Workers compute partitions in memory; within a budget partitions are in files of this process."""
     graph = prepare(threads=1)
     assert_same(client.compute(graph.edge_support(frame="dask")).result(), graph.edge_support())
     graph = prepare(threads=1, memory="17MB", work_dir=tmp_path)
@@ -272,7 +272,7 @@ def test_what_is_not_there_is_refused(question, asked, why):
 
 @pytest.fixture
 def counts(monkeypatch):
-    """How often each way of counting was taken."""
+    """Number of calls of each way of counting."""
     taken = []
     for name in ("vertex_supports", "edge_supports", "count_triangles"):
         function = getattr(vertex_counts, name)
@@ -353,7 +353,7 @@ def test_counts_that_differ_are_an_error():
 
 
 def test_what_is_kept_is_within_the_budget(tmp_path):
-    """Kept results are the store's, which moves them to files when a task needs the memory."""
+    """Kept results belong to the store, which moves them to files when a task needs the memory."""
     with within_memory(LocalExecutor(), "16MB", tmp_path) as executor:
         from dasktc.api.count import build
         from dasktc.options import Options
@@ -431,7 +431,7 @@ def test_a_long_list_is_given_in_dask(monkeypatch):
 
 
 def assert_oriented(frame, graph, edges):
-    """Every edge once, ascending, in a direction in which the graph's wedges and triangles are met."""
+    """Check that every edge occurs once, in ascending order, and directed as in the graph's wedges and triangles."""
     rows = list(frame.itertuples(index=False, name=None))
     assert list(frame.columns) == ["src", "dst"]
     assert list(frame.index) == list(range(len(rows)))
@@ -685,7 +685,7 @@ def test_the_benchmark_refuses_counts_that_differ():
 @pytest.mark.parametrize("parts", [None, 1, 2])
 @pytest.mark.parametrize("edges", [[], [(0, 0)], [(0, 1)], [(0, 1), (1, 2), (2, 0), (3, 4)]], ids=len)
 def test_one_part_of_proxies_gives_every_vertex(edges, parts):
-    """Its numbering is an array, where those of other schemes are a first id and a stride."""
+    """The numbering of proxies is an array, where that of other schemes is a first id and a stride."""
     source = np.array(edges, dtype=np.int64) if edges else ([], [])
     for backwards in (False, True):
         with dasktc.prepare(source, backend="cpu", threads=1, partition="proxy", parts=parts) as graph:

@@ -34,7 +34,7 @@ KINDS = ["directed", "weighted", "both"]
 
 
 def weighted_edges(ids=None):
-    """Edge lists whose rows of an edge may give it several weights, loops included."""
+    """Edge lists, including loops, whose rows may give one edge several weights."""
     weights = st.one_of(st.integers(-3, 5).map(float), st.floats(-10, 10).map(lambda w: round(w, 3)))
     edges = oracle.multigraphs() if ids is None else ids
     return edges.flatmap(
@@ -45,7 +45,7 @@ def weighted_edges(ids=None):
 
 
 def expected_graph(rows, directed, duplicates):
-    """What NetworkX measures: the last row's weight, or the sum, of each edge."""
+    """The NetworkX graph to compare with: each edge has its last row's weight, or the sum of all."""
     graph = nx.DiGraph() if directed else nx.Graph()
     for u, v, weight in rows:
         before = graph.get_edge_data(u, v, {"w": 0})["w"] if duplicates == "sum" else 0
@@ -107,7 +107,7 @@ def test_ids_of_text(edges):
 
 
 def sources(tmp_path, graph):
-    """The same weighted, directed graph in every kind of source, and the name of the weights there."""
+    """The same weighted, directed graph in every kind of source, with the name of its weights there."""
     frame = nx.to_pandas_edgelist(graph)[["source", "target", "w"]]
     array = nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight="w", format="csr")
     frame.to_parquet(tmp_path / "a.parquet")
@@ -253,7 +253,7 @@ def test_what_was_not_kept_is_refused():
 
 
 def test_a_row_without_a_weight_is_named_by_its_number_in_the_file(tmp_path):
-    """Row groups are parts, each of which is read by itself."""
+    """Row groups are parts, and each part is read separately."""
     frame = pd.DataFrame({"a": range(9), "b": range(1, 10), "w": 1.0})
     frame.loc[7, "w"] = np.nan
     frame.to_parquet(tmp_path / "w.parquet", row_group_size=2)

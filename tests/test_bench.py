@@ -1,4 +1,4 @@
-"""The benchmark's plumbing: every row is there, counts are compared, nothing is timed."""
+"""The plumbing of `dasktc bench cpu`: every row exists and counts are compared; nothing is timed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(graphs: Path) -> Iterator[Report]:
-    """Everything measured, one thing after another in a single process: starting one for each takes long."""
+    """The report with all measurements, made in a single process because starting one for each takes long."""
     files = {name: (f"{name}.csv.gz", 9, name == "far apart") for name in ("dense", "far apart", "absent")}
     with pytest.MonkeyPatch.context() as patch, ProcessPoolExecutor(1, get_context("spawn"), fork_workers) as pool:
         patch.setattr(cpu, "FILES", files)
@@ -189,7 +189,7 @@ def test_turns_are_dealt_out_to_runs(runs: int, turns: int):
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_busier_worker_is_told_by_its_seconds(order: int):
-    """Of the turns' busier workers, 3, 6 and 4, the median is half of one worker's; of their ratios it is 0.6."""
+    """The busier workers of the turns took 3, 6 and 4 s: their median is half of one worker's, their ratios' is 0.6."""
     found = Measured(14, 1)
     found.turns = [
         Turn((1, 1), one, two[::order]) for one, two in ((4.0, [3.0, 1.0]), (10.0, [2.0, 6.0]), (8.0, [4.0]))
@@ -204,7 +204,7 @@ def test_the_busier_worker_is_told_by_its_seconds(order: int):
 
 @pytest.mark.slow
 def test_counts_in_turns_begin_without_tables(client: Any, monkeypatch: pytest.MonkeyPatch):
-    """What a worker keeps of its last count would make the next cheaper than one that is made once."""
+    """Tables that a worker keeps from its last count would make the next one cheaper than a single count."""
     one, two = (build(DaskExecutor(client), kronecker(8), Options(backend="cpu")) for _ in range(2))
     count, counted, before, after = Graph.triangle_count, [], [], []
 
@@ -224,7 +224,7 @@ def test_counts_in_turns_begin_without_tables(client: Any, monkeypatch: pytest.M
 
 
 def keeping(client: Any) -> int:
-    """How many workers keep tables, in the thread that runs tasks."""
+    """Number of workers that keep tables in the thread that runs tasks."""
     there = [client.submit(_keeps, workers=[worker], pure=False) for worker in client.ncores()]
     return sum(client.gather(there))
 

@@ -1,4 +1,4 @@
-"""`dasktc bench gpu` on tiny graphs, on the emulated CUDA backend: what it prints, and that it checks."""
+"""`dasktc bench gpu` on tiny graphs with the emulated CUDA backend: its output, and that it checks counts."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_files(tmp_path, monkeypatch):
 
 
 class Counted(int):
-    """Of a result, what the table of files takes."""
+    """The parts of a result that the table of files uses."""
 
     seconds = {"read": 1.0}  # noqa: RUF012
 
@@ -126,7 +126,7 @@ def test_several_gpus(monkeypatch):
 
 @pytest.mark.slow
 def test_end_to_end_on_workers_of_the_cpu(tmp_path):
-    """What a cluster does for a count is read off in the same way whatever its workers have."""
+    """The figures of a cluster are collected in the same way on CPUs and GPUs."""
     cases, page = [replace(gpu.QUICK[-1], triangles=None), kronecker_8()], tmp_path / "profile.html"
     section = end_to_end(cases, 1, [1, 2], "cpu", lambda text: None, str(page))
     rows = [dict(zip(section.columns, row, strict=True)) for row in section.rows]
@@ -191,7 +191,7 @@ def test_out_of_core(capsys, monkeypatch):
 
 
 def test_the_first_to_use_the_device_counts_what_is_allocated(monkeypatch):
-    """As in a new process: nothing has made a pool there."""
+    """As in a new process, where no pool exists yet."""
     used: list[str] = []
     monkeypatch.setattr(ooc, "get_backend", lambda name: used.append(name))
     monkeypatch.setattr(ooc, "_measured", lambda *_: used.append("measured") or [][0])

@@ -1,4 +1,4 @@
-"""`dasktc bench papers` at tiny sizes: what its tables must hold, and that directions are computed from them."""
+"""`dasktc bench papers` at tiny sizes: what its tables must contain, and that directions are computed from them."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def test_ranges_are_those_of_the_order_that_makes_them_more_even(bench: Bench):
 
 
 def test_gpus_of_figure_15_are_as_fast_as_their_slowest_split(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    """Each split takes as long as the entries that it looks up."""
+    """The time of each split is proportional to the entries that it looks up."""
     count = Graph.triangle_count
 
     def by_work(graph: Graph) -> TriangleCount:
@@ -367,7 +367,7 @@ def test_sectors_are_those_of_lanes_that_bisect_in_step(edges: list[tuple[int, i
 
 
 def read_by_lanes(of: OrientedCSR, threads: int) -> float:
-    """Sectors a search, lane by lane: each lane's reads in step, then what is distinct."""
+    """Sectors per search, computed lane by lane: the distinct sectors that the lanes read in each step."""
     first, columns = of.offsets.tolist(), of.columns.tolist()
     pairs = []
     for u in range(of.rows):
@@ -522,7 +522,7 @@ def test_steps_of_a_count_from_disk(figures: dict[str, Figure]):
 
 
 def test_the_executor_reads_all_blocks_from_files_in_turn_and_ahead(bench: Bench):
-    """Each read is noted; in turn none begins before the task that needs it."""
+    """Each read is recorded; in turn, no read begins before the task that needs it."""
     tasks, turn, ahead = tcstream._measured(bench, bench.cases[0])
     plan = bench.prepared(bench.cases[0], kernel="tcstream", partition="vertical", parts=tcstream.PARTS, splits=1).plan
     assert tasks == plan.tasks
@@ -606,7 +606,7 @@ def test_without_matplotlib_text_and_one_line(tiny: None, tmp_path: Path, monkey
 
 @pytest.mark.slow
 def test_quick_ends_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """All of it, as users run it; the limit is two minutes on a laptop."""
+    """Run all of it as users do; the limit is two minutes on a laptop."""
     began = time.process_time()
     assert main(["bench", "papers", "--quick", "--backend", "cpu", "--out", str(tmp_path)]) == 0
     assert time.process_time() - began < 90
@@ -663,7 +663,7 @@ def emulated():
 
 @pytest.mark.slow
 def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: pytest.MonkeyPatch):
-    """Every figure by the real kernels, with fewer settings than on a GPU: each is compiled anew."""
+    """Compute every figure with the real kernels, but fewer settings than on a GPU, as each is compiled anew."""
     monkeypatch.setattr(trust_hash, "LEVELS", (1, 6, 8))
     monkeypatch.setattr(trust_chunks, "CHUNKS", (1, 3))
     monkeypatch.setattr(lstc, "WIDTHS", (64, 128, 256))

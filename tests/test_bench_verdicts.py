@@ -1,6 +1,6 @@
-"""Verdicts of `dasktc bench papers`: each says yes of a table as the paper has it, and no of a doctored one.
+"""Verdicts of `dasktc bench papers`: each accepts a table like the paper's, and rejects a doctored one.
 
-Claims are those of `run.FIGURES`: one that has no doctored table here fails.
+The claims are those of `run.FIGURES`; a claim without a doctored table here fails.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Columns = dict[str, list[Any]]
 
 @dataclass
 class Table:
-    """A table that goes the paper's way, and what is doctored so that it does not.
+    """A table that agrees with the paper, and changes of it that do not.
 
     Attributes
     ----------
     columns : dict
         Cells by column.
     direction, magnitude : dict
-        By claim: columns in whose stead the verdict's direction, or its magnitude, becomes a no.
+        For each claim, columns whose replacement turns the verdict's direction, or its magnitude, into a no.
     """
 
     columns: Columns
@@ -351,7 +351,7 @@ TABLES: dict[tuple[str, str], Table] = {
         magnitude={"beyond memory": {"host/TC-Stream": [10.0]}},
     ),
 }  # fmt: skip
-"""By figure, and whose tables its claims read."""
+"""Tables by figure, with the claims that read them."""
 
 
 RATES = {

@@ -1,4 +1,4 @@
-"""Small graphs in a bit matrix: every step against sets, what is taken and what is not; emulated, and on a GPU."""
+"""Small graphs in a bit matrix: every step against sets, and which graphs are counted so; emulated, and on a GPU."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def emulated():
 
 
 def facts(result):
-    """What this way and the stages must agree on."""
+    """The facts on which this way and the stages must agree."""
     return (
         result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped, result.wedges,
     )  # fmt: skip
@@ -77,7 +77,7 @@ def test_it_finds_what_the_stages_find(edges):
 
 @pytest.mark.parametrize("vertices", [63, 64, 65, 130, 2100])
 def test_rows_of_every_width(emulated, vertices):
-    """Those of 1 to 33 words: a lane an edge, and a warp an edge."""
+    """Rows of 1 to 33 words, from one lane per edge to one warp per edge."""
     edges = [*random_edges(vertices, 600, 3), (0, vertices - 1), (vertices - 1, 0), (1, vertices - 1), (0, 1)]
     found = dasktc.triangle_count(np.array(edges), backend="cuda")
     assert (found.kernel, found.triangles) == ("bitmatrix", oracle.triangles(edges))
@@ -148,7 +148,7 @@ def test_what_is_asked_for_is_done(emulated, tmp_path, options):
 
 
 def test_what_is_too_large_stays_on_the_device(emulated, monkeypatch):
-    """The host's reader does not look at it again."""
+    """The host's reader does not read it again."""
     from dasktc.io.memory.parts import SlicePart
 
     monkeypatch.setattr(matrix, "MOST_VERTICES", 20)

@@ -1,7 +1,7 @@
-"""Real files: read as they are, and counted to the figures of the catalogue beside them.
+"""Real files, read as they are and counted; the results must equal the figures of their catalogue.
 
-The small ones in tests/data (catalog.tsv there names each one's source, licence and traps) are
-counted every time; `-m catalog` takes a whole directory of them.
+The small files in tests/data (catalog.tsv there has each one's source, licence and traps) are counted in every run;
+`-m catalog` takes a whole directory of others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check(row: Row, result: dasktc.TriangleCount) -> None:
 
 
 def check_every_way(row: Row) -> None:
-    """Every scheme, n, m, order and kernel; the blocks of each are built once for all kernels."""
+    """Check every scheme, n, m, order and kernel; the blocks of each plan are built once for all kernels."""
     options = AMBIGUOUS.get(row.name, ("", {}))[1]
     for (partition, n), m, order in product(LAYOUTS, SPLITS, ORDERS):
         graph = dasktc.prepare(
@@ -77,7 +77,7 @@ def test_small_file_every_way(row: Row) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One catalogue test a graph, where there is a catalogue."""
+    """Make one catalogue test per graph, where there is a catalogue."""
     if "catalog_row" in metafunc.fixturenames:
         folder = Path(metafunc.config.getoption("--graphs"))
         found = rows(folder) if (folder / "catalog.tsv").is_file() else [None]
@@ -110,7 +110,7 @@ def test_catalog_file_every_way(catalog_row: Row, graphs_dir: Path) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kernel", ["hub", "merge"])
 def test_answers_of_a_catalog_file(catalog_row: Row, kernel: str) -> None:
-    """By vertex and by edge: those of NetworkX, of igraph, of A² where A is not 0, and of `visit`."""
+    """Answers by vertex and by edge equal those of NetworkX, of igraph, of A² where A is not 0, and of `visit`."""
     if catalog_row.edges >= 1_000_000:
         pytest.skip("a graph of a million edges or more")
     graph = dasktc.prepare(str(catalog_row.path), kernel=kernel, **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
@@ -136,7 +136,7 @@ def test_answers_of_a_catalog_file(catalog_row: Row, kernel: str) -> None:
 
 
 def nested_trusses(graph: nx.Graph) -> dict[frozenset[int], int]:
-    """By NetworkX, each truss from the one before, until none is left: the trussness of every edge."""
+    """The trussness of every edge by NetworkX, computing each truss from the one before until none is left."""
     trussness, k = {}, 2
     while graph.number_of_edges():
         trussness |= {frozenset(edge): k for edge in graph.edges}

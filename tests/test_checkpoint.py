@@ -1,4 +1,4 @@
-"""Counts that were cut short and go on: by errors, by SIGKILL to the whole program, by torn and foreign files."""
+"""Interrupted counts that resume from checkpoints: after errors, after SIGKILL, and from torn and foreign files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TASKS = 16
 
 
 def count(folder, edges=EDGES, **options):
-    """A count with this checkpoint, and how many tasks it really ran."""
+    """Count with this checkpoint; return the result and the number of tasks that really ran."""
     ran = []
     honest = counting.count_jobs
 
@@ -50,7 +50,7 @@ def count(folder, edges=EDGES, **options):
 
 
 def broken_off(folder, after):
-    """Run a count that ends with an error when it has so many records."""
+    """Run a count that ends with an error once it has so many records."""
 
     def progress(stage, done, total):
         if stage == "count" and done == after:
@@ -81,7 +81,7 @@ def test_on_a_cluster_and_then_here(tmp_path, client):
 
 @pytest.mark.parametrize("cut", range(1, 200, 13))
 def test_a_torn_line_is_counted_again(tmp_path, cut):
-    """Whatever the place: inside the last records, or in the first line when nothing else was written yet."""
+    """The tear may be anywhere: inside the last records, or in the first line before anything else was written."""
     count(tmp_path)
     file = tmp_path / FILE
     whole = file.read_bytes()
@@ -124,7 +124,7 @@ def test_a_checkpoint_of_another_count_is_refused(tmp_path, edges, options, diff
 
 
 def test_an_order_that_had_another_meaning_is_refused_by_the_ids_of_its_blocks(tmp_path):
-    """`collective` was in bands once: a name may stay, blocks of other ids are another count."""
+    """`collective` once meant bands: under the same name, blocks with other ids belong to another count."""
     count(tmp_path, reorder="collective-banded")
     changed(tmp_path, 0, lambda line: line | {"reorder": "collective"})
     with pytest.raises(InputError, match=r"is of another count: graph [0-9a-f]{32} there, graph [0-9a-f]{32} here; "):
@@ -146,14 +146,14 @@ DEEP = "[" * 20_000 + "]" * 20_000
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The checkpoint of a count that has ended."""
+    """The checkpoint of a finished count."""
     folder = tmp_path_factory.mktemp("finished")
     count(folder)
     return (folder / FILE).read_bytes()
 
 
 def changed(folder, number, change):
-    """Change a line of a finished checkpoint, and have its checksum right again."""
+    """Change a line of a finished checkpoint, and correct its checksum."""
     file = folder / FILE
     lines = file.read_bytes().splitlines()
     text = change(json.loads(lines[number].rpartition(b"\t")[0]))
@@ -204,7 +204,7 @@ def changed(folder, number, change):
     ],
 )
 def test_what_no_task_reports_is_refused(tmp_path, finished, number, change, why):
-    """Whatever the checksum says, and nothing is written."""
+    """It is refused whatever the checksum says, and nothing is written."""
     (tmp_path / FILE).write_bytes(finished)
     changed(tmp_path, number, change)
     before = (tmp_path / FILE).read_bytes()
@@ -231,7 +231,7 @@ def test_a_task_with_two_counts_is_refused(tmp_path, finished):
 @pytest.mark.parametrize("door", [count, lambda folder: dasktc.prepare(([0], [1])).triangle_count(checkpoint=folder)])
 @pytest.mark.parametrize("kind", ["fifo", "device", "socket", "folder"])
 def test_only_a_regular_file_is_opened(tmp_path, kind, door):
-    """A pipe would be waited for, and a device read, for ever."""
+    """Opening a pipe would wait for ever, and so would reading a device."""
     file = tmp_path / FILE
     if kind == "fifo":
         os.mkfifo(file)
@@ -266,7 +266,7 @@ def test_another_version_is_refused(tmp_path):
     "stored", sorted((Path(__file__).parent / "data" / "checkpoints").iterdir()), ids=lambda p: p.stem
 )
 def test_a_checkpoint_that_was_stored_goes_on_or_is_refused_by_version(stored, tmp_path):
-    """Of each version: what is changed in a checkpoint, or in how tasks are cut, needs a new one."""
+    """Checkpoints of each version: any change of their contents, or of how tasks are cut, needs a new version."""
     (tmp_path / FILE).write_bytes(stored.read_bytes())
     kept, counted = len(stored.read_text().splitlines()) - 1, set()
     given = dict(backend="cpu", partition="hash2d", parts=3, kernel="merge", reorder="degree", checkpoint=tmp_path)
@@ -316,7 +316,7 @@ def test_a_checkpoint_in_use_is_refused(tmp_path):
 
 @pytest.mark.timeout(30)
 def test_the_lock_is_no_file_of_somebody_else(tmp_path):
-    """Taking the lock would empty it; a pipe would be waited for."""
+    """Taking the lock would empty that file; opening a pipe would wait."""
     (tmp_path / LOCK).write_text("mine")
     with pytest.raises(InputError, match=r"lock is no lock of dasktc, it holds 4 bytes: move it"):
         count(tmp_path)
@@ -331,7 +331,7 @@ def test_the_lock_is_no_file_of_somebody_else(tmp_path):
     ("refused", "exact"), [(errno.ENOLCK, True), (errno.EOPNOTSUPP, True), (errno.EROFS, False)], ids=str
 )
 def test_a_disk_without_locks(tmp_path, refused, exact):
-    """Two counts may then write: what both did is there twice, and accepted. Another refusal is told."""
+    """Two counts may then write: tasks that both ran are recorded twice, and accepted. Other refusals are reported."""
     with mock.patch("locket._LockFile.acquire", side_effect=OSError(refused, os.strerror(refused))):
         if not exact:
             with pytest.raises(DasktcError, match=r"checkpoint .* cannot be written: .*Read-only"):
@@ -406,7 +406,7 @@ def test_short_writes_are_completed(tmp_path):
 
 
 def test_what_is_not_given_is_taken_from_the_checkpoint(tmp_path):
-    """Another number of workers, or less memory, would plan another count."""
+    """Without it, another number of workers or less memory would give another plan."""
     count(tmp_path)
     result = dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path)
     assert (result.plan.partition, result.plan.parts, result.plan.splits) == ("hash2d", 2, 2)
@@ -437,7 +437,7 @@ def test_an_empty_graph(tmp_path):
 
 @pytest.mark.slow
 def test_the_whole_program_is_killed_again_and_again(tmp_path):
-    """SIGKILL as soon as some tasks are on disk; each run goes on from what the last one left."""
+    """SIGKILL as soon as some tasks are on disk; each run continues from what the last one left."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
     write_edges(generate.kronecker(14), graph, LocalExecutor())
     command = [sys.executable, "-m", "dasktc", "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
@@ -471,7 +471,7 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @pytest.mark.slow
 def test_the_scheduler_and_the_client_are_killed(tmp_path):
-    """Each time the same command, on another cluster, goes on from what was finished."""
+    """Each time, the same command on another cluster continues from the finished tasks."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
     write_edges(generate.kronecker(14), graph, LocalExecutor())
     command = [sys.executable, "-c", IMPATIENT, "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]

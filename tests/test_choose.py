@@ -1,4 +1,4 @@
-"""What `auto` chooses: by the rows of the graph, said in the plan, and never at the cost of the count."""
+"""Choices of `auto`: made by the rows of the graph, explained in the plan, and without effect on the number."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ MEASURED = {
     "p2p-Gnutella31": (Facts(9, 14, 62_586, 147_892, 447_234), "short"),
     "wing": (Facts(4, 4, 62_032, 121_544, 115_596), "short"),
 }
-"""Graphs, and the kernel that was fastest on an H200, or took within 10 % or 0.15 ms of its time, but once 0.22."""
+"""Graphs, each with the fastest kernel on an H200, or one within 10 % or 0.15 ms of its time (once 0.22 ms)."""
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -152,7 +152,7 @@ def test_a_dense_core_among_leaves_is_not_walked(backend):
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_a_dense_core_in_a_large_forest_is_not_walked(backend):
-    """A clique of 1,500 vertices and 80 M edges of paths: 8 wedges an edge in the mean, most for few threads."""
+    """A clique of 1,500 vertices and 80 M edges of paths: 8 wedges an edge on average, most of them for few threads."""
     facts = Facts(1, 1499, 80_001_500, 81_124_250, 641_375_500)
     assert choose(Options(backend=backend), facts)[0].kernel == ("hub" if backend == "cpu" else "bitmap")
 
@@ -236,7 +236,7 @@ def test_the_table_on_an_emulated_device(monkeypatch):
 
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 def test_facts_on_an_emulated_device():
-    """The longest row of a clique is as long as any of so many edges can be."""
+    """The longest row of a clique is as long as any row can be in a graph with so many edges."""
     with emulated_cuda.backend():
         executor = LocalExecutor().for_backend("cuda")
         found = prepare_edges(executor, source_of(complete(110)), Options(backend="cuda"))
@@ -249,7 +249,7 @@ def test_facts_on_an_emulated_device():
 
 
 EVEN = Facts(51, 170, 1_000_000, 29_999_116, 591_311_463)
-"""Rows as of random edges of degree 60, but for one that is too long for `short`."""
+"""Facts of random edges of degree 60, except for one row that is too long for `short`."""
 
 
 def test_trust_comes_with_its_order_also_where_it_was_chosen():

@@ -296,7 +296,7 @@ def test_generate_then_count(
 
 
 def test_generate_asks_for_a_gpu(run: Any, tmp_path: Path) -> None:
-    """The edges are the same without one, which `auto` allows and `cuda` does not."""
+    """The edges are the same without a GPU, which `auto` allows and `cuda` does not."""
     out = tmp_path / "graph.txt"
     assert run("generate", "grid3d", out, "--side", 4, "--backend", "cpu")[0] == 0
     made = out.read_bytes()
@@ -333,7 +333,7 @@ def test_as_a_program(start: list[str], triangle: Path) -> None:
 def test_names_that_standard_output_cannot_encode(
     encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
-    """They are on the disk as they were asked for, and escaped in what is printed."""
+    """Files have the requested names, which are escaped in what is printed."""
     out = tmp_path / os.fsdecode(b"\xff.txt")
     with open(tmp_path / "out", "w", encoding=encoding, errors="strict") as strict:
         monkeypatch.setattr(sys, "stdout", strict)
@@ -360,7 +360,7 @@ SAYING = [
 def test_an_answer_that_cannot_be_written(
     triangle: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
-    """A full disk is an error that repeats the answer; who reads no more has what it wants; closed, nothing begins."""
+    """A full disk: an error that repeats the answer; a closed pipe: no error; a closed stream: nothing begins."""
     given = [text.format(triangle) for text in arguments]
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
@@ -385,7 +385,7 @@ def test_an_answer_that_cannot_be_written(
 
 @pytest.mark.slow
 def test_streams_as_a_shell_gives_them(triangle: Path) -> None:
-    """With what Python itself does with them at its start and end."""
+    """Including what Python itself does with the streams at its start and end."""
     script = 'run() { "$PYTHON" -m dasktc count "$@" --quiet; }\n'
     script += 'run "$0" >&-; echo $?; run "$0" >/dev/full; echo $?; run "$0" 2>&-; echo $?; run no 2>/dev/full; echo $?'
     environment = os.environ | {"PYTHON": sys.executable}

@@ -39,7 +39,7 @@ def prepared(edges, client=None, **options):
 
 
 def known(edges):
-    """Cliques by size, of 3 to 5 vertices."""
+    """Numbers of cliques of 3 to 5 vertices, by size."""
     graph = nx.Graph([tuple(edge) for edge in oracle.clean(edges)])
     sizes = Counter(len(clique) for clique in nx.enumerate_all_cliques(graph))
     return [sizes[k] for k in (3, 4, 5)]
@@ -58,7 +58,7 @@ def test_any_graph(reorder, edges):
 @pytest.mark.parametrize("reorder", ORDERS)
 @pytest.mark.parametrize("vertices", [5, 64, 65, 66, 130])
 def test_complete_graphs(vertices, reorder):
-    """Lines of bits end before, at and behind the end of a word."""
+    """Lines of bits end before, at and after the end of a word."""
     graph = prepared(oracle.complete(vertices), reorder=reorder)
     assert counts(graph) == [comb(vertices, k) for k in (3, 4, 5)]
 
@@ -75,7 +75,7 @@ def test_real_graphs(name):
 
 @pytest.mark.parametrize("longer", [0, 1, 10**6])
 def test_rows_are_read_or_searched(longer, monkeypatch):
-    """Which of both depends on lengths alone; as Python, with another limit."""
+    """The choice depends on lengths alone; here in plain Python, with other limits."""
     monkeypatch.setattr(kernel, "LONGER", longer)
     rng = np.random.default_rng(3)
     edges = [*oracle.star(60), *rng.integers(0, 60, (700, 2)).tolist()]

@@ -1,4 +1,4 @@
-"""The same count on a Dask cluster: whose client, which tasks, and what travels."""
+"""Counts on a Dask cluster equal those of one process; tests of clients, tasks, and data that travels."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ local_cluster = partial(
 
 @pytest.fixture
 def threads():
-    """Two workers in this process: quick to start, easy to look into."""
+    """Two workers in this process, which start quickly and are easy to inspect."""
     with local_cluster(n_workers=2, processes=False) as found:
         yield found
 
@@ -69,7 +69,7 @@ def inner(threads):
 
 
 def facts(result):
-    """Everything that has to be the same wherever it was counted."""
+    """Everything that must be the same wherever the graph was counted."""
     shown = result.to_dict()
     rates = ("edges_per_second", "kernel_seconds", "kernel_edges_per_second")
     for name in ("seconds", "workers", "time_imbalance", *rates):
@@ -85,7 +85,7 @@ def in_files(source, client, verify=0.0, **options):
 
 
 def on_workers(source, client, verify=0.0, **options):
-    """Results in the workers' memory; planned for `memory`, which nothing keeps."""
+    """Count with results in the workers' memory: planned for `memory`, which nothing enforces."""
     return build(DaskExecutor(client), as_source(source), Options(**options)).triangle_count(verify=verify)
 
 
@@ -177,7 +177,7 @@ class BrokenPart:
 
 @dataclass(frozen=True)
 class SlowPart:
-    """A part that is read until `stop` is there, and says so if that took too long."""
+    """A part whose reading lasts until the file `stop` exists, and which reports if that took too long."""
 
     stop: Path
     upstream: None = None
@@ -191,7 +191,7 @@ class SlowPart:
 
 
 def test_an_error_does_not_wait_for_the_other_tasks(client, tmp_path):
-    """A line that cannot be read is told at once, not after the last of a thousand files."""
+    """A line that cannot be read is reported at once, not after the last of a thousand files."""
     slow = SlowPart(tmp_path / "stop")
     with pytest.raises(InputError, match="line 3"):
         dasktc.triangle_count(Source("slow", (slow, BrokenPart())), client)
@@ -266,7 +266,7 @@ def test_the_address_of_a_scheduler(cluster, tmp_path):
 
 
 def test_local_workers_are_started_and_ended():
-    """Without a complaint about the dashboard's port, and without a default client left behind."""
+    """There is no warning about the dashboard's port, and no default client is left behind."""
     with socket.socket() as taken:
         try:
             taken.bind(("127.0.0.1", 8787))
@@ -291,13 +291,13 @@ def alive(pid):
 
 
 def count_in_a_task():
-    """At once, and of a graph that was prepared before: both wait for tasks."""
+    """Count directly, and with a graph that was prepared before: both wait for tasks."""
     return int(dasktc.triangle_count(TRIANGLE)) + int(dasktc.prepare(TRIANGLE).triangle_count())
 
 
 @pytest.mark.slow
 def test_a_task_may_count():
-    """Its worker's only thread waits for tasks of its own: the task has to step aside."""
+    """The worker's only thread would wait for tasks of its own, so the task must secede."""
     with local_cluster(n_workers=1) as one, Client(one, set_as_default=False) as client:
         future = client.submit(count_in_a_task)
         assert future.result(timeout=patience()) == 2
@@ -347,7 +347,7 @@ ASKED = {
 
 @pytest.mark.parametrize("place", ["here", "in files", "a client", "a scheduler"])
 def test_a_closed_graph_refuses_and_ends_what_was_opened_for_it(threads, inner, tmp_path, place):
-    """A client that was passed stays open."""
+    """A client that the caller passed stays open."""
     where = {
         "here": {},
         "in files": {"memory": "1GB", "work_dir": tmp_path},
@@ -384,7 +384,7 @@ def test_a_graph_that_nobody_holds_ends_what_was_opened_for_it(threads):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 3}], ids=str)
 def test_a_client_that_closes_during_a_count_is_said_in_one_line(threads, options):
-    """At every fifth time that progress is told, and by another thread meanwhile."""
+    """It closes at every fifth progress report, from another thread."""
     source, ended = source_of(skewed_edges(60, 400, 5), parts=3), []
     for moment in range(0, 100, 5):
         client = Client(threads.scheduler_address, set_as_default=False)
@@ -430,7 +430,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_workers_of_a_prepared_graph_end_with_it_or_with_the_process(tmp_path):
-    """Also the graph that nobody closed: without a word, and no process is left."""
+    """This includes a graph that nobody closed: nothing is printed, and no process is left."""
     script = tmp_path / "script.py"
     script.write_text(OWNED)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -443,7 +443,7 @@ def test_workers_of_a_prepared_graph_end_with_it_or_with_the_process(tmp_path):
 
 
 def test_the_settings_of_dask_go_with_the_last_who_needs_them():
-    """Whichever of them ends first."""
+    """Whichever of the users ends first."""
     setting = late_workers.TIMEOUT
     before = dask.config.get(setting)
     settings = SharedContext(late_workers._patient)
@@ -467,7 +467,7 @@ def test_dask_keeps_less_of_the_past_unless_the_user_chose():
 
 @pytest.mark.slow
 def test_workers_of_a_users_cluster_come_back_after_its_timeout(tmp_path):
-    """After which it ends the nanny of a worker that is not there yet; with GPUs Dask's 15 s may be too few."""
+    """After that time it ends the nanny of a missing worker; with GPUs Dask's 15 s may be too short."""
     slow = tmp_path / "slow.py"
     slow.write_text("import time\n\ntime.sleep(2)\n")
     with (
@@ -497,7 +497,7 @@ def short(monkeypatch):
 
 @pytest.fixture
 def silent_port():
-    """A port that takes connections and never says a word."""
+    """A port that accepts connections and never sends anything."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -541,7 +541,7 @@ for file in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
-    """In a process of its own: waiting for a file that never comes could not be ended here."""
+    """Run in a process of its own, because waiting for a missing file could not be ended here."""
     files = [tmp_path / "missing.json"]
     for number, content in enumerate(["", "not json", '{"id": "x"}', "[]", '{"address": 5}', "[" * 20_000]):
         files.append(tmp_path / f"{number}.json")
@@ -589,7 +589,7 @@ print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=2).triangles)
 
 @pytest.mark.slow
 def test_a_script_that_starts_workers_whenever_it_is_imported(tmp_path):
-    """Each worker imports it: that ends at once, and the script with one error, and no process is left."""
+    """Each worker imports it: the workers end at once, the script ends with one error, and no process is left."""
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -636,7 +636,7 @@ def test_workers_may_come_late():
 
 
 def test_tasks_whose_preferred_worker_went_run_on_the_one_that_comes():
-    """Dask leaves a task that was ready while there was no worker until the preferred one is back."""
+    """Dask leaves a task that became ready without any worker until the preferred worker is back."""
     with local_cluster(n_workers=0, processes=False) as late, Client(late, set_as_default=False) as client:
         preferred = {"workers": ["inproc://gone"], "allow_other_workers": True}
         future = client.submit(int, "7", key=("count-0123abcd", 0), **preferred)
@@ -670,7 +670,7 @@ def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage, o
 
 
 def test_a_cancelled_task_is_an_error_not_a_result(inner):
-    """Somebody restarts the cluster or cancels the futures during the count."""
+    """As when somebody restarts the cluster or cancels the futures during the count."""
     tasks = DaskExecutor(inner)
     results = tasks.map_unordered("count", slowly, [(0.01,), (60,)])
     assert next(results) == 0.01
@@ -680,7 +680,7 @@ def test_a_cancelled_task_is_an_error_not_a_result(inner):
 
 
 class NotThere:
-    """What a worker without dasktc finds."""
+    """The error of a worker without dasktc."""
 
     def __reduce__(self):
         return exec, ("raise ModuleNotFoundError('No module named dasktc')",)
@@ -690,7 +690,7 @@ class NotThere:
 
 
 def test_a_worker_that_cannot_be_asked_is_an_error(inner):
-    """It would be asked for ever."""
+    """Otherwise it would be asked for ever."""
     expected = r"^worker \S+ cannot run dasktc \(.*ModuleNotFoundError.*dasktc.*\): .* install the same on all workers$"
     with pytest.raises(ClusterError, match=expected):
         DaskExecutor(inner).run_on_workers(NotThere())
@@ -707,14 +707,14 @@ def not_allowed():
 
 
 def test_workers_that_are_there_and_cannot_answer_are_not_asked_for_ever(inner):
-    """What each of them raises is an error of the system, as a death is."""
+    """Each of them raises an error of the operating system, as dead workers do."""
     expected = r"^no worker of \S+ answers, \S+ says \(PermissionError: .*denied.*\): .* look into a worker's log$"
     with pytest.raises(ClusterError, match=expected):
         DaskExecutor(inner, patience=0.2).run_on_workers(not_allowed)
 
 
 def test_a_scheduler_that_cannot_read_tasks_is_an_error(inner):
-    """Dasktc is not installed where the scheduler runs."""
+    """As where dasktc is not installed on the scheduler's host."""
     tasks = DaskExecutor(inner)
     with pytest.raises(ClusterError, match=r"^the scheduler at \S+ cannot read dasktc's tasks: .* install the same"):
         list(tasks.map_unordered("count", slowly, [(NotThere(),)]))
@@ -732,7 +732,7 @@ def _no_module():
 
 
 class WorkersAlone:
-    """What the worker can pickle, and the client cannot unpickle."""
+    """A value that workers can pickle, and the client cannot unpickle."""
 
     def __reduce__(self):
         return _no_module, ()
@@ -744,7 +744,7 @@ def _of_workers_alone(number):
 
 @pytest.mark.timeout(60)
 def test_a_result_that_the_client_cannot_read_is_an_error():
-    """Dask says so in the log alone, and holds the result for one that is on its way."""
+    """Dask only logs this, and treats the result as if it were still on its way."""
     with (
         local_cluster(n_workers=2, processes=False, protocol="tcp://") as tcp,
         Client(tcp, set_as_default=False) as client,
@@ -779,7 +779,7 @@ def test_handles_are_given_up_once_they_are_used(threads, inner):
 
 
 def in_memory(found):
-    """Stages whose results some worker holds."""
+    """Stages with results in some worker's memory."""
     return {key[0].strip("_").partition("-")[0] for key, task in found.scheduler.tasks.items() if task.who_has}
 
 
@@ -793,7 +793,7 @@ STAGES = {"read-rows", "canonical", "orient", "orient-plan", "blocks", "count"}
 
 @pytest.mark.parametrize("options", some([{}, {"memory": "1GB"}], lambda options: not options), ids=str)
 def test_every_stage_is_a_task_group(threads, inner, options):
-    """And nothing else is: no shuffle of dask.dataframe either."""
+    """There are no other groups, and in particular no shuffle of dask.dataframe."""
     dasktc.triangle_count(generate.kronecker(14, parts=5), inner, partition="hash2d", parts=2, **options)
     stages = STAGES | {"plan"} | ({"vertices"} if options else set())
     assert prefixes(threads) == stages
@@ -839,7 +839,7 @@ def test_a_count_that_failed_leaves_nothing_either(threads, inner):
 
 @pytest.mark.parametrize("memory", [None, "1GB"])
 def test_a_task_that_failed_leaves_nothing_either(threads, inner, tmp_path, memory):
-    """Its error, which the client's future has, is not the one that is raised: that knows the run's frames."""
+    """The raised error is a copy: the original, which the client's future has, would keep the run's frames alive."""
     graph = tmp_path / "graph.txt"
     graph.write_text("0 1\n1 2\n2 none\n")
     for count in (dasktc.prepare, dasktc.triangle_count):
@@ -861,7 +861,7 @@ def _timed_out():
 
 
 def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):
-    """Of the stages before, nothing of the size of the edge list stays in memory."""
+    """Nothing of the size of the edge list stays in memory from the stages before."""
     graph = dasktc.prepare(generate.kronecker(14, parts=5), inner, partition="whole")
 
     def held():
@@ -876,7 +876,7 @@ def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):
 
 
 class Sizer(pickle.Pickler):
-    """Pickles without the futures: what a call's arguments weigh by themselves."""
+    """Pickles without futures, to measure a call's arguments by themselves."""
 
     def persistent_id(self, obj):
         return "future" if isinstance(obj, Future) else None
@@ -926,7 +926,7 @@ def test_the_meter_sees_what_travels(inner, meter):
     ids=str,
 )
 def test_no_edge_list_reaches_the_client(client, meter, options):
-    """213,100 edges weigh 1.7 MB as keys: the client sees samples of them and numbers."""
+    """213,100 edges take 1.7 MB as keys: the client receives only samples of them and numbers."""
     result = dasktc.triangle_count(generate.kronecker(14, parts=5), client, **options)
     assert (int(result), result.edges) == (KRONECKER_14, 213_100)
     assert max(meter.brought) < 40_000
@@ -938,7 +938,7 @@ def test_no_edge_list_reaches_the_client(client, meter, options):
 
 
 class FakeClient:
-    """What OnCluster asks a client for."""
+    """The parts of a client that `DaskExecutor` uses."""
 
     def __init__(self, *workers):
         self.workers = {str(i): {"memory_limit": m, "nthreads": n} for i, (m, n) in enumerate(workers)}
@@ -967,7 +967,7 @@ class FakeClient:
     ],
 )
 def test_the_smallest_share_of_a_thread(workers, at_a_time, memory):
-    """Of the six tenths of a worker's limit that Dask lets it fill; a worker without one has the host's."""
+    """From the six tenths of a worker's limit that Dask lets it fill; without a limit, of the host's memory."""
     tasks = DaskExecutor(FakeClient(*workers))
     assert (tasks.workers, tasks.memory()) == (at_a_time, memory)
 
@@ -978,13 +978,13 @@ def test_a_budget_of_a_worker_is_shared_by_its_threads():
 
 
 def test_without_any_worker_left_memory_is_an_error_of_the_cluster():
-    """All of them may have died just now."""
+    """All workers may just have died."""
     with pytest.raises(ClusterError):
         DaskExecutor(FakeClient(), patience=0.2).memory()
 
 
 def test_an_answer_that_was_overwritten_is_asked_for_again():
-    """Dask's client polls its scheduler, for everything but the workers, into the same place."""
+    """Dask's client stores the answers of its own polls, which ask for no workers, in the same place."""
     client, asked = FakeClient((10**10, 1)), []
     answer = client.scheduler_info
 
@@ -997,7 +997,7 @@ def test_an_answer_that_was_overwritten_is_asked_for_again():
 
 
 def test_keys_are_unique_in_several_threads():
-    """Two tasks of one key would be one task: its result would stand for both."""
+    """Two tasks with one key would be one task, and share its result."""
     keys, interval = [], sys.getswitchinterval()
     client = FakeClient((1, 1))
     client.submit = lambda function, *args, key, **kwargs: keys.append(key)

@@ -1,4 +1,4 @@
-"""The samples of `dasktc cluster` are run as they stand, on this host, with stand-ins for what it lacks."""
+"""The samples of `dasktc cluster`, run as they are on this host, with stand-ins for what it lacks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_sample_is_printed_and_well_formed(kind, capsys):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """What the sample for TLS makes."""
+    """Certificates as the sample for TLS makes them."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl here to make certificates with")
     folder = tmp_path_factory.mktemp("samples") / "tls"
@@ -88,7 +88,7 @@ def test_scheduler_file_says_what_it_needs(tmp_path):
 
 @pytest.fixture
 def slurm(tmp_path):
-    """Stand-ins for Slurm's commands: a job is a process here."""
+    """Stand-ins for Slurm's commands, with which a job is a process on this host."""
     pytest.importorskip("dask_jobqueue", reason="dask-jobqueue starts Slurm's jobs")
     env = environment(tmp_path, SLURM_JOBS=str(tmp_path / "jobs"))
     (tmp_path / "jobs").mkdir()
@@ -146,7 +146,7 @@ WITHOUT_GPUS = """
 
 
 def without_gpus(env):
-    """The environment, where `dask cuda worker` starts workers without a GPU."""
+    """The environment, with a stand-in for `dask cuda worker` that starts workers without GPUs."""
     stand_in = Path(env["HOME"]) / "programs" / "dask"
     executable(stand_in, WITHOUT_GPUS.format(dask=" ".join(DASK)))
     return env | {"DASK": str(stand_in)}
@@ -154,7 +154,7 @@ def without_gpus(env):
 
 @pytest.mark.slow
 def test_slurm_gpus(tmp_path):
-    """A job of two nodes, with stand-ins for srun and for workers of GPUs."""
+    """A job of two nodes, with stand-ins for srun and for workers with GPUs."""
     env = without_gpus(environment(tmp_path, SLURM_JOB_ID="9", SLURM_JOB_NUM_NODES="2", SLURM_GPUS_ON_NODE="2"))
     srun = """
         nodes=2
@@ -241,7 +241,7 @@ asyncio.run(serve(sys.argv[1]))
 
 @contextmanager
 def ssh_server(home):
-    """A server of this user's own: it runs what it is told, for a client with the one key. Yields its port."""
+    """A server of this user, for a client with a certain key, that runs what it is told; yields its port."""
     pytest.importorskip("asyncssh", reason="asyncssh is what SSHCluster uses, and the server here")
     folder = home / ".ssh"
     folder.mkdir()
@@ -263,7 +263,7 @@ def test_ssh(tmp_path, certificates):
 
 @pytest.mark.slow
 def test_ssh_gpus(tmp_path):
-    """With Dask's own worker in the place of dask-cuda's, which takes other options."""
+    """Dask's own worker stands in for dask-cuda's, which takes other options."""
     env = environment(tmp_path, GPUS="1", PROTOCOL="tcp")
     changes = [('"dask_cuda.CUDAWorker"', '"distributed.Nanny"'), ('"rmm_pool_size": 0.8,', '"nthreads": 1,')]
     changes += [
@@ -305,7 +305,7 @@ def test_kubernetes_gpus(tmp_path):
 
 @pytest.mark.slow
 def test_kubernetes(tmp_path, certificates):
-    """What the pods of the manifest would run finds each other and counts, with the lines for TLS taken in."""
+    """The programs of the manifest's pods find each other and count; its lines for TLS are enabled."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -341,6 +341,6 @@ def variables(folder, pod):
 
 
 def without_comments(text):
-    """The manifest as it is when its lines for TLS are taken in."""
+    """The manifest with its lines for TLS enabled."""
     lines = text.splitlines()
     return "\n".join(line.replace("# ", "", 1) if line.endswith("# TLS") else line for line in lines)

@@ -1,4 +1,4 @@
-"""Shell completion: the scripts, and what they are answered."""
+"""Shell completion: the scripts, and the answers that they get."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_scripts(shell, capsys):
 
 @pytest.fixture
 def program(tmp_path):
-    """A folder with a program `dasktc`, which runs what is tested here."""
+    """A folder with a program `dasktc` that runs the code under test."""
     (tmp_path / "dasktc").write_text(f'#!/bin/sh\nexec {sys.executable} -m dasktc "$@"\n')
     (tmp_path / "dasktc").chmod(0o755)
     return str(tmp_path)

@@ -1,4 +1,4 @@
-"""Budgets, orders, sizes and errors that no count shows: each has been broken once without a test that saw it."""
+"""Budgets, orders, sizes and errors that no count reveals: each was once broken without any test failing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_share_of_a_part_wherever_the_vector_begins(first):
 
 
 class Placed(Exception):
-    """Where blocks were to be built."""
+    """Raised with the workers on which blocks were to be built."""
 
 
 @pytest.mark.parametrize(("workers", "anywhere"), [(9, True), (4, False)])
@@ -115,7 +115,7 @@ def test_bands_of_more_vertices_than_64_bits_hold_are_refused():
 
 @pytest.mark.slow
 def test_as_many_parts_as_vertices_if_no_fewer_fit():
-    """Of a graph of 40 vertices n = 40 is tried, and no other, where only its tasks fit."""
+    """For a graph of 40 vertices, n = 40 is tried last, where only its tasks fit."""
     size = {"vertices": 40, "edges": 780, "partition": "hash2d", "splits": 1}
     most, fewer = (plan_size(**size, parts=n, memory="1 GB").bytes_per_task for n in (40, 39))
     assert most < fewer
@@ -146,7 +146,7 @@ def test_an_idle_worker_takes_the_last_task_of_the_one_with_most_left():
 
 
 def test_workers_keep_blocks_of_about_as_many_bytes():
-    """Of blocks that two workers have, one keeps the largest and the other the two small ones."""
+    """Of the blocks that two workers hold, one keeps the largest and the other the two small ones."""
     sizes_of, both = {"a": 1, "b": 1, "c": 2}, ["w0", "w1"]
     held = {key: (nbytes, both) for key, nbytes in sizes_of.items()}
     stands_in = SimpleNamespace(_blocks=sizes_of, _needs=[["a"]], _capacity=lambda largest: 9)
@@ -164,7 +164,7 @@ def test_copies_may_take_the_memory_of_all_threads():
 
 
 class Future:
-    """A future of Dask's whose task ended so many workers."""
+    """Dask's future of a task that has ended so many workers."""
 
     status = "lost"
 
@@ -242,7 +242,7 @@ def test_workers_keep_no_block_of_a_count_that_is_over(worker, tmp_path):
 
 
 def test_blocks_are_read_while_a_second_question_about_the_graph_ends(worker, tmp_path):
-    """It drops the prefetchers of the graph's run: one that a task uses is closed when that task ends, not before."""
+    """That question drops the run's prefetchers; one that a task uses is closed only when that task ends."""
     store = shared_file_store.SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1)
     first, second = (store.wrap(np.full)(100, value) for value in (1, 2))
     with shared_file_store._prefetcher(store._run, 1 << 20) as blocks:
@@ -262,7 +262,7 @@ def test_a_checkpoint_of_another_block_has_another_fingerprint():
 
 
 def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
-    """Before the file is closed, that is: a machine that goes down meanwhile loses a second."""
+    """That is, before the file is closed: a system crash meanwhile loses one second."""
     synced, fsync = [], os.fsync
 
     def noted(file):
@@ -278,7 +278,7 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
 
 
 def test_visits_beyond_memory_are_refused(monkeypatch):
-    """Where no kernel with outputs fits: a visit takes what it takes, and one byte less is refused."""
+    """No kernel with outputs fits: a visit fits with exactly the bytes that it takes, and is refused with one less."""
     monkeypatch.setattr(edge_support, "support_kernels", lambda *given: [])
     graph = prepared(oracle.complete(60))
     kernel, need = edge_support.kernel_and_bytes(graph)
@@ -302,7 +302,7 @@ def test_sums_are_reserved_beside_what_a_task_takes(monkeypatch):
 
 
 def lying(monkeypatch, name, change):
-    """A backend whose answer of that name is changed."""
+    """A backend of which one function's results are changed."""
     honest = edge_support.get_backend
 
     def get_backend(asked):
@@ -393,7 +393,7 @@ def test_the_table_of_the_longest_row_stays_half_empty(longest):
 
 
 def test_visits_take_what_is_planned_for():
-    """Of a table with more columns than edges: what counts is a byte and 4 for each."""
+    """For a table with more columns than edges, the columns dominate: a byte and 4 for each."""
     columns = 1 << 20
     wide = OrientedCSR(np.array([0, 2]), np.array([0, columns - 1], np.int32))
     task = BlockTask(OrientedCSR(np.array([0, 1]), np.zeros(1, np.int32)), wide, wide)

@@ -1,4 +1,4 @@
-"""Exact or refused: every way in which a count can go wrong has to be noticed."""
+"""Exact or refused: every way in which a count can go wrong must be noticed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def records(graph):
 
 @contextmanager
 def kernels(change):
-    """Kernels whose answers are changed on the way: change(task, kernel, count)."""
+    """Kernels whose results are changed before they are returned: change(task, kernel, count)."""
     honest = cpu()
     lying = replace(honest, count=lambda task, kernel: change(task, kernel, honest.count(task, kernel)))
     with mock.patch.object(counting, "get_backend", return_value=lying):
@@ -61,7 +61,7 @@ def kernels(change):
 
 
 def only(kernel, **wrong):
-    """Change the answers of one kernel alone."""
+    """Change the results of one kernel only."""
 
     def change(task, name, count):
         return count._replace(**{f: getattr(count, f) + d for f, d in wrong.items()}) if name == kernel else count
@@ -90,7 +90,7 @@ def test_a_repeated_record_is_refused(graph, records):
 
 
 def test_a_record_in_another_s_place_is_refused(graph, records):
-    """As many as planned; where both are without wedges, these even add up."""
+    """There are as many records as planned; where both tasks have no wedges, even the sums agree."""
     swapped = [*records[1:], records[1]]
     with pytest.raises(CountError, match=r"16 counting tasks reported, 15 of them different"):
         check(swapped, graph.plan, graph.prepared.graph.wedges)
@@ -123,7 +123,7 @@ def test_every_job_of_the_plan_is_run_once(graph):
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_what_has_ended_lies_evenly_among_the_splits(workers):
-    """For each worker: any first part of its splits has their mean place, so that its time foretells the others'."""
+    """For each worker, any first part of its splits has their mean place, so its time predicts that of the others."""
     with dasktc.prepare(source_of(EDGES), splits=60) as whole:
         plan = replace(whole.plan, workers=workers)
     work = jobs(plan, "hub", "cpu")
@@ -138,7 +138,7 @@ def test_what_has_ended_lies_evenly_among_the_splits(workers):
 
 
 def without_a_column(block):
-    """The block less one edge: the first that a wedge inside the block goes over, if there is one."""
+    """The block without one edge: the first edge of a wedge inside the block, if there is one."""
     degree = np.diff(block.offsets)
     place = next((p for p, column in enumerate(block.columns) if degree[column]), None)
     if place is None:
@@ -148,7 +148,7 @@ def without_a_column(block):
 
 
 def with_a_column_changed(block):
-    """The block with one edge led to another vertex, so that the number of edges stays."""
+    """The block with one edge changed to another target, so that the number of edges stays."""
     degree = np.diff(block.offsets)
     for place, column in enumerate(block.columns):
         other = np.flatnonzero(degree != degree[column])
@@ -198,7 +198,7 @@ def test_a_block_in_another_s_place_is_refused():
 
 
 def test_a_task_refuses_blocks_of_other_places():
-    """Wedges are sums over index and stream: a wrong table would leave them as they are."""
+    """Wedges are sums over index and stream, which a wrong table would not change."""
     graph = dasktc.prepare(source_of(EDGES), partition="hash2d", parts=3)
     job = jobs(graph.plan, "hub", "cpu")[5]
     right = [graph.blocks[place] for place in job.triple.places]
@@ -211,7 +211,7 @@ def test_a_task_refuses_blocks_of_other_places():
 
 @pytest.mark.parametrize("stage", ["_keys", "distinct"])
 def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(stage):
-    """No later check can know them; the known answer of a source, and its duplicates, do."""
+    """No later check can notice them; only the source's known answer and its duplicates reveal them."""
     honest = getattr(edge_stage, stage)
     with mock.patch.object(edge_stage, stage, lambda *args: honest(*args)[:-1]), pytest.raises(CountError):
         dasktc.triangle_count(source_of(complete(9), triangles=84))
@@ -249,7 +249,7 @@ def test_wedges_that_are_wrong_in_two_tasks_and_right_in_sum_are_caught():
 
 
 def test_without_verify_a_lying_kernel_is_believed():
-    """What verify is for: the wedges alone do not show a wrong number of triangles."""
+    """This is why `verify` exists: wedges alone do not reveal a wrong number of triangles."""
     honest = int(dasktc.triangle_count(source_of(EDGES)))
     with kernels(only("hub", triangles=1)):
         result = dasktc.triangle_count(source_of(EDGES))
@@ -269,7 +269,7 @@ def test_verify_is_a_share(graph, share):
 
 
 def verified_jobs(graph, records, seed):
-    """The jobs that verify takes, in its order."""
+    """The jobs that `verify` chooses, in its order."""
     seen = []
 
     class Watched(LocalExecutor):
@@ -284,7 +284,7 @@ def verified_jobs(graph, records, seed):
 
 @given(st.integers(0, 2**32), st.randoms(use_true_random=False))
 def test_the_seed_alone_chooses_what_is_verified(seed, rng):
-    """Tasks end in any order on a cluster."""
+    """Results do not depend on the order in which tasks end on a cluster."""
     graph = dasktc.prepare(source_of(wheel(9)), partition="hash2d", parts=2)
     records = graph.triangle_count().records
     shuffled = rng.sample(records, len(records))
@@ -369,7 +369,7 @@ def test_counts_are_added_up_in_batches(batch, monkeypatch):
 
 
 def test_a_worker_that_did_nothing_is_no_balance(graph):
-    """One of two workers ran everything: that is not 1.0."""
+    """One of two workers ran everything: the balance is not 1.0."""
     result = graph.triangle_count()._replace(records=[fake_record("a", 1.0)], workers=2)
     assert result.time_imbalance != 1.0
 
@@ -391,7 +391,7 @@ def test_a_prepared_graph_is_counted_by_any_kernel(graph):
 
 
 def test_another_kernel_keeps_the_budget_too():
-    """The plan's bytes hold for the kernel that it was made for."""
+    """The plan's bytes are valid only for the kernel for which it was made."""
     edges = random_edges(40, 200, 2)
     with mock.patch.object(scratch, "scratch_bytes", lambda name, kernel, *_: 10**6 * (kernel == "merge")):
         with pytest.raises(InputError):
@@ -438,7 +438,7 @@ STATISTICS = (
 @pytest.mark.parametrize("others", [[], [1], [True], [0.5], [Fraction(1, 3)], [Decimal(7)]], ids=repr)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics_of_results_are_those_of_integers(name, others):
-    """Integral ones too, which the standard library converts to the type of the numbers."""
+    """Also integral results, which the standard library converts to the type of the numbers."""
     results = [dasktc.triangle_count(source_of(complete(size))) for size in (4, 5, 5)]
     function, numbers = getattr(statistics, name), [int(result) for result in results]
 
@@ -514,7 +514,7 @@ def test_progress_as_lines_of_json(capsys):
 
 
 def test_errors_of_tasks_are_those_of_the_user():
-    """What a part raises reaches the caller as it is."""
+    """An error raised by a part reaches the caller unchanged."""
     from dasktc.io.source import Source
 
     class Broken:

@@ -1,4 +1,4 @@
-"""Columns of frames on a device: each step against plain Python."""
+"""Result columns on a device: each step against plain Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 2**31 - 1
 
 
 def block_of(edges, rows):
-    """Edges as a block: rows in ascending order, some of them empty."""
+    """Edges as a block, with rows in ascending order, some of them empty."""
     edges = sorted(edges)
     lengths = np.bincount([u for u, _ in edges], minlength=rows) if edges else np.zeros(rows, "int64")
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype("int64")
@@ -27,7 +27,7 @@ def block_of(edges, rows):
 
 
 def rows_of(edges, numbers, row_ids, column_ids, external):
-    """What a frame has."""
+    """The rows that a frame must have."""
     known = (lambda v: v + external) if isinstance(external, int) else lambda v: int(external[v])
     made = []
     for (u, v), number in zip(edges, numbers, strict=True):

@@ -1,4 +1,4 @@
-"""Edges on a device, from raw ids to oriented keys: each step against sets, and what all of them take."""
+"""Edges on a device, from raw ids to oriented keys: each step against sets, and the memory of all of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KEYS = st.lists(st.integers(0, 2**12 - 1), max_size=700)
 
 
 def columns(pairs):
-    """Two columns, as wide as they must be."""
+    """Two columns, of the narrowest type that fits."""
     found = np.array(pairs, dtype="int64").reshape(-1, 2)
     narrow = len(pairs) == 0 or abs(found).max() < 2**31
     return [np.ascontiguousarray(found[:, k].astype("int32" if narrow else "int64")) for k in (0, 1)]
@@ -79,7 +79,7 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @pytest.mark.parametrize("low", [-(2**63) + 1, -(2**40), -400, 0, 2**62])
 def test_smallest_and_largest_ids_of_several_blocks(edges, low):
-    """More edges than a thread block reads, whose last ids are the smallest and whose first the largest."""
+    """More edges than one thread block reads; the last have the smallest ids, the first the largest."""
     src = np.arange(low, low + 3000)[::-1].copy()
     facts = edges.facts(src, np.roll(src, 1))
     assert facts == (0, low, low + 2999)
@@ -89,7 +89,7 @@ def test_smallest_and_largest_ids_of_several_blocks(edges, low):
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(keys=KEYS, starts=st.lists(st.integers(0, 2**12), max_size=9).map(sorted))
 def test_keys_are_dealt_to_ranges(edges, keys, starts):
-    """Of any size, one after another as well as empty."""
+    """Ranges of any size, adjacent ones as well as empty ones."""
     found, borders = edges.split(np.array(keys, dtype="int64"), starts), [0, *starts, 2**62]
     assert len(found) == len(starts) + 1
     for piece, low, high in zip(found, borders, borders[1:], strict=False):
@@ -108,7 +108,7 @@ def test_distinct_keys_without_loops(edges, keys, more):
 @on_host
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 def test_keys_that_are_a_part_of_others_are_distinct_among_themselves(edges):
-    """Of slices: what stands before the first key is not looked at."""
+    """For slices: the key before the first one is not read."""
     keys = np.array([7, 7, 7, 9, 11, 11], dtype="int64")
     for first in range(1, 6):
         assert edges.distinct(keys[first:], 6).tolist() == sorted({*keys[first:].tolist()})
@@ -193,7 +193,7 @@ def test_the_stand_in_counts_what_cupy_allocates_for_a_moment(operation, bytes_a
 
 @pytest.fixture
 def emulated(monkeypatch):
-    """The CUDA backend on stand-ins that count bytes, its pieces and chunks as small beside a graph as on a device."""
+    """The CUDA backend on stand-ins that count bytes; pieces and chunks are small beside a graph, as on a device."""
     if compiler() is None:
         pytest.skip("no g++ on Linux, which runs the kernels on the host")
     monkeypatch.setattr(edge_stage, "PIECE_EDGES", 1 << 10)
@@ -215,7 +215,7 @@ SHAPES = {"Kronecker": kronecker(13), "uniform": random_graph(1 << 14, 5 << 14),
 
 @pytest.mark.parametrize(("name", "owned"), each_once(product(SHAPES, [False, True])))
 def test_at_most_24_bytes_an_edge(emulated, name, owned):
-    """At the peak, two 32-bit ids an edge included: with what is fixed, here some hundredths of it."""
+    """At the peak, including two 32-bit ids per edge; fixed amounts add some hundredths of that here."""
     used, recipe = cupy_strict.MEMORY_USED, SHAPES[name]
     rows, before = recipe.parts[-1].last, used.now
     source = recipe if owned else triangles.as_source(raw_of(recipe))
@@ -265,7 +265,7 @@ def test_no_parts(emulated):
 
 
 def counted_bytes(graph):
-    """The most that counting holds, blocks and scratch, and the count."""
+    """The peak of the bytes that counting holds, blocks and scratch, and the count."""
     used = cupy_strict.MEMORY_USED
     used.peak = before = used.now
     count = int(graph.triangle_count())
@@ -282,7 +282,7 @@ def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some(SHAPES, lambda name: name == "Kronecker"))
 def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch, name):
-    """In a few splits; then within 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; not in parts."""
+    """In a few splits; then within 6 bytes an edge, beside offsets (8 a vertex) and hubs' bitmaps; not in parts."""
     usual = choose.rules("cuda")[-1:]  # as of larger graphs: hub
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES[name]
@@ -309,7 +309,7 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
 
 
 def test_five_billion_edges_fit_an_h200():
-    """24 bytes an edge while preparing are 120 GB; counting takes less, and leaves a choice with a fifth of it."""
+    """24 bytes an edge during preparation are 120 GB; counting takes less, and leaves a fifth of the memory free."""
     size = {"vertices": 2 * 10**8, "edges": 5 * 10**9, "gpus": 1}
     roomy, tight, cut = (plan_size(**size, memory=memory) for memory in ("125GB", "30GB", "20GB"))
     assert (roomy.partition, roomy.fits, roomy.lean) == ("whole", True, False)

@@ -1,4 +1,4 @@
-"""The CUDA kernels: compiled for every architecture, executed on the host, and on a GPU where there is one."""
+"""The CUDA kernels: compiled for every architecture, run on the host, and run on a GPU where there is one."""
 
 import os
 import re
@@ -82,24 +82,24 @@ VARIANTS = {
     "short tiny": ("short", {"BLOCK": 64, "FEW": 2}),
     "plain": ("plain", {"BLOCK": 64}),
 }
-"""Kernel and macros. Tiny tables make small graphs meet every path."""
+"""Kernels and macros. With tiny tables small graphs reach every path."""
 FIRST = {kernel: name for name, (kernel, _) in reversed(VARIANTS.items())}.values()
 """One variant of each kernel."""
 
 
 def tasks(*arguments):
-    """Every task of TRUST's 2D partition, its rows dealt out as on a GPU."""
+    """Every task of TRUST's 2D partition, with rows dealt out as on a GPU."""
     return (replace(task, dealt=True) for task in ranges(*arguments))
 
 
 @lru_cache(maxsize=100)
 def known(edges):
-    """Triangles and wedges; many variants count the same graph."""
+    """Known triangles and wedges, cached because many variants count the same graph."""
     return triangles_of(edges), wedges_of(edges)
 
 
 def check(count, found, kernel, macros, edges, xp=np):
-    """Count all tasks of a graph, and compare with sets and with arithmetic."""
+    """Count all tasks of a graph, and compare the results with sets and arithmetic."""
     counts = [count(task, kernel, macros) for task in found]
     assert tuple(sum(c[k] for c in counts) for k in (0, 1)) == known(tuple(edges))
     for task, c in zip(found, counts, strict=True):
@@ -124,7 +124,7 @@ BESIDE = ("visit", "support", "edges", "vertices", "answers", "generate", "bitma
 VARIANTS_OF_OTHERS = ("bitmap", "hindex-unbinned", "search-log")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel not in VARIANTS_OF_OTHERS), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
-"""What compiles for the oldest and the newest compiles for those between: a kernel asks at most whether it is 8.0."""
+"""Code that compiles for the oldest and the newest compiles for those between: kernels test at most for 8.0."""
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
     "tcstream without a tree", "edges of wide ids", "generate of wide ids",
@@ -299,7 +299,7 @@ def test_every_row_is_dealt_to_one_split(name, splits):
 
 
 def test_a_range_is_what_the_cpu_counts():
-    """Of a task whose rows are not dealt out, as of measures: what one backend visits in a split, another does."""
+    """For a task whose rows are not dealt out: both backends visit the same rows of a split."""
     vertices, edges = GRAPHS["hubs"]
     for task in ranges(edges, vertices, 2, 3):
         assert share_of(task) == (rows_of(task)[0], GROUP, np.diff(rows_of(task))[0])
@@ -329,7 +329,7 @@ BLOCK_SIZES += product(["hindex", "merge", "search", "lstc", "tcstream"], [32, 1
     ("kernel", "threads"), some(BLOCK_SIZES, lambda kernel, threads: (kernel, threads) == ("hub", 32))
 )
 def test_every_block_size(kernel, threads):
-    """Blocks of a launch in ascending order for every other size, else in descending order."""
+    """For every other size, the blocks of a launch run in ascending order, else in descending order."""
     edges = sorted(set(random_edges(300, 3000, 3, below=40) + clique(110)))
     check(on_host(threads.bit_length() % 2 == 0), list(tasks(edges, 300)), kernel, block_sizes(kernel, threads), edges)
 
@@ -346,7 +346,7 @@ def test_any_graph_in_any_partition(graph, parts, splits, variant, reverse):
 @pytest.mark.parametrize("kernel", ["hindex", "merge", "search", "tcstream"])
 @pytest.mark.parametrize("most", [1, 37, 1000])
 def test_edges_listed_in_slices(kernel, most, monkeypatch):
-    """A row is never cut: some are longer than a slice, some slices hold several."""
+    """A row is never cut: some rows are longer than a slice, and some slices hold several rows."""
     monkeypatch.setattr(launch_edges, "SLICE", most)
     for name in ("hubs", "star outward", "star inward"):
         vertices, edges = GRAPHS[name]
@@ -357,7 +357,7 @@ def test_edges_listed_in_slices(kernel, most, monkeypatch):
 @emulated
 @pytest.mark.parametrize("macros", [{"SUB": 1}, {"SUB": 2}, {"SUB": 3, "MOST_TPI": 64}, {"SUB": 16}, {"TPI": 256}])
 def test_equal_entries_at_every_cut_of_a_path(macros):
-    """Lists that are equal, shifted by one, or have one entry in common: at their ends and everywhere else."""
+    """Lists that are equal, shifted by one, or have one entry in common, at their ends and everywhere else."""
     rows = {100: range(64), 101: range(64), 102: range(1, 65), 103: [0], 104: [63], 105: range(63, 90)}
     edges = [(u, v) for u, row in rows.items() for v in row]
     edges += [(u, v) for u in rows for v in rows if v < u]
@@ -368,7 +368,7 @@ def test_equal_entries_at_every_cut_of_a_path(macros):
 @emulated
 @pytest.mark.parametrize("sub", [1, 8])
 def test_work_is_binned_by_its_logarithm(sub):
-    """Every launch of a bin: the edges of work above 2^(k-1) and at most 2^k, and 2^k / SUB threads for each."""
+    """Every launch of bin k has the edges of work above 2^(k-1) and at most 2^k, and 2^k / SUB threads for each."""
     wide = [(90, v) for v in range(90)] + [(91, v) for v in range(91)]
     lengths = {v: v for v in (1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 64)}
     edges = sorted(wide + [(v, w) for v, size in lengths.items() for w in range(size)])
@@ -409,7 +409,7 @@ def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse, monkey
 @emulated
 @pytest.mark.parametrize("virtual", [0, 1])
 def test_reads_are_entries_of_buckets(virtual):
-    """Three layers without a triangle: every lookup compares all that its bucket holds."""
+    """Three layers without a triangle: every lookup compares all entries of its bucket."""
     rng = np.random.default_rng(2)
     rows = {u: sorted(rng.choice(60, 20, replace=False).tolist()) for u in range(60, 120)}
     rows |= {u: sorted((60 + rng.choice(60, 25, replace=False)).tolist()) for u in range(120, 180)}
@@ -424,7 +424,7 @@ def test_reads_are_entries_of_buckets(virtual):
 @emulated
 @pytest.mark.parametrize("chunk", [0, 1, 5])
 def test_rows_are_taken_in_chunks(chunk, monkeypatch):
-    """By themselves, several at a time where rows are many and short; as many as they are told otherwise."""
+    """One row per turn, several where rows are many and short, or as many as the macro says."""
     monkeypatch.setattr(launch_trust, "TURNS", 2)
     edges = random_edges(3000, 9000, 3)
     (task,) = tasks(edges, 3000)
@@ -443,7 +443,7 @@ def test_rows_are_taken_in_chunks(chunk, monkeypatch):
 
 
 def steps_by_hand(lists, threads, lanes):
-    """Steps of a team whose subwarps take a row's equally long lists in turn."""
+    """Steps of a team whose subwarps take the equally long lists of a row in turn."""
     teams = threads // lanes
     busy = [sum(-(-entries // lanes) for entries in lists[team::teams]) for team in range(teams)]
     return max(busy)
@@ -460,7 +460,7 @@ def test_subwarps_are_those_of_fewest_steps(edges, entries, threads):
 @emulated
 @pytest.mark.parametrize(("entries", "lists", "chosen"), [(3, 40, 8), (16, 40, 16), (90, 3, 32)])
 def test_subwarps_are_as_long_as_lists(entries, lists, chosen):
-    """Every row has so many lists of so many entries."""
+    """Every row has the same number of lists, of the same length."""
     middle = range(100, 100 + lists)
     edges = [(v, w) for v in middle for w in range(entries)] + [(u, v) for u in range(300, 700) for v in middle]
     (task,) = tasks(edges, 700)
@@ -482,7 +482,7 @@ def test_subwarps_are_as_long_as_lists(entries, lists, chosen):
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 @pytest.mark.parametrize("variant", ["hindex", "hindex tiny", "hindex of the longer list", "hindex-unbinned"])
 def test_full_buckets_of_short_lists_pass_entries_on(variant, reverse, monkeypatch):
-    """The ids of one graph share a warp's bucket, those of the other a block's too."""
+    """In one graph all ids share a warp's bucket, in the other also a block's."""
     monkeypatch.setattr(launch_edges, "DEPTH", 8)
     kernel, macros = VARIANTS[variant]
     levels, half_empty = (macros.get("LEVELS", 6), 8) if kernel == "hindex" else (8, -(-2 * 139 // 32))
@@ -517,7 +517,7 @@ def test_table_and_stream_of_unlike_width(variant):
 
 
 class Allocating:
-    """NumPy, as far as launches allocate with it; `bytes` adds up what they took."""
+    """NumPy's functions with which launches allocate; `bytes` sums what they allocated."""
 
     def __init__(self):
         self.bytes = 0
@@ -534,7 +534,7 @@ class Allocating:
 @emulated
 @pytest.mark.parametrize("longest", some(["WORDS4", "WORDS8", "SHORT"], lambda longest: longest == "WORDS8"))
 def test_equal_fingerprints_of_different_ids(longest):
-    """Ids beyond 65,536 share fingerprints of 16 bits: what is found by them is looked up."""
+    """Ids beyond 65,536 share fingerprints of 16 bits, so matches must be looked up."""
 
     def fingerprint(x):
         return (x * 2654435769 & 0xFFFFFFFF) >> 16
@@ -570,7 +570,7 @@ def test_scratch_is_within_its_bound(name, variant):
 
 
 class Noting(HostDevice):
-    """Notes the entry points that are run."""
+    """A device that records the entry points that are run."""
 
     def __init__(self):
         super().__init__()
@@ -624,7 +624,7 @@ def test_what_is_kept_goes_with_its_blocks():
 
 
 class Far(HostDevice):
-    """Columns begin `PAST` entries before their memory: offsets that begin there are what a huge graph's last are."""
+    """Columns whose offsets begin at `PAST`, as the last ones of a huge graph do, without memory before them."""
 
     PAST = 5 * 10**9
 
@@ -660,7 +660,7 @@ def test_places_of_edges_beyond_32_bits(variant, name):
 @emulated
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 def test_lists_of_some_rows_after_those_of_others(monkeypatch, reverse):
-    """Where there are more of them than edges: pieces of one entry make that so."""
+    """Where lists outnumber edges, which pieces of one entry cause here."""
     rounds = []
     slow = launch_hub._by_rounds
     monkeypatch.setattr(launch_hub, "_by_rounds", lambda *given: rounds.append(1) or slow(*given))
@@ -688,7 +688,7 @@ def test_lists_take_no_more_than_their_rows_edges(splits):
 
 
 def zeros_noted():
-    """NumPy, and the sizes of arrays of zeros."""
+    """NumPy, with a record of the sizes of arrays of zeros."""
     asked = []
 
     class Noting:
@@ -713,7 +713,7 @@ def on_device(task, kernel, macros):
 
 
 def moved(task):
-    """The task with its arrays on the GPU."""
+    """Copy a task's arrays to the GPU."""
     cp = pytest.importorskip("cupy")
 
     blocks = {

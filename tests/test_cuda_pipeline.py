@@ -59,7 +59,7 @@ def emulated():
 
 
 def facts(result):
-    """What two backends must agree on."""
+    """The facts on which two backends must agree."""
     return (
         result.triangles,
         result.vertices,
@@ -131,7 +131,7 @@ def test_every_graph(emulated, name):
     ("kernel", "reorder", "partition"), each_once(pairwise_cover(KERNELS_HERE, EVERY_REORDER, EVERY_PARTITION))
 )
 def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition):
-    """Pairwise, above 1,000 edges; below that `test_cuda_registry.py` has every combination."""
+    """Pairwise combinations, above 1,000 edges; below that `test_cuda_registry.py` has every combination."""
     found = dasktc.triangle_count(
         source_of(LARGER, parts=3), backend="cuda", kernel=kernel, reorder=reorder, verify=1.0, **partition
     )
@@ -173,7 +173,7 @@ def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
 
 
 def test_a_checkpoint_says_how_rows_were_dealt(emulated, monkeypatch, tmp_path):
-    """Splits of another cut are other rows, which wedges need not tell."""
+    """Other cuts give splits other rows, which the wedges need not reveal."""
     on_cpu, on_device = (dasktc.prepare(source_of(EDGES), backend=name, splits=3) for name in ("cpu", "cuda"))
     assert "rows" not in checkpoint.fingerprint(on_cpu)
     assert checkpoint.fingerprint(on_device)["rows"] == "dealt by 32"
@@ -200,7 +200,7 @@ def test_generated_on_the_device(emulated, source):
 
 
 def written(folder):
-    """The same edges in files: which of them are read on the device, and by what."""
+    """The same edges in files of each format, with the reader that each has on the device."""
     lines = [f"{u}\t{v}\n" for u, v in EDGES]
     frame = pd.DataFrame(EDGES, columns=["a", "b"])
     (folder / "plain.txt").write_text("".join(lines))
@@ -241,7 +241,7 @@ def test_files(emulated, tmp_path, monkeypatch):
 
 
 def test_many_parquet_files(emulated, tmp_path):
-    """Read together where they agree, one by one where they differ, on the host where cuDF takes none."""
+    """Files are read together where they agree, one by one where they differ, and on the host where cuDF takes none."""
     frame = pd.DataFrame(EDGES, columns=["a", "b"])
     for folder, second in (("same", "int32"), ("wider", "int64"), ("unsigned", "uint64"), ("missing", "Int64")):
         (tmp_path / folder).mkdir()
@@ -263,7 +263,7 @@ def test_many_parquet_files(emulated, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("slab", [16, 64, 1 << 20])
 def test_text_is_copied_through_pinned_memory(emulated, tmp_path, monkeypatch, slab):
-    """In more slabs than there are, from parts that begin within lines; a row for the host makes it read again."""
+    """More slabs than exist at a time, parts that begin within lines, and a row that only the host can parse."""
     from dasktc.backends.cuda import upload
 
     monkeypatch.setattr(upload, "SLAB", slab)
@@ -312,7 +312,7 @@ def test_generated_files_are_those_of_the_host(emulated, tmp_path):
 
 
 def test_small_blocks_of_text(emulated, tmp_path, monkeypatch):
-    """Some blocks are plain and some are not."""
+    """Some blocks are plain, and others need the host's parser."""
     lines = [f"{u} {v}\n" for u, v in EDGES]
     lines[100:100] = ["# in the middle\n", "\n", "-5 7\n", "123456789012345678 3\n", "1234567890123456789 3\n"]
     (tmp_path / "edges.txt").write_text("".join(lines))
@@ -326,7 +326,7 @@ def test_small_blocks_of_text(emulated, tmp_path, monkeypatch):
 
 @pytest.fixture
 def in_gpu_memory(emulated, monkeypatch):
-    """Each kind of object in GPU memory, over the same edges; types are told by their modules' names."""
+    """Each kind of object in GPU memory, over the same edges; types are recognised by their modules' names."""
     for kind in (cudf_strict.Series, cudf_strict.DataFrame):
         monkeypatch.setattr(kind, "__module__", "cudf.core")
     monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
@@ -353,7 +353,7 @@ def test_objects_in_gpu_memory(in_gpu_memory):
 
 
 class DaskFrame:
-    """What dask-cudf's DataFrame has of use here."""
+    """The parts of dask-cudf's DataFrame that are used here."""
 
     __module__ = "dask_cudf.core"
 
@@ -372,7 +372,7 @@ def test_a_dask_frame_in_gpu_memory(in_gpu_memory):
 
 
 def test_what_visits_take(emulated):
-    """The bytes that refuse a visit which does not fit are at least those that it takes."""
+    """The bytes by which a visit is refused are at least those that it takes."""
     graph, used = dasktc.prepare(source_of(EDGES), backend="cuda"), cupy_strict.MEMORY_USED
     before = used.peak = used.now
     graph.triangles()
@@ -474,7 +474,7 @@ def test_auto_takes_a_kernel_by_the_rows_on_a_device_too(emulated, source, kerne
 
 
 class Workers(LocalExecutor):
-    """Of two workers, some cannot use a backend."""
+    """An executor of two workers, some of which cannot use a backend."""
 
     def __init__(self, *reasons):
         self.reasons = reasons
@@ -501,7 +501,7 @@ def test_a_kernel_that_the_backend_has_not(monkeypatch):
 
 
 def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
-    """What the client itself asks of a backend imports no GPU library."""
+    """The client's own questions about a backend import no GPU library."""
     assert all(scratch_bytes("cuda", kernel, TaskSize(1000, 1000, 1000, 100)) > 0 for kernel in launch.KERNELS)
     from dasktc.api.plan import plan_size
 
@@ -510,7 +510,7 @@ def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
 
 @needs_compiler
 def test_on_a_cluster(emulated):
-    """Tasks carry the backend's name; the workers' threads, here in this process, find it."""
+    """Tasks carry the backend's name; the workers' threads, in this process, look it up."""
     from distributed import Client, LocalCluster
 
     with (
@@ -573,7 +573,7 @@ def test_pipeline_on_the_device(kernel, reorder):
 @pytest.mark.parametrize("kernel", KERNELS_HERE)
 @pytest.mark.parametrize("partition", EVERY_PARTITION, ids=str)
 def test_every_way_on_the_device(partition, kernel):
-    """Below 1,000 edges with every order; above it with one."""
+    """With every order below 1,000 edges, and with one above."""
     for edges, orders in ((EDGES, EVERY_REORDER), (LARGER, ["degree"])):
         for reorder in orders:
             how = {"kernel": kernel, "reorder": reorder, **partition}

@@ -1,4 +1,4 @@
-"""The CUDA kernels behind the whole pipeline, executed on the host; and what it takes to add one."""
+"""The CUDA kernels behind the whole pipeline, run on the host; and what it takes to add a kernel."""
 
 import json
 from dataclasses import replace
@@ -48,7 +48,7 @@ def emulated(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", list(SCHEMES))
 def test_every_scheme_and_order(partition, emulated):
-    """By every kernel, verified: each task is counted again by `plain`, and its probes are added up from lengths."""
+    """With every kernel, verified: each task is counted again by `plain`, and its probes are computed from lengths."""
     edges = [*random_edges(60, 350, 5, below=25), (3, 3), (7, 1), (1, 7)]
     for reorder, (parts, splits) in product(ORDERS, [(2, 2), (3, 1)]):
         how = {"partition": partition, "reorder": reorder, "parts": parts, "splits": splits, "memory": "8GB"}
@@ -98,7 +98,7 @@ def test_a_sixth_kernel_is_one_file_and_one_line(tmp_path, monkeypatch, emulated
 
 
 def test_each_kernel_of_a_name_both_backends_have_makes_the_same_probes():
-    """`hub` has tables of another kind on the GPU, and streams other lists."""
+    """Except `hub`, which has other tables on the GPU and streams other lists."""
     vertices, edges = GRAPHS["hubs"]
     for task in (*tasks(edges, vertices, 2, 2), *tasks(edges, vertices, 2, ordered=False)):
         for kernel in set(cpu.KERNELS) & set(launch.KERNELS) - {"hub"}:

@@ -1,4 +1,4 @@
-"""Keys sorted on a device by radix, against NumPy's sort."""
+"""Radix sort on a device, against NumPy's sort."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dasktc.backends.cuda.sort import ARRAYS, LARGE, RadixSort, Tile
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 TINY = {"tile": Tile(64, 3, 6), "small": Tile(32, 2, 5), "few": 150}
-"""Tiles of 192 keys, and of 64 up to `few` keys: tests cross borders of both."""
+"""Tiles of 192 keys, and of 64 for at most `few` keys, so that tests cross the borders of both."""
 BOTH = [RadixSort(HostDevice(reverse), **TINY) for reverse in (False, True)]
 """Threads and blocks in ascending and in descending order."""
 SIZES = st.one_of(st.integers(0, 70), st.sampled_from([63, 64, 65, 128, 150, 151, 191, 192, 193, 384, 385, 1200]))
@@ -21,7 +21,7 @@ SIZES = st.one_of(st.integers(0, 70), st.sampled_from([63, 64, 65, 128, 150, 151
 
 @st.composite
 def keys_below(draw):
-    """Keys of any width: random ones, few different ones, ascending, descending, or all equal."""
+    """Keys of any width: random, few different ones, ascending, descending, or all equal."""
     bits, size, rng = draw(st.integers(1, 63)), draw(SIZES), np.random.default_rng(draw(st.integers(0, 99)))
     keys = rng.integers(0, 2**bits - 1, size, dtype="int64", endpoint=True)
     order = draw(st.sampled_from(["random", "few", "ascending", "descending", "equal", "largest"]))
@@ -67,7 +67,7 @@ def test_arrays_are_sorted_together_and_stay_as_they_are(radix, given_keys, cuts
 @pytest.mark.parametrize("radix", BOTH, ids=["forward", "reverse"])
 @pytest.mark.parametrize("sizes", [(770, 800, 1), (1000, 960, 775, 5), (768, 769)])
 def test_arrays_that_end_within_a_tile(radix, sizes):
-    """Others follow, whose keys of the highest digit go behind those of the tile that is not full."""
+    """Further arrays follow, whose keys of the highest digit go after those of the partial tile."""
     rng = np.random.default_rng(1)
     for bound in (1 << 6, 1 << 20):
         arrays = [rng.integers(0, bound, size) for size in sizes]

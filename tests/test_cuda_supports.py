@@ -1,4 +1,4 @@
-"""Triangles by edge and by vertex from the CUDA kernels that count, on the host and on a GPU, beside `visit`."""
+"""Triangles by edge and by vertex from the counting CUDA kernels, on the host and on a GPU, compared with `visit`."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ VARIANTS = {
 
 
 def roles(task):
-    """Each of the three supports in that role alone: those of blocks that are one share an array."""
+    """Each of the three supports in its role alone; roles of one block share an array."""
     apart = (replace(block, columns=block.columns.copy()) for block in (task.index, task.table, task.stream))
     index, table, stream = apart
     return visit.support(replace(task, index=index, table=table, stream=stream))[0]
 
 
 def check(device, task, kernel, macros, moved=lambda task: task):
-    """What the kernel says of edges and of vertices is what `visit` says."""
+    """Check that the kernel's edges and vertices equal those of `visit`."""
     known, *counts = visit.support(task)
     mine, *found = supports.edges(device, moved(task), kernel, macros)
     assert found == counts
@@ -121,7 +121,7 @@ def emulated():
 
 
 def check_graph(source, **options):
-    """Vertices and edges of a graph on the device are those on the CPU, which have three for each triangle."""
+    """Check that vertices and edges on the device equal those on the CPU, which have three for each triangle."""
     known, mine = dasktc.prepare(source, backend="cpu"), dasktc.prepare(source, backend="cuda", **options)
     counted = edge_support.kernel_and_bytes(mine)[0]
     assert counted in support_kernels("cuda", mine.options.chosen_kernel)
@@ -170,7 +170,7 @@ def test_bytes_that_are_planned_for(emulated, kernel, source):
 
 @needs_compiler
 def test_out_of_core(emulated, tmp_path):
-    """Blocks come from files, and sums of earlier tasks go to them."""
+    """Blocks come from files, and sums of earlier tasks go to files."""
     check_graph(generate.kronecker(9), partition="hash2d", parts=3, memory=1 << 20, work_dir=str(tmp_path))
 
 
@@ -206,7 +206,7 @@ def test_graphs_on_the_device(scheme, kernel):
 @pytest.mark.gpu
 @pytest.mark.parametrize("kernel", ["hub", "bitmap"])
 def test_complete_graphs_on_the_device(kernel):
-    """Rows of more entries than have counters, and more lists against them than an item has."""
+    """Rows with more entries than there are counters, and more lists against them than an item holds."""
     vertices = 5_000
     source = np.tril_indices(vertices, -1)
     graph = dasktc.prepare(source, backend="cuda", kernel=kernel, partition="whole")

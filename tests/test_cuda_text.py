@@ -1,4 +1,4 @@
-"""Rows of integers parsed on a device, against the host's parser; and bytes of files copied to the device."""
+"""Parsing rows of integers on a device, against the host's parser; and copying bytes of files to the device."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SEPARATORS = st.sampled_from([None, None, ",", "\t", ";", " "])
 
 @st.composite
 def texts(draw, fields):
-    """A dialect and a text mostly in it."""
+    """A dialect, and a text that mostly follows it."""
     separator = draw(SEPARATORS)
     blanks = st.text(alphabet="".join(c for c in " \t\r\v\f" if c != separator), max_size=2)
     gaps = (

@@ -1,4 +1,4 @@
-"""Vectors of vertices on a device: each step against plain Python."""
+"""Vertex vectors on a device: each step against plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that die while they count: SIGKILL to real processes, and the same exact number after all."""
+"""Workers that die while they count: SIGKILL to real processes, and the same exact number afterwards."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def kill(pid):
 
 
 def kill_all(mortal):
-    """Kill every worker, and return when the scheduler knows."""
+    """Kill every worker, and return when the scheduler has noticed."""
     known = set(mortal.client.ncores())
     for pid in pids(mortal):
         kill(pid)
@@ -60,7 +60,7 @@ def kill_all(mortal):
 
 @contextmanager
 def killing(mortal, seed, kills):
-    """Kill a random worker at random times, `kills` times in all; the first soon, as some answers take 50 ms."""
+    """Kill a random worker at random times, `kills` times in all; the first time soon, as some answers take 50 ms."""
     rng, over, killed = random.Random(seed), threading.Event(), []
 
     def strike():
@@ -80,7 +80,7 @@ def killing(mortal, seed, kills):
 
 
 def prepared(mortal, **options):
-    """The graph, with results in the workers' memory: planned for 1 GB, which nothing keeps."""
+    """The prepared graph, with results in the workers' memory: planned for 1 GB, which nothing enforces."""
     return build(DaskExecutor(mortal.client), GRAPH, Options(**{"memory": "1GB", **options}))
 
 
@@ -97,7 +97,7 @@ def prepared(mortal, **options):
     ids=str,
 )
 def test_the_count_is_exact_while_workers_die(mortal, seed, options):
-    """More often than Dask forgives a task; also where there is little room for copies of blocks."""
+    """Workers die more often than Dask forgives a task; also with little memory for copies of blocks."""
     with killing(mortal, seed, kills=6) as killed:
         result = prepared(mortal, **options).triangle_count(verify=0.1, seed=seed)
     assert killed
@@ -113,7 +113,7 @@ def test_the_count_is_exact_while_workers_die(mortal, seed, options):
 )
 @pytest.mark.slow
 def test_only_what_died_is_counted_again(mortal, tmp_path, seed, options):
-    """Every task says where it runs: all its runs but the last were on workers that were killed meanwhile."""
+    """Every task records where it runs: all its runs but the last were on workers that were killed meanwhile."""
     graph = prepared(mortal, **options)
     rng, log, taken, killed = random.Random(seed), tmp_path / "log", {}, []
     strikes = rng.sample(range(1, 24), 3)
@@ -145,7 +145,7 @@ def counted_and_logged(job, log, *blocks):
 
 @pytest.mark.slow
 def test_tasks_without_blocks_go_on_when_all_workers_die(mortal):
-    """They were to run on workers that are gone for good: those that come have other addresses."""
+    """Their preferred workers are gone for good: new workers have other addresses."""
     done = []
     for number in DaskExecutor(mortal.client, patience(15)).map_unordered("alone", numbered, [(i,) for i in range(20)]):
         done.append(number)
@@ -161,7 +161,7 @@ def numbered(number):
 
 @pytest.mark.parametrize("stage", some(["plan", "count"], lambda stage: stage == "count"))
 def test_all_workers_die_at_once(mortal, stage):
-    """Whatever they held is made again, from the source on."""
+    """Everything that they held is made again, from the source on."""
 
     def strike(now, done, total):
         if now == stage and done == 0:
@@ -182,7 +182,7 @@ def test_workers_die_between_prepare_and_count(mortal):
 @pytest.mark.slow
 @pytest.mark.parametrize("files", [False, True], ids=["in memory", "in files"])
 def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected, tmp_path, files):
-    """What they had added up is made again; of files, what was not written."""
+    """Sums that they held are made again; of files, those that were not written."""
     options, in_files = {"partition": "hash2d", "parts": 3, "splits": 2}, {"memory": "1GB", "work_dir": tmp_path}
     graph = dasktc.prepare(GRAPH, mortal.client, **options, **in_files) if files else prepared(mortal, **options)
     with killing(mortal, seed=1, kills=4) as killed:
@@ -248,7 +248,7 @@ def first_to_die(file):
 
 
 class LostOnItsWay:
-    """A result that ends its worker when it is sent."""
+    """A result that ends its worker when it is pickled for sending."""
 
     def __reduce__(self) -> Any:
         os._exit(1)
@@ -262,7 +262,7 @@ def lost_then_failing(file):
 
 
 def test_a_task_that_fails_after_its_first_result_was_lost_on_its_way_is_not_waited_for(mortal, tmp_path):
-    """Dask never hands such a future over."""
+    """Dask never reports such a future."""
     executor = DaskExecutor(mortal.client)
     with pytest.raises(ValueError, match="made again, it fails"):
         executor.gather([executor.submit("plan", lost_then_failing, tmp_path / "first")])
@@ -270,7 +270,7 @@ def test_a_task_that_fails_after_its_first_result_was_lost_on_its_way_is_not_wai
 
 @dataclass(frozen=True)
 class DeadlyPart:
-    """A part that ends its worker, as one does that is larger than memory."""
+    """A part that ends its worker, like one that exceeds memory."""
 
     upstream: None = None
 
@@ -288,7 +288,7 @@ def test_a_part_that_kills_every_worker_is_refused_in_one_line(mortal, retries, 
 
 @dataclass(frozen=True)
 class Lives:
-    """Ends the worker that runs this for the first so many times; the file counts them."""
+    """Ends the worker that runs it, the first so many times; a file counts these."""
 
     file: Path
     deaths: int
@@ -302,7 +302,7 @@ class Lives:
 
 @dataclass(frozen=True)
 class UnluckyPart:
-    """The edges of a triangle, read by a worker that is killed again and again."""
+    """The edges of a triangle, read by a worker that is killed repeatedly."""
 
     lives: Lives
     upstream: None = None
@@ -320,7 +320,7 @@ def test_a_part_whose_worker_dies_six_times_is_read(mortal, tmp_path):
 
 @pytest.mark.slow
 def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
-    """And one that goes on dying is named, or another of its worker's: Dask counts a death for each."""
+    """A task that keeps killing workers is named, or another of its worker's, because Dask counts deaths for each."""
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
     lives = Lives(tmp_path / "lives", 6)

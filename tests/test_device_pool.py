@@ -1,4 +1,4 @@
-"""Device memory comes from a pool during our calls, which puts the caller's resource back; emulated, and on a GPU."""
+"""Device memory comes from a pool during our calls, and the caller's resource is restored; emulated, and on a GPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOURCE = np.array(EDGES)
 
 @pytest.fixture
 def emulated(monkeypatch):
-    """The backend, loaded anew; a pool keeps nothing between calls."""
+    """The backend, loaded anew, with a pool that keeps nothing between calls."""
     if compiler() is None:
         pytest.skip("no g++ on Linux, which runs the kernels on the host")
     with emulated_cuda.backend():
@@ -48,7 +48,7 @@ def allocator():
 
 
 def of_pool():
-    """Whether this thread's arrays come from what is counted by us."""
+    """Whether this thread's arrays come from the pool that we count."""
     import rmm
     from rmm.allocators.cupy import rmm_cupy_allocator
 
@@ -100,7 +100,7 @@ def test_one_that_is_set_meanwhile_stays(emulated):
 
 
 def test_calls_of_several_threads(emulated):
-    """The last to end puts the resource back; an allocator is each thread's own."""
+    """The last call to end restores the resource; each thread has an allocator of its own."""
     before, inside, leave = resource(), threading.Event(), threading.Event()
 
     def call():
@@ -285,7 +285,7 @@ def test_a_resource_of_the_caller_s_is_not_held_after_the_call(emulated):
 
 
 def test_who_talks_ucx(emulated, client):
-    """Workers of the test's cluster talk TCP, and are in other processes."""
+    """Workers of the test's cluster use TCP, and are in other processes."""
     assert not emulated._sends_by_ucx()
 
     def address(dask_worker):
@@ -322,7 +322,7 @@ def test_the_pool_on_a_device():
 @pytest.mark.gpu
 @pytest.mark.whole_gpu
 def test_a_device_that_others_fill():
-    """What is free is the default of --memory: the count goes out of core by itself, and says so."""
+    """Free memory is the default of --memory: the count goes out of core by itself, and says so."""
     cp = pytest.importorskip("cupy")
     from dasktc.io.generators.synthetic import kronecker
 

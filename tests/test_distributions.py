@@ -1,4 +1,4 @@
-"""Distributions of a graph's degrees, triangles and coefficients against its frames, and the plots of them."""
+"""Distributions of degrees, triangles and coefficients against the frames, and their plots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAYS = [{}, {"partition": "hash2d", "parts": 2}, {"partition": "proxy", "parts":
 
 
 def check(graph):
-    """What workers find is what the frames of all vertices and edges say."""
+    """Check that the workers' distributions equal those of the frames of all vertices and edges."""
     vertices, edges = graph.measures(frame="pandas").reset_index(), graph.edge_support(frame="pandas")
     found, of_edges = vertex_summary(graph), edge_summary(graph)
     same = dict(check_dtype=False, check_index_type=False)

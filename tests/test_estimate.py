@@ -1,4 +1,4 @@
-"""Estimates from sampled wedges: all wedges make the count, and intervals hold it as often as they say."""
+"""Estimates from sampled wedges: a sample of all wedges is exact, and intervals have their stated coverage."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def frame(edges):
 
 
 def every_wedge(graph):
-    """The wedges of a graph, and how many of them are closed, by a sample of all."""
+    """The wedges of a graph, and how many of them are closed, from a sample of all wedges."""
     counted = estimates._wedges(graph)
     wedges = sum(counted.values())
     return (wedges, *estimates._sample(graph, counted, wedges, 1)) if wedges else (0, 0, 0)
@@ -70,7 +70,7 @@ def test_every_wedge_of_any_graph(edges, parts):
 
 @given(wedges=st.integers(1, 4000), width=st.integers(1, 60), cuts=st.lists(st.integers(0, 4000), max_size=6))
 def test_triples_share_the_strata(wedges, width, cuts):
-    """However wedges are dealt to triples, each sampled one is in one of them; all have the same chance."""
+    """However wedges are dealt to triples, each sampled one is in exactly one; all have the same probability."""
     borders = sorted({0, wedges, *(cut for cut in cuts if cut < wedges)})
     drawn = [int(cpu_wedges._drawn(k, 7, width)) for k in range(3)]
     assert all(k * width <= wedge < (k + 1) * width for k, wedge in enumerate(drawn))

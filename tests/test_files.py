@@ -1,4 +1,4 @@
-"""Finding files, opening them decompressed, telling their formats, and putting several together."""
+"""Finding files, opening them decompressed, detecting their formats, and combining several of them."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_pipe_is_refused(tmp_path):
 
 @pytest.fixture
 def memory():
-    """Files of fsspec's file system in memory, by name."""
+    """Files in fsspec's in-memory file system, by name."""
     fs = fsspec.filesystem("memory")
 
     def put(contents):
@@ -269,7 +269,7 @@ def read_all(path):
 
 @pytest.fixture(scope="module", params=PACK)
 def archive(request):
-    """An archive of which a stream's buffer holds a fraction."""
+    """An archive that is larger than a stream's buffer."""
     noise = np.random.default_rng(1).integers(0, 1 << 60, (30_000, 2)).tolist()
     return PACK[request.param](b"0 0\n" + b"".join(b"%d %d\n" % (u, v) for u, v in noise))
 
@@ -498,7 +498,7 @@ PROPERTIES = b"graphclass=it.unimi.dsi.webgraph.BVGraph\nnodes=2\narcs=2\nwindow
 
 @pytest.fixture
 def sample(tmp_path):
-    """Writes the sample of a format."""
+    """A function that writes the sample of a format."""
 
     def write(format):
         name, contents, _ = SAMPLES[format]
@@ -518,7 +518,7 @@ def test_every_format_has_a_sample():
 
 
 def test_a_format_is_a_module_and_one_entry_of_the_registry(tmp_path, monkeypatch):
-    """Its reader, what its files begin with, their endings and its options: nothing else knows a format."""
+    """The entry has its reader, its magic bytes, its suffixes and its options: no other module knows a format."""
     seen = []
     reader = ModuleType("dasktc.io.formats.pairs")
     reader.looks_like = lambda head: head.startswith(b"PAIRS")

@@ -1,4 +1,4 @@
-"""File formats other than text: every rule of every reader on small files, and a table of real ones."""
+"""File formats other than text: every rule of every reader on small files, and a table of real files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
 
 
 def frames(module, path, **options):
-    """The frames of a file, as workers would read them: each part pickled, and on its own."""
+    """The frames of a file as workers read them: each part is pickled, and read separately."""
     parts, ids = module.parts(str(path), ReadOptions(**options))
     for part in parts:
         assert part.upstream is None
@@ -46,12 +46,12 @@ def frames(module, path, **options):
 
 
 def read(module, path, **options):
-    """The edges of a file, in its order."""
+    """The edges of a file, in the file's order."""
     return [edge for frame in frames(module, path, **options) for edge in frame.itertuples(index=False, name=None)]
 
 
 def refused(module, path, *says, **options):
-    """The file is refused in one line that names it and says what is expected."""
+    """Check that the file is refused in one line, which names it and says what is expected."""
     with pytest.raises(InputError) as caught:
         read(module, path, **options)
     text = str(caught.value)
@@ -63,7 +63,7 @@ def refused(module, path, *says, **options):
 
 
 def simple(module, path, **options):
-    """Vertices with an edge, and edges, once loops, directions and duplicates are gone."""
+    """Vertices with an edge, and edges, without loops, directions and duplicates."""
     pairs = [np.empty((0, 2), int), *(frame.to_numpy() for frame in frames(module, path, **options))]
     edges = np.sort(np.concatenate(pairs), axis=1)
     edges = np.unique(edges[edges[:, 0] < edges[:, 1]], axis=0)
@@ -391,7 +391,7 @@ def test_blocks_are_whole_lines(text, nbytes):
 
 
 def metis_slowly(vertices, edges, body):
-    """The edges of a METIS file without weights, or None if it is not one."""
+    """The edges of a METIS file without weights, by a slow reader; None if the file is invalid."""
     rows = [row.split() for row in body.splitlines() if not row.strip(" \t").startswith("%")]
     found = [(v, int(field)) for v, row in enumerate(rows, 1) for field in row if field.isdecimal()]
     clean = all(field.isdecimal() and 1 <= int(field) <= vertices for row in rows for field in row)
@@ -401,7 +401,7 @@ def metis_slowly(vertices, edges, body):
 
 
 def smat_slowly(rows, entries, body):
-    """The edges of an SMAT file, or None if it is not one."""
+    """The edges of an SMAT file, by a slow reader; None if the file is invalid."""
     fields = [line.split() for line in body.split("\n") if line.strip()]
     with suppress(ValueError):
         found = [(int(row), int(column), float(value))[:2] for row, column, value in fields]
@@ -411,7 +411,7 @@ def smat_slowly(rows, entries, body):
 
 
 def entries_slowly(rows, entries, body):
-    """The edges of a Matrix Market file with integer values and ids of one digit, or None if it is not one."""
+    """The edges of a Matrix Market file with integer values and one-digit ids, by a slow reader; None if invalid."""
     lines_ = [line.strip() for line in body.split("\n") if line.strip()]
     found = [re.match(r"([0-9]+)\s+([0-9]+)\s+-?[0-9]", line) for line in lines_]
     if len(found) != entries or None in found:
@@ -981,7 +981,7 @@ def test_catalog_odd_matrix_market(graphs_dir, tmp_path, mtx_library, blocksize)
 
 
 def test_files_that_cannot_be_read_at_once_are_read_one_by_one(monkeypatch, caplog):
-    """But not where memory is short: then the call is made again with less beside it."""
+    """Except where memory is short: then the call is made again with less memory in use beside it."""
     from dasktc.io.formats import columnar
 
     both = columnar._Files(tuple(columnar._RowGroups(name, ("a", "b"), (0,), 1, "int") for name in "xy"))

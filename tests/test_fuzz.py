@@ -1,4 +1,4 @@
-"""Fuzzing with oracles of its own: files, damaged files, objects, options. A case is counted exactly, or refused.
+"""Fuzzing of files, damaged files, objects and options, with oracles: a case is counted exactly, or refused.
 
 The other tiers draw a few examples of each target; `pytest -m fuzz --fuzz-seconds N` draws for N seconds in all, each
 round with another seed, which a failure names.
@@ -32,7 +32,7 @@ from dasktc.registry import KERNELS, ORDERS, SCHEMES
 CPU = {"backend": "cpu", "threads": 1}
 SMALL = oracle.multigraphs(max_vertices=10, max_edges=40)
 PLAIN = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=40)
-"""Edges that every format can hold: few ids from 0 on."""
+"""Edges that every format can represent: few ids, from 0 on."""
 
 
 def one_line(error: InputError) -> None:

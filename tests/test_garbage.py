@@ -1,4 +1,4 @@
-"""What Python's garbage collector is spared."""
+"""Objects that Python's garbage collector is made to skip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dasktc.io.generators.synthetic import kronecker
 
 @pytest.fixture
 def nothing_frozen():
-    """As in a fresh interpreter: the tests' own freeze, which spares them time, is taken back meanwhile."""
+    """As in a fresh interpreter: the freeze that saves the tests time is undone meanwhile."""
     gc.unfreeze()
     yield
     gc.unfreeze()
@@ -22,7 +22,7 @@ def nothing_frozen():
 
 
 class Cycle:
-    """Garbage that only the collector finds."""
+    """Cyclic garbage, which only the collector finds."""
 
     gone = 0
 

@@ -44,7 +44,7 @@ def edge_list(recipe, first, last):
 
 
 def cleaned(source):
-    """Undirected unique edges without loops, as a lower triangle whose rows begin with the hubs."""
+    """Undirected unique edges without loops, as a lower triangle whose first rows are the hubs."""
     src, dst = ends(source)
     rank = np.argsort(np.argsort(-np.bincount(np.concatenate([src, dst])), stable=True))
     low, high = np.sort([rank[src], rank[dst]], axis=0)

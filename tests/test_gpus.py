@@ -1,4 +1,4 @@
-"""What is said about GPUs, and how workers are started on them: with the tools of such a machine replaced."""
+"""GPU discovery, and starting workers on GPUs, with stand-ins for the tools of such a machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMI = "NVIDIA H200, 143771, 143155, 580.95.05, 9.0\nNVIDIA L4, 23034, 2048, 580.
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine whose nvidia-smi prints what it is told, with the packages that it is told."""
+    """A machine whose nvidia-smi and installed packages the test chooses."""
 
     def build(printed, installed=()):
         def found(name):
@@ -94,7 +94,7 @@ def test_what_is_missing_and_how_to_get_it(machine, driver, extra):
 
 @pytest.fixture
 def dask_cuda(monkeypatch):
-    """A dask-cuda that starts nothing and remembers how it was asked; `fails` is raised, `workers` it has."""
+    """A dask-cuda that starts nothing and records its arguments; it raises `fails`, and has `workers`."""
     made = ModuleType("dask_cuda")
     made.fails, made.workers = None, {}
 
@@ -130,7 +130,7 @@ def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
 
 
 SHOWN = {"0": "143155", "1": "2048", "GPU-5ab1": "[N/A]", "7": "0"}
-"""MiB free, by what nvidia-smi is asked for."""
+"""Free MiB, by the argument of nvidia-smi."""
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ SHOWN = {"0": "143155", "1": "2048", "GPU-5ab1": "[N/A]", "7": "0"}
     ],
 )
 def test_a_pool_begins_with_little_of_what_others_leave(dask_cuda, monkeypatch, visible, workers, pool):
-    """Of the fullest of the GPUs that are taken, less what a worker takes. Where nobody tells, of the device."""
+    """Relative to the fullest of the GPUs that are used, less a worker's own memory; if unknown, to the device's."""
 
     def smi(command, **kwargs):
         asked = [word.removeprefix("--id=") for word in command if word.startswith("--id=")]
@@ -172,7 +172,7 @@ def test_a_pool_begins_with_little_of_what_others_leave(dask_cuda, monkeypatch, 
 
 
 class Client:
-    """A client that is closed, of workers at some addresses."""
+    """A client that can be closed, of workers at given addresses."""
 
     def __init__(self, name, *addresses):
         self.closed, self.dashboard_link, self._addresses = [], "", addresses
@@ -190,7 +190,7 @@ class Client:
 
 @pytest.mark.parametrize("how", ["with", "close", "collected"])
 def test_a_cluster_for_notebooks(dask_cuda, monkeypatch, how):
-    """The workers that the command line starts, and a client that every count uses."""
+    """It starts the same workers as the command line, and a client that every count uses."""
     client, given = Client("tcp://one:1"), {}
     monkeypatch.setattr("distributed.Client", lambda cluster, **options: given.update(options) or client)
     monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
@@ -243,14 +243,14 @@ def test_tcp_between_gpus_of_a_host_is_named_once(caplog, monkeypatch, scheduler
 
 
 def test_workers_that_do_not_start_are_told_at_once(dask_cuda):
-    """dask-cuda starts a cluster whose workers have failed as if nothing were wrong."""
+    """dask-cuda returns a cluster whose workers failed as if nothing were wrong."""
     dask_cuda.workers = {0: SimpleNamespace(status=Status.running), 1: SimpleNamespace(status=Status.failed)}
     with pytest.raises(ClusterError, match=r"^1 of 2 workers could not be started on a GPU: other programs hold"):
         connect(RunOptions(workers=2), "cuda").__enter__()
 
 
 def test_a_script_that_starts_workers_whenever_it_is_imported(dask_cuda, monkeypatch):
-    """Its workers end in the middle of their start, so that dask-cuda has a cluster of failed ones."""
+    """Its workers end during their start, so that dask-cuda returns a cluster of failed workers."""
 
     def start(**options):
         open(cluster.os.environ[cluster.IMPORTED_AGAIN], "w").close()
@@ -273,7 +273,7 @@ def test_ucx_is_refused_where_it_cannot_be(monkeypatch):
 
 
 def test_what_ucx_says_is_logged_and_not_shown(caplog, capsys, monkeypatch):
-    """Its logger, which shows errors by a handler of its own, is a stand-in's here; the workers' by a plugin."""
+    """A stand-in for its logger, which prints errors with a handler of its own; workers are reached by a plugin."""
     shown, registered = logging.StreamHandler(sys.stderr), []
     logger = logging.getLogger("ucx")
     monkeypatch.setattr(logger, "handlers", [shown])

@@ -1,4 +1,4 @@
-"""Tasks for which memory does not suffice: cut in two, again and again, to the same numbers or an error."""
+"""Tasks that exceed memory are cut in two, repeatedly, until they give the same numbers or an error."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_halves_have_about_equally_many_edges():
 
 @contextmanager
 def faulty(most, refused):
-    """The CPU backend, without memory for more than so many index edges."""
+    """The CPU backend, without memory for tasks above so many index edges."""
 
     def count(task, kernel):
         if edges_of(task) > most:
@@ -149,7 +149,7 @@ def test_a_row_that_does_not_fit_alone_is_refused_with_figures():
 
 
 class Faulty:
-    """NumPy, without memory for pairs beyond so many bytes."""
+    """NumPy, without memory for arrays of pairs above so many bytes."""
 
     def __init__(self, most):
         self._most, self.asked, self.refused = most, [], 0
@@ -168,7 +168,7 @@ class Faulty:
 
 
 def test_numpy_without_memory(monkeypatch, caplog):
-    """The lists of the CPU's hub kernel are shorter for half the rows."""
+    """The lists of the CPU's hub kernel are shorter for half of the rows."""
     monkeypatch.setattr(sizes, "FEW", 1 << 20)
     graph, roomy = dasktc.prepare(kronecker(17, 8), backend="cpu", kernel="hub", splits=1), Faulty(10**9)
     hub_tables.forget()
@@ -197,7 +197,7 @@ def emulated():
 
 @contextmanager
 def room_for(size, error):
-    """An allocator that has so many bytes left."""
+    """An allocator with so many bytes left."""
     used = [0]
 
     def allocate(wanted):
@@ -227,7 +227,7 @@ def room_for(size, error):
     ),
 )
 def test_less_and_less_device_memory(emulated, monkeypatch, caplog, kernel, partition, error):
-    """Until even a row fails, every count is the same; some of them are of halves."""
+    """Every count is the same, some of them by halves, until even a single row fails."""
     from dasktc.backends.cuda import launch_edges, launch_trust
 
     monkeypatch.setattr(launch_edges, "COUNTERS", 1 << 10)
@@ -252,7 +252,7 @@ def test_less_and_less_device_memory(emulated, monkeypatch, caplog, kernel, part
 
 
 def attempt(graph):
-    """A count, or why there is none."""
+    """A count, or the reason why there is none."""
     try:
         return graph.triangle_count(), ""
     except CountError as error:

@@ -1,6 +1,6 @@
-"""Files that are wrong on purpose: nothing is left out, nothing hangs, and every refusal is one line.
+"""Files that are wrong on purpose: nothing is dropped, nothing hangs, and every refusal is one line.
 
-A case is refused with `InputError`, in memory and time that do not follow what a header claims.
+A case is refused with `InputError`, with memory and time that do not depend on what a header claims.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def test_a_folder_that_is_gone_is_refused(tmp_path, monkeypatch):
 # Lines without end
 
 LONG = 1 << 20
-"""Bytes that a line may have."""
+"""Largest number of bytes in a line."""
 MTX = b"%%MatrixMarket matrix coordinate pattern general\n"
 PROPERTIES = b"graphclass=it.unimi.dsi.webgraph.BVGraph\nnodes=2\narcs=2\nwindowsize=0\nminintervallength=0\n"
 # Of each format: a file's name, what stands before a line of so many bytes, how the line begins and goes on, and
@@ -398,7 +398,7 @@ def array(values, dtype="<i8"):
 
 
 def csr(**changed):
-    """A sparse matrix's archive; arrays, or the bytes of a member."""
+    """The archive of a sparse matrix, with some arrays, or bytes of members, changed."""
     kept = {"format": np.array(b"csr"), "shape": (3, 3), "data": [1.0, 1.0], "indices": [0, 1], "indptr": [0, 1, 2, 2]}
     members = (kept | changed).items()
     return zipped(**{name: value if isinstance(value, bytes) else array(value, None) for name, value in members})

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: one line, exit code 130, and nothing left but the checkpoint."""
+"""Ctrl-C at any moment: one line, exit code 130, and only the checkpoint is left."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLOW = ("--kernel", "merge", "--partition", "hash2d", "--parts", "6", "--splits"
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory):
-    """One that takes longer to count than a test waits."""
+    """A graph whose count takes longer than a test waits."""
     path = tmp_path_factory.mktemp("graph") / "graph.parquet"
     write_edges(generate.kronecker(17), path, LocalExecutor())
     return str(path)
@@ -38,14 +38,14 @@ def graph(tmp_path_factory):
 
 @pytest.fixture
 def shared(cluster, client, tmp_path_factory):
-    """The scheduler file of a cluster that lives on, and a client of it."""
+    """The scheduler file of a cluster that outlives the counts, and a client of it."""
     file = tmp_path_factory.mktemp("shared") / "scheduler.json"
     file.write_text(json.dumps({"address": cluster.scheduler_address}))
     return file, client
 
 
 class Pressed:
-    """A count in a session of its own, as a terminal starts it, that is sent SIGINT with all its processes."""
+    """A count in a session of its own, as started by a terminal, whose processes all receive SIGINT."""
 
     def __init__(self, folder, graph, *options):
         self.kept, self.temporary = folder / "kept", folder / "temporary"
@@ -61,19 +61,19 @@ class Pressed:
         )
 
     def begun(self):
-        """Whether Python is past its own start: dasktc, unlike Python, catches SIGTERM."""
+        """Whether the program has passed Python's own start: dasktc, unlike Python, catches SIGTERM."""
         with open(f"/proc/{self.process.pid}/status") as status:
             caught = next(line for line in status if line.startswith("SigCgt"))
         return int(caught.split()[1], 16) >> signal.SIGTERM - 1 & 1
 
     def press(self, after):
-        """Press when it has run for some seconds."""
+        """Send the signal after it has run for some seconds."""
         until(self.begun)
         time.sleep(after)
         os.killpg(self.process.pid, signal.SIGINT)
 
     def check(self):
-        """One line, 130 as a shell sees it, no process, no file."""
+        """Check for one line, exit code 130 as a shell sees it, no process, and no file."""
         out, err = self.process.communicate(timeout=patience())
         assert (out, err) == ("", LINE)
         assert self.process.returncode in (INTERRUPTED, -signal.SIGINT)  # Python ends itself by SIGINT now and then
@@ -84,14 +84,14 @@ class Pressed:
 
 
 def living(session):
-    """Processes of a session that have not ended; the state of one is the field after its name."""
+    """Processes of a session that have not ended; the state is the field after the name in /proc."""
     found = subprocess.run(["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True, text=True).stdout
     return [line for line in found.splitlines() if not line.startswith("Z")]
 
 
 @pytest.mark.slow
 def test_with_local_workers(tmp_path, graph):
-    """While they are started, or begin."""
+    """While they are being started, or begin to work."""
     running = Pressed(tmp_path, graph, "--workers", "2")
     running.press(after=2)
     running.press(after=0.2)  # of two the second changes nothing
@@ -100,7 +100,7 @@ def test_with_local_workers(tmp_path, graph):
 
 @pytest.mark.slow
 def test_with_local_workers_while_they_count(tmp_path, graph):
-    """And what was counted until then is in the checkpoint."""
+    """The tasks counted until then are in the checkpoint."""
     running = Pressed(tmp_path, graph, "--workers", "2")
     until(lambda: lines(running.kept / FILE) > 10)
     running.press(after=0)
@@ -110,7 +110,7 @@ def test_with_local_workers_while_they_count(tmp_path, graph):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", some(range(3), lambda seed: seed == 1))
 def test_on_a_cluster_that_lives_on(tmp_path, graph, shared, seed):
-    """Its tasks vanish from the scheduler, and its workers work."""
+    """Its tasks disappear from the scheduler, and its workers stay usable."""
     file, client = shared
     running = Pressed(tmp_path, graph, "--scheduler-file", str(file))
     if seed:
@@ -123,7 +123,7 @@ def test_on_a_cluster_that_lives_on(tmp_path, graph, shared, seed):
 
 @pytest.mark.slow
 def test_a_client_that_is_killed_leaves_no_tasks_either(tmp_path, graph, shared):
-    """SIGKILL: the scheduler notices by itself. The same command goes on from the checkpoint."""
+    """After SIGKILL the scheduler notices by itself. The same command continues from the checkpoint."""
     file, client = shared
     running = Pressed(tmp_path, graph, "--scheduler-file", str(file))
     until(lambda: lines(running.kept / FILE) > 10)
@@ -138,7 +138,7 @@ def tasks_on(client):
 
 @pytest.fixture
 def handlers():
-    """Signals as they were before a test."""
+    """Restores the signal handlers after a test."""
     before = {number: signal.getsignal(number) for number in interrupts.ENDING}
     yield before
     for number, handler in before.items():
@@ -154,7 +154,7 @@ ENDS = [
 
 @pytest.mark.parametrize(("number", "error", "code"), ENDS)
 def test_in_this_process(handlers, number, error, code):
-    """The handlers are there while a command runs, and gone afterwards."""
+    """The handlers are installed while a command runs, and removed afterwards."""
     with interrupts.one_at_a_time():
         with pytest.raises(error) as caught:
             signal.raise_signal(number)
@@ -218,7 +218,7 @@ with one_at_a_time():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupt_that_python_drops_comes_again(number):
-    """Inside a finalizer, Python prints it and goes on."""
+    """Python prints an exception inside a finalizer and continues."""
     done = subprocess.run([sys.executable, "-c", LOST, str(int(number))], capture_output=True, text=True, timeout=15)
     assert (done.stdout, done.stderr) == ("heard\n", "")
 
@@ -247,7 +247,7 @@ with one_at_a_time():
 
 @pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGTERM], lambda number: number == signal.SIGTERM))
 def test_an_interrupt_that_c_code_drops_comes_again(number):
-    """NumPy compares a dtype with an object, makes the text of an error, and clears that error."""
+    """NumPy compares a dtype with another object, makes the text of an error, and clears that error."""
     done = subprocess.run([sys.executable, "-c", DROPPED, str(int(number))], capture_output=True, text=True, timeout=30)
     assert done.stdout == "dropped\ncleaned\n"
     assert done.returncode == (-number if number == signal.SIGINT else 128 + number)

@@ -1,4 +1,4 @@
-"""The CPU kernels against sets, and what they say about their work against arithmetic."""
+"""The CPU kernels against sets, and their reported work against arithmetic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from dasktc.pipeline.orient import inverse, order_by
 
 
 def block(edges, vertices, parts=1, i=0, j=0, ordered=True):
-    """The edges (u, v) with u % parts = i and v % parts = j, one row after the other."""
+    """A block with the edges (u, v) with u % parts = i and v % parts = j, row by row."""
     rows = [[] for _ in range(i, vertices, parts)]
     for u, v in sorted(edges):
         if (u % parts, v % parts) == (i, j):
@@ -74,7 +74,7 @@ def wedges_of(edges):
 
 
 def streamed(task):
-    """The lengths of the rows that are streamed, whether or not they are probed."""
+    """The lengths of the streamed rows, whether or not they are probed."""
     return probes.expected_probes(task, lambda lengths: lengths.b)
 
 
@@ -168,7 +168,7 @@ def test_any_graph_in_any_partition(graph, parts, splits, hubs):
     ),
 )
 def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
-    """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
+    """Rows of all lengths over three blocks of a bitmap: ANDed, streamed in either direction, and deferred."""
     edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))
     monkeypatch.setattr(sizes, "HUBS", hubs)
     check(edges, 1400, parts, splits, kernels=("hub",))
@@ -191,14 +191,14 @@ def test_splits_are_ranges_that_follow_each_other(name, kernel, ordered):
 @pytest.mark.parametrize("kernel", ["trust", "merge", "search"])
 @pytest.mark.parametrize("below", [300, 3000])
 def test_splits_have_equal_work(kernel, below):
-    """Where a probe costs always the same, probes are the work; equal numbers of rows differ 3 times and more."""
+    """Where probes cost the same, they measure the work; splits with equal numbers of rows differ 3 times and more."""
     edges = random_edges(3000, 60_000, 9, below=below)
     probes = [cpu.count(replace(task, cut_for=kernel), kernel).probes for task in tasks(edges, 3000, 1, 8)]
     assert max(probes) < 1.1 * min(probes)
 
 
 def test_splits_of_tiles_have_equal_work():
-    """Each entry of v's list is bisected in the tiles of u's, whose steps are the bits of their lengths."""
+    """Each entry of v's list is bisected in the tiles of u's; the steps are the bits of the tiles' lengths."""
     dense = [(u + 2000, v + 2000) for u, v in random_edges(200, 30_000, 9)]
     edges = sorted({*random_edges(3000, 30_000, 9), *dense})
     work = []
@@ -307,7 +307,7 @@ def test_tables_go_with_their_thread():
 
 
 def test_many_splits_have_about_equal_work():
-    """More splits than a sample of fixed size could tell apart."""
+    """More splits than a sample of fixed size could distinguish."""
     edges, splits = random_edges(20_000, 200_000, 9), 1024
     found = (replace(task, cut_for="merge") for task in tasks(edges, 20_000, 1, splits))
     probes = [cpu.count(task, "merge").probes for task in found]
@@ -393,7 +393,7 @@ def test_the_shorter_list_is_streamed():
 
 @pytest.mark.parametrize("kernel", cpu.KERNELS)
 def test_arrays_as_they_come_from_other_processes(kernel):
-    """Read-only, strided, not aligned, or of a wider type: counted all the same and left alone."""
+    """Read-only, strided, unaligned or wider arrays are counted all the same, and not changed."""
     plain = block(clique(20), 20)
     unaligned = np.frombuffer(b"x" + plain.columns.tobytes(), np.uint8)[1:].view(np.int32)
     assert not unaligned.flags.aligned
@@ -431,7 +431,7 @@ def test_blocks_that_do_not_fit_together_are_refused(kernel):
 
 
 def traced(function, *args):
-    """The most that a call allocates in a thread that keeps no tables yet."""
+    """Peak of the bytes that a call allocates in a thread without tables."""
     with ThreadPool(1) as fresh:
         tracemalloc.start()
         try:
@@ -505,7 +505,7 @@ def test_sort_keeps_its_hands_off_read_only_keys():
 
 @given(st.integers(1, 2**40), st.lists(st.integers(0, 3), max_size=5), st.integers(1, 4), st.data())
 def test_merge_any_arrays(bound, sizes, leading, data):
-    """Dealt out to few buckets or to many, which are sorted by insertion or by digits, some or one at a time."""
+    """Keys are dealt to few or many buckets, and sorted by insertion or by digits, some or one at a time."""
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     arrays = [rng.integers(0, bound, (0, 7, 600, 3_000)[size]) for size in sizes]
     copies, given_up = [array.copy() for array in arrays], list(arrays)
@@ -518,7 +518,7 @@ def test_merge_any_arrays(bound, sizes, leading, data):
 
 @given(st.lists(st.integers(0, 200), max_size=80), st.integers(0, 3))
 def test_order_of_vertices(weights, spread):
-    """By counting the weights, or where they are large by sorting."""
+    """Small weights are counted, large ones sorted."""
     weights = np.array(weights, np.int64) * 10**spread
     order = order_by(weights, get_backend("cpu"))
     assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
@@ -548,7 +548,7 @@ print(set(counts), (keys == np.arange(5000)).all())
 
 
 def start(cache, **environment):
-    """Start a process that counts when a line comes in."""
+    """Start a process that counts when it receives a line."""
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", COUNT_ALONE],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)} | environment,
@@ -588,7 +588,7 @@ def twice(tmp_path, monkeypatch):
 
 
 def hits(function):
-    """How often a new process would find the function in the cache."""
+    """Number of times that a new process would find the function in the cache."""
     from numba import types
 
     kernel = Kernel(function, (types.int64,))
@@ -643,7 +643,7 @@ def test_caches_of_other_versions_go_when_unused_for_a_month(tmp_path, twice):
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", None], ids=["empty", "something else", "cut short"])
 @pytest.mark.parametrize("which", ["nbi", "nbc"])
 def test_a_cache_that_is_damaged_is_made_again(tmp_path, twice, which, content):
-    """As a machine leaves it that went down while files were written."""
+    """Files as a system crash leaves them that were being written."""
     hits(twice)
     (file,) = tmp_path.rglob(f"*.{which}")
     file.write_bytes(file.read_bytes()[:20] if content is None else content)
@@ -725,7 +725,7 @@ def test_a_kernel_takes_its_own_types_only():
 
 
 def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
-    """Its name counts through every door, the command line's too; splits of unknown cost are those of `merge`."""
+    """Its name can be used everywhere, also on the command line; splits of unknown cost are those of `merge`."""
 
     def toy_count(task):
         return *cpu.count(task, "search")[:2], 7, 0

@@ -1,4 +1,4 @@
-"""`dasktc bench kills`: it kills, it compares, and it says what came of it."""
+"""`dasktc bench kills`: it kills workers, compares answers, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_counts_are_exact_while_workers_are_killed():
 
 @pytest.fixture
 def quiet(monkeypatch):
-    """A cluster of no worker, on which a stand-in counts; `answers` are its answers, the first three without kills."""
+    """A cluster without workers, on which a stand-in counts and returns `answers`, the first three without kills."""
     from contextlib import nullcontext
     from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What a prepared graph answers, against NetworkX and the oracles, for every scheme, split and reorder."""
+"""Answers of a prepared graph, against NetworkX and the oracles, for every scheme, split and order."""
 
 from dataclasses import replace
 from itertools import combinations

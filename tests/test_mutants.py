@@ -1,4 +1,4 @@
-"""The list of mutants: each can be made in today's code, and its tests are there."""
+"""The list of mutants: each can be made in the current code, and its tests exist."""
 
 from __future__ import annotations
 

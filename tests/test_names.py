@@ -1,6 +1,6 @@
-"""Names that the package gave up are given to nothing new: modules, classes, functions, parameters and attributes.
+"""Retired names are not used again for modules, classes, functions, parameters or attributes.
 
-Names of schemes, kernels and orders are compared nowhere: their registry entries say what sets one apart.
+The names of schemes, kernels and orders are never compared: their registry entries declare their properties.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CLASSES = {
     "OnGpu", "OnGpus", "OnSharedDisk", "Parted", "Tasks", "Whole",
 }  # fmt: skip
 OTHERS = {"around", "each", "everywhere", "found", "pieces", "reserve", "room", "seats"}
-"""Of functions, parameters and attributes; with underscores before them too."""
+"""Names retired for functions, parameters and attributes, also with leading underscores."""
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str, str]]:
-    """Line, what it is, and its name, of everything that a module's text defines."""
+    """Line, kind and name of everything that a module's text defines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             yield node.lineno, "class", node.name
@@ -78,7 +78,7 @@ def test_no_name_that_was_given_up(room):
 
 
 def compared(text: str) -> list[str]:
-    """Comparisons of what is called partition, scheme, kernel, reorder or order with a name of a registry."""
+    """Comparisons of something called partition, scheme, kernel, reorder or order with a name of a registry."""
     known = {*SCHEMES, *ORDERS, *KERNELS["cpu"], *KERNELS["cuda"]}
     made = []
     for node in ast.walk(ast.parse(text)):

@@ -24,13 +24,13 @@ ALL = sorted(FUNCTIONS)
 OF_DIRECTED = ["average_clustering", "clustering", "triadic_census"]
 OF_UNDIRECTED = sorted(set(ALL) - {"k_truss", "triadic_census"})
 OWN_DECLINED = {"test_cluster": {}, "test_core": {"core_number": 2}, "test_triads": {}}
-"""Calls of NetworkX's own tests that the backend declines, of functions that it has."""
+"""Calls in NetworkX's own tests that the backend declines although it has the function."""
 BY_NODE = ["clustering", "generalized_degree", "square_clustering", "triangles"]
 CASES = {name: edges for name, edges, _ in oracle.GRAPHS}
 
 
 def both(name, *args, **kwargs):
-    """Call NetworkX and the backend; exceptions are results too."""
+    """Call NetworkX and the backend; exceptions count as results."""
     function = getattr(nx, name)
     results = [outcome(function, *args, **kwargs), outcome(function, *args, backend="dasktc", **kwargs)]
     return [of[:2] for of in results] if name == "square_clustering" else results  # of 0 and 0.0 it has both
@@ -370,7 +370,7 @@ def pytest_sessionfinish():
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["test_cluster", "test_core", "test_triads"])
 def test_networkx_own_tests(module, tmp_path):
-    """What the backend has not, NetworkX does itself; what it has it declines for a stated reason alone."""
+    """Functions that the backend lacks run in NetworkX; calls of others are declined only for a stated reason."""
     (tmp_path / "declined_calls.py").write_text(DECLINED)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = dict(os.environ, NETWORKX_TEST_BACKEND="dasktc", NETWORKX_FALLBACK_TO_NX="True", PYTHONPATH=path)

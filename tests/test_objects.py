@@ -1,3 +1,5 @@
+"""Python objects as sources: data frames, arrays, sparse matrices, graphs, Dask collections and lists of edges."""
+
 import os
 import pickle
 import subprocess
@@ -34,7 +36,7 @@ def open_object(obj, **options):
 
 
 def read(source):
-    """All parts as one frame, each read from its pickled copy as a worker would."""
+    """All parts as one frame, each read from its pickled copy as a worker would read it."""
     frames = []
     for part in source.parts:
         upstream = None if part.upstream is None else part.upstream.compute(scheduler="sync")
@@ -100,7 +102,7 @@ SOURCES = {
 
 
 class Capsule:
-    """A table, or a column, of a library that nobody here knows, with the Arrow PyCapsule interface."""
+    """A table, or a column, of an unknown library, with the Arrow PyCapsule interface."""
 
     def __init__(self, table):
         self.table = table
@@ -161,7 +163,7 @@ def test_text_types(dtype, lazy):
 
 
 def coded_views(words, chunks):
-    """Dictionary-encoded views, so many chunks of them, or one array."""
+    """Dictionary-encoded views, in `chunks` chunks or as one array."""
     coded = pa.DictionaryArray.from_arrays(pa.array(range(len(words)), pa.uint32()), pa.array(words, pa.string_view()))
     return pa.chunked_array([coded[first::chunks] for first in range(chunks)]) if chunks else coded
 
@@ -218,7 +220,7 @@ def test_categories_of_any_objects():
 
 
 class Hostile:
-    """A value that nothing can be asked of."""
+    """A value whose every operation fails."""
 
     def __repr__(self):
         raise RuntimeError("no repr")
@@ -284,14 +286,14 @@ OUTSIDE = {of: pa.DictionaryArray.from_arrays([0, 9], pa.array(of), safe=False) 
     ids=["bytes", "code of an integer", "code of a text", "list", "array", "nodes", "digits"],
 )
 def test_text_that_is_none(obj):
-    """What Arrow's functions would read beyond the end of, or only fail on."""
+    """Arrow's functions would read beyond the end of some, or only fail on others."""
     with pytest.raises(InputError, match=r"cannot be read \(ArrowInvalid: .*|row [01] of .* holds .* UTF-8") as error:
         read(open_object(obj, ids="text" if isinstance(obj, tuple) else None))
     one_line(error)
 
 
 class Foreign:
-    """An object of a library, whose code fails."""
+    """An object of a library whose code fails."""
 
     __module__ = "polars.dataframe"
     columns = ("u", "v")
@@ -309,7 +311,7 @@ def test_a_library_that_fails():
 
 
 def of_blocks(make):
-    """A Dask Array that does not compute to what it says."""
+    """A Dask Array that computes to another shape or type than it declares."""
     return da.map_blocks(make, da.from_array(np.array(PAIRS), chunks=2), dtype="int64", meta=np.empty((0, 0), "int64"))
 
 
@@ -569,7 +571,7 @@ DAMAGED = [(kind, *case) for kind in ("csr", "csc", "bsr") for case in COMPRESSE
 
 @pytest.mark.parametrize(("format", "changed", "message"), DAMAGED)
 def test_damaged_sparse_matrices(format, changed, message):
-    """SciPy's compiled code trusts the arrays: it would end the process, or read what lies beside them."""
+    """SciPy's compiled code trusts the arrays: it would crash the process, or read beyond them."""
     with pytest.raises(InputError, match=message) as error:
         read(open_object(damaged(format, **changed)))
     one_line(error)
@@ -698,7 +700,7 @@ def test_a_meta_that_lies_is_found_when_read():
 
 
 class Refusing:
-    """A scheduler that computes nothing."""
+    """A scheduler that refuses to compute."""
 
     def __call__(self, *args, **kwargs):
         raise AssertionError("something was computed")
@@ -808,7 +810,7 @@ def test_detection_imports_no_library():
 
 
 class Tensor:
-    """What a PyTorch tensor offers, without PyTorch."""
+    """The interface of a PyTorch tensor, without PyTorch."""
 
     __module__ = "torch"
 

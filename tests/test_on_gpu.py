@@ -1,4 +1,4 @@
-"""Counts that do not fit a GPU's `--memory`: emulated, with late copies, strict streams and a limit; and on a GPU."""
+"""Counts that exceed a GPU's `--memory`: emulated, with late copies, strict streams and a limit; and on a GPU."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from dasktc.planning.grid import Axis, Layout, Shape
 
 EDGES = skewed_edges(60, 700, 7)
 TO_FILES, TO_BOTH, TO_HOST = 1, 20_000, 10**7
-"""Bytes of pinned memory: so little that all goes to files, that some does, and that nothing does."""
+"""Bytes of pinned memory with which all results go to files, some do, and none does."""
 DENSE = kronecker(8, 64, parts=6)
 FEW_FIT = {"int": 42, "text": (12 << 20) // 60}
 """Bytes of an id of which some sixty fit 12 MB."""
@@ -67,7 +67,7 @@ def emulated():
 
 @pytest.fixture
 def small(emulated, monkeypatch):
-    """Slabs of 64 bytes, so that every array is copied in pieces."""
+    """Slabs of 64 bytes, so that every array is copied in several pieces."""
     from dasktc.executors.device import copies as cuda_copies
     from dasktc.executors.device import pinned as cuda_pinned
 
@@ -80,7 +80,7 @@ def small(emulated, monkeypatch):
 
 @contextmanager
 def on_gpu(folder, kept, host=TO_BOTH, budget=1 << 20):
-    """An executor that keeps so many bytes of results on the device."""
+    """An executor that keeps `kept` bytes of results on the device."""
     tasks = LocalExecutor(DeviceStore(WorkDir(folder), budget, host, small=1))
     tasks.store._limit = kept
     yield tasks
@@ -134,7 +134,7 @@ def test_any_multigraph(tmp_path_factory, edges, partition, kept, host):
     ("reorder", "partition"), each_once(zip(EVERY_REORDER, [OOC[2], *OOC[:2], *EVERY_PARTITION], strict=False))
 )
 def test_vertices_in_shards(small, tmp_path, reorder, partition):
-    """What whole vectors give, in every answer, with shards that leave the device."""
+    """Every answer equals that with whole vectors, although shards leave the device."""
     options = Options(backend="cuda", memory="1GB", reorder=reorder, **partition)
     given = [*EDGES, (3, 3), (10**12, 2)]
     expected = build(LocalExecutor(), source_of(given, parts=3), replace(options, memory=None))
@@ -206,7 +206,7 @@ def test_ids_of_text_that_turn_out_to_fit_make_one_map(emulated, tmp_path):
 
 @pytest.mark.parametrize("partition", some(["proxy", "hash2d"], lambda partition: partition == "proxy"))
 def test_vertices_that_exceed_the_device_keep_the_budget(emulated, tmp_path, partition):
-    """Of 30,000 vertices whole vectors take 1.3 MB while they are numbered and ranked, more than one call may."""
+    """Whole vectors of 30,000 vertices take 1.3 MB while they are numbered and ranked, more than one call may take."""
     source, budget, used = random_graph(30_000, 30_000), 1_200_000, cupy_strict.MEMORY_USED
     known = int(dasktc.triangle_count(source, backend="cpu"))
     used.peak = before = used.now
@@ -234,7 +234,7 @@ def test_sources_of_every_kind(small, tmp_path):
 
 
 def needed(**options):
-    """Bytes that a count with all of the device takes."""
+    """Bytes that a count with the whole device takes."""
     used = cupy_strict.MEMORY_USED
     gc.collect()
     used.peak = before = used.now
@@ -245,7 +245,7 @@ def needed(**options):
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "host"), [*zip(OOC, [TO_HOST, TO_FILES, TO_HOST], strict=True)], ids=str)
 def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tmp_path, options, host):
-    """The allocator holds it to that; what it takes is measured besides."""
+    """The allocator enforces the budget; the bytes in use are also measured."""
     from dasktc.executors.device import copies as cuda_copies
     from dasktc.executors.device import pinned as cuda_pinned
 
@@ -268,7 +268,7 @@ def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tm
 
 
 def test_what_is_added_up_stays_on_the_device(emulated, tmp_path):
-    """A sum of many inputs is copied once, at the end; an input that finds no room is added once, after others left."""
+    """A sum of many inputs is copied once, at the end; an input that does not fit is added once, after others left."""
     failed = []
 
     def add(result, value):
@@ -313,7 +313,7 @@ def test_a_stage_that_does_not_fit_is_refused_with_figures(small, tmp_path):
 
 
 def test_a_result_of_the_host_alone_does_not_have_a_call_made_again_for_ever(small, tmp_path):
-    """It takes no memory of the device, so nothing is won by moving it, however often."""
+    """It takes no device memory, so moving it gains nothing, however often."""
     calls = []
 
     def too_large(numbers):
@@ -336,7 +336,7 @@ def device_store(folder, budget, limit):
 
 @pytest.mark.parametrize("why", ["the device is full", "larger than the budget"])
 def test_a_task_whose_block_finds_no_room_is_refused_not_made_again_for_ever(small, tmp_path, monkeypatch, why):
-    """A copy that failed is no block that room could be made with."""
+    """A failed copy is not a block that could be dropped to make room."""
     turns, honest = [], DeviceStore._move_all_out
 
     def counted(store):
@@ -401,7 +401,7 @@ def test_what_the_host_cannot_pin_any_more_goes_to_files(small, tmp_path, monkey
 
 
 def test_budgets_of_two_threads_do_not_lift_each_other(emulated, tmp_path):
-    """One begins while another's is on, and goes on when that one ends: it holds, and all is put back."""
+    """One begins while another is active, and continues when that one ends: it stays in force, and all is restored."""
     first, second = DeviceStore(WorkDir(tmp_path), 1 << 23, 0), DeviceStore(WorkDir(tmp_path), 1 << 24, 0)
     chunk, inside, entered, left, found = emulated.chunk, Event(), Event(), Event(), []
 
@@ -473,7 +473,7 @@ def test_what_fits_never_leaves_the_device(emulated, tmp_path):
 
 
 def test_pieces_go_one_by_one(small, tmp_path):
-    """On the device and in pinned memory: a list's entries do not wait for its last one."""
+    """On the device and in pinned memory, a list's entries are freed one by one, not with its last entry."""
     row = cupy_strict.arange(300)
     for kept in (10**6, 0):
         with on_gpu(tmp_path, kept, TO_HOST) as tasks:
@@ -491,7 +491,7 @@ def test_pieces_go_one_by_one(small, tmp_path):
 @pytest.mark.parametrize("options", [{"partition": "auto"}, {"partition": "hash2d", "parts": 4}, OOC[0] | {"parts": 5}])
 @pytest.mark.parametrize("host", [TO_HOST, TO_FILES])
 def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeypatch, options, host):
-    """Of several partitions: block by block, measured by remainders (4 divides 12, 5 does not)."""
+    """With several partitions: block by block, measured by remainders (4 divides 12, 5 does not)."""
     from dasktc.pipeline import orient
 
     monkeypatch.setattr(canonicalize, "_piece_edges", lambda edges, executor: 150)
@@ -523,7 +523,7 @@ def test_edges_that_a_block_lost_are_an_error(small, emulated, tmp_path):
 
 
 def test_inputs_come_while_the_call_before_computes(small, tmp_path):
-    """And leave so: none is copied twice, and memory is not used again before its copy is done."""
+    """Results leave in the same way: none is copied twice, and memory is not reused before its copy is done."""
     made = []
 
     def add(array):
@@ -541,7 +541,7 @@ def test_inputs_come_while_the_call_before_computes(small, tmp_path):
 
 
 def test_what_is_under_way_goes_before_a_call_is_made_again(small, tmp_path):
-    """Results that leave, and inputs that came ahead, take memory that a call may need."""
+    """Results on their way out, and inputs copied ahead, take memory that a call may need."""
     with on_gpu(tmp_path, 0, TO_HOST, 4_000) as tasks:
         inputs = [tasks.submit("a", cupy_strict.full, 100, number, "int64") for number in range(3)]
         result = tasks.map("b", lambda array: cupy_strict.concatenate([array, array]), inputs)
@@ -690,7 +690,7 @@ def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
 
 @pytest.mark.parametrize("fenced", [True, False])
 def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
-    """The host waits for nothing here."""
+    """The host does not wait anywhere in between."""
     from dasktc.executors.device.copies import DeviceCopier
 
     with (
@@ -754,7 +754,7 @@ def test_blocks_ahead_are_right_and_no_more_are_held_than_there_is_room(sizes, c
 
 
 def test_what_is_needed_last_makes_room():
-    """Least recently used would go first otherwise, and come again."""
+    """An LRU cache would evict it first, and copy it again."""
     a, b, c, d = (Block(number, 10) for number in range(4))
     tasks, copies = [[a], [b], [c], [a], [d], [a], [b]], Instant()
     with DevicePrefetcher(10, copies) as ahead:
@@ -801,7 +801,7 @@ def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path
     ids=str,
 )
 def test_a_graph_several_times_larger_on_the_device(tmp_path, scale, memory, options, host):
-    """All of it at once takes 1.6 GB at scale 22, and 0.4 GB at scale 20."""
+    """The whole graph takes 1.6 GB at scale 22, and 0.4 GB at scale 20."""
     chosen = Options(backend="cuda", memory=memory, **options)
     with budgets.within_memory(LocalExecutor().for_backend("cuda"), memory, tmp_path, host=host) as tasks:
         result = build(tasks, kronecker(scale), chosen).triangle_count()

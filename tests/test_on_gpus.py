@@ -1,4 +1,4 @@
-"""Workers with a GPU each that keep `--memory`: emulated, two workers in this process that send real bytes."""
+"""Workers with one GPU each that keep `--memory`: emulated, as two workers in this process that send real bytes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def emulated():
 
 @pytest.fixture(scope="module")
 def workers(emulated):
-    """Two workers, whose messages are pickled."""
+    """Two workers whose messages are pickled."""
     with LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
@@ -74,7 +74,7 @@ def client(workers):
 
 @pytest.fixture(autouse=True)
 def slabs(emulated, monkeypatch):
-    """Of 4 KiB, so that arrays are copied in pieces."""
+    """Slabs of 4 KiB, so that arrays are copied in several pieces."""
     from dasktc.executors.device import copies as cuda_copies
     from dasktc.executors.device import pinned as cuda_pinned
 
@@ -138,7 +138,7 @@ def test_text_ids_and_files(client, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "host"), [(OOC[0], TO_FILES), (OOC[2], TO_HOST)], ids=str)
 def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, monkeypatch, options, host):
-    """Two devices have two budgets, here one stand-in together; what it takes is measured besides."""
+    """Two devices have two budgets, which one stand-in holds together here; the bytes in use are also measured."""
     monkeypatch.setitem(EDGE_BYTES, "cuda", 80)  # fewer tasks
     used, all_at_once = cupy_strict.MEMORY_USED, Options(backend="cuda", kernel="plain")
     gc.collect()  # what other tests left would go meanwhile, and make the peak seem lower
@@ -201,7 +201,7 @@ def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
 
 
 def test_a_late_call_of_a_run_that_is_over_leaves_nothing(emulated, tmp_path, monkeypatch):
-    """Of two runs that share a worker: the other one's results stay."""
+    """Two runs share a worker: the results of the other one stay."""
     state = WorkerState()
     monkeypatch.setattr(cluster_store, "worker_state", lambda worker=None: state)
     monkeypatch.setattr("distributed.get_worker", lambda: None)
@@ -238,7 +238,7 @@ def test_who_keeps_the_budget(client, tmp_path):
 
 @pytest.mark.slow
 def test_workers_have_folders_of_their_own_where_they_see_none_together(client, tmp_path, monkeypatch):
-    """Files are one worker's own, so the default may be each one's; a place that was asked for is refused."""
+    """Files belong to one worker, so each may have its own default folder; a folder that was asked for is refused."""
     source, options = source_of(EDGES), {"backend": "cuda", "memory": "17MB", "host_memory": 1}
     (tmp_path / "default").mkdir()
     (tmp_path / "given").mkdir()
@@ -256,7 +256,7 @@ def test_workers_have_folders_of_their_own_where_they_see_none_together(client, 
 
 
 def test_a_worker_that_leaves_hands_over_what_it_had(workers, client, tmp_path):
-    """Blocks and ids go to the one that stays. The last test: there is one worker from then on."""
+    """Blocks and ids go to the remaining worker. This test is the last one, because one worker remains."""
     with on_gpus(client, tmp_path, 1 << 20, TO_HOST) as tasks:
         options = Options(backend="cuda", memory="1GB", parts=2, partition="hash2d")
         graph = build(tasks, source_of(EDGES, parts=3), options)
@@ -267,7 +267,7 @@ def test_a_worker_that_leaves_hands_over_what_it_had(workers, client, tmp_path):
 
 @pytest.mark.gpu
 def test_workers_with_gpus_keep_their_budget():
-    """All of it at once takes 0.4 GB."""
+    """The whole graph takes 0.4 GB."""
     pytest.importorskip("dask_cuda")
     from dasktc.executors.connect import connect
 

@@ -38,7 +38,7 @@ GB = 10**9
 
 
 def facts(result):
-    """What has to be the same wherever it was counted."""
+    """Everything that must be the same wherever the graph was counted."""
     shown = result.to_dict()
     for name in ("seconds", "plan", "edges_per_second", "kernel_seconds", "kernel_edges_per_second"):
         shown.pop(name, None)
@@ -124,19 +124,19 @@ def test_stages_are_reported_in_the_callers_thread(client):
 
 
 def test_rows_in_memory_travel_in_parts(client):
-    """Dask warns, and warnings are errors here, of a call that takes more than 10 MB with it."""
+    """Dask warns, and warnings are errors here, if a call carries more than 10 MB."""
     edges = np.random.default_rng(0).integers(0, 100, (1_000_000, 2))
     assert int(dasktc.triangle_count(edges, client, distribute="never")) == 100 * 99 * 98 // 6
 
 
 def test_calls_of_a_client_go_to_one_worker(client):
-    """What its first call has loaded there the next ones need not load."""
+    """Later calls need not load what the first call has loaded there."""
     results = [dasktc.triangle_count(generate.kronecker(6), client, distribute="never") for _ in range(5)]
     assert len({record.worker for result in results for record in result.records}) == 1
 
 
 def test_questions_before_the_call(client):
-    """Each takes a millisecond: which threads there are, and their memory; to submit takes none."""
+    """There are two, for the threads and for their memory, of a millisecond each; submitting asks nothing."""
     dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", distribute="never")
     with mock.patch.object(FaultPolicy, "ask", autospec=True, side_effect=FaultPolicy.ask) as ask:
         dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", distribute="never")
@@ -144,7 +144,7 @@ def test_questions_before_the_call(client):
 
 
 class OnDevices:
-    """A client of workers with devices, which notes what is asked."""
+    """A client of workers with devices, which records the questions to it."""
 
     def __init__(self):
         self.asked, self.available = [], {"one": 10, "two": 8}
@@ -221,7 +221,7 @@ def test_outputs_and_checkpoints_have_tasks(client, tmp_path):
 
 @dataclass(frozen=True)
 class Deadly:
-    """A part that kills the worker which reads it first."""
+    """A part that kills the first worker that reads it."""
 
     part: Any
     once: Path

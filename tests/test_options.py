@@ -1,4 +1,4 @@
-"""Options and keywords with values that nobody should give: an error of ours, in one line, or the right count."""
+"""Options and keywords with invalid values: an error of dasktc's own, in one line, or the correct count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EDGES = np.array([[0, 1], [1, 2], [2, 0], [2, 3]])
 
 
 class Hostile:
-    """A value that nothing can be asked of."""
+    """A value whose every operation fails."""
 
     def __repr__(self):
         raise RuntimeError("no repr")

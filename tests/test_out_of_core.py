@@ -1,4 +1,4 @@
-"""Counts that do not fit `--memory`: the same numbers, within the budget, and nothing left behind."""
+"""Counts that exceed `--memory`: the same numbers, within the budget, and no files left behind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ROOMY = "1GB"
 
 @contextmanager
 def on_disk(folder, budget, kept=0):
-    """An executor that keeps so many bytes of results in memory, and cuts partitions for a tiny budget."""
+    """An executor that keeps `kept` bytes of results in memory, and cuts partitions for a tiny budget."""
     tasks = LocalExecutor(FileStore(WorkDir(folder), budget, small=1))
     tasks.store._limit = kept
     yield tasks
@@ -70,7 +70,7 @@ def facts(result):
 @example(edges=messy(complete(9)), kept=0, partition=EVERY_PARTITION[-1], mapped=1)
 @settings(max_examples=settings.default.max_examples // 3)
 def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder, edges, kept, partition, mapped):
-    """With every result in a file, or some; a partition has at most 75 edges, a frame 18 rows."""
+    """Every result, or some of them, are in files; a partition has at most 75 edges, a frame 18 rows."""
     ids = "text" if edges and isinstance(edges[0][0], str) else "int"
     source, options = source_of(edges, ids, parts=3), Options(memory=ROOMY, reorder=reorder, **partition)
     expected = build(LocalExecutor(), source, options).triangle_count(verify=1.0)
@@ -190,7 +190,7 @@ print(json.dumps([run(path, out + ".parquet"), peak_bytes() - before]))
 
 @pytest.fixture(scope="module")
 def kronecker(tmp_path_factory):
-    """Files with scale 18, in row groups of a million, and scale 10."""
+    """Files with a graph of scale 18, in row groups of a million, and one of scale 10."""
     folder = tmp_path_factory.mktemp("graphs")
     for scale in (10, 18):
         write_edges(generate.kronecker(scale), folder / f"{scale}.parquet", LocalExecutor())
@@ -198,7 +198,7 @@ def kronecker(tmp_path_factory):
 
 
 def measured(kronecker, folder, **options):
-    """What a run in a process of its own gave, and the bytes that it took beside the interpreter and libraries."""
+    """Results of a run in a process of its own, and the bytes that it took beside the interpreter and libraries."""
     command = [sys.executable, "-c", MEASURED, *kronecker, str(folder / "out"), json.dumps(options)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience())
     assert done.returncode == 0, done.stderr
@@ -288,7 +288,7 @@ if __name__ == "__main__":
     ids=["a Dask DataFrame of 67 MB"],
 )
 def test_every_worker_keeps_the_budget(kronecker, tmp_path, workers, options):
-    """Without --work-dir: files stand where Dask's own do, which all workers of one machine see."""
+    """Without --work-dir, files are where Dask's own are, which all workers of one machine see."""
     program, work = tmp_path / "program.py", tmp_path / "work"
     program.write_text(ON_WORKERS)  # workers import it
     work.mkdir()
@@ -304,7 +304,7 @@ def test_every_worker_keeps_the_budget(kronecker, tmp_path, workers, options):
 
 @pytest.mark.slow
 def test_workers_that_die_lose_no_file_that_counts(cluster, client, tmp_path):
-    """A worker is killed at random again and again; what it had not written is made again."""
+    """Random workers are killed repeatedly; results that they had not written are made again."""
     over, killed, rng = threading.Event(), [], random.Random(5)
 
     def strike():
@@ -375,14 +375,14 @@ sys.exit(main(sys.argv[1:]))
 
 
 def ended(running):
-    """False while it runs; what a program says that has ended too early is shown."""
+    """False while it runs; if a program has ended too early, its output is shown."""
     assert running.poll() is None, running.stderr.read()
     return False
 
 
 @contextmanager
 def counting(graph, work, *more):
-    """A count whose work directory has files, in a session of its own, as a terminal starts it."""
+    """A count with files in its work directory, in a session of its own, as a terminal starts it."""
     arguments = [sys.executable, "-c", HEARING, *command(graph, work, *more)[3:]]
     pipes, there = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, os.environ | {"TMPDIR": str(work / "mine")}
     running = subprocess.Popen(arguments, text=True, start_new_session=True, env=there, **pipes)
@@ -409,7 +409,7 @@ def counting(graph, work, *more):
     ids=str,
 )
 def test_a_count_that_is_ended_leaves_nothing(kronecker, tmp_path, number, more):
-    """Neither here nor where Dask's workers have their folders; a terminal tells them, too, when it is closed."""
+    """No files, also none in the folders of Dask's workers, which a closing terminal signals as well."""
     (tmp_path / "mine").mkdir()
     with counting(kronecker[0], tmp_path, "--kernel", "merge", *more) as running:
         os.killpg(running.pid, number) if number == signal.SIGHUP else running.send_signal(number)
@@ -421,7 +421,7 @@ def test_a_count_that_is_ended_leaves_nothing(kronecker, tmp_path, number, more)
 
 @pytest.mark.slow
 def test_a_count_that_is_killed_goes_on_from_its_checkpoint(kronecker, tmp_path):
-    """Its work directory, which it could not remove, is not needed, and goes with the next run."""
+    """It does not need its old work directory, which it could not remove and the next run removes."""
     work, kept = tmp_path / "work", tmp_path / "kept"
     (work / "mine").mkdir(parents=True)
     more = ["--parts", "4", "--kernel", "merge", "--checkpoint", str(kept)]

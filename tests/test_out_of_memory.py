@@ -1,4 +1,4 @@
-"""Memory that does not suffice: one line with what was needed, what is free and what to do, wherever it was missing."""
+"""Exhausted memory: one line with the bytes needed, the bytes free and what to do, wherever memory was missing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def emulated():
 
 @contextmanager
 def allocations(fail_at, error):
-    """Count allocations on the device; the one of that number and all after it fail."""
+    """Count allocations on the device; number `fail_at` and all later ones fail."""
     made = [0]
 
     def allocate(size):
@@ -75,7 +75,7 @@ def allocations(fail_at, error):
 def test_wherever_the_device_has_no_room(emulated, kind, options):
     """At the first allocation, while the source is read, and at others, up to the last of the count.
 
-    At a dozen others for one kind of error: the kinds differ only in where they come from.
+    Only one kind of error is tried at a dozen of them, because the kinds differ only in their origin.
     """
     error, needed = ERRORS[kind]
     source = np.array(EDGES)
@@ -130,7 +130,7 @@ def test_a_device_without_room_for_a_pool(emulated, monkeypatch):
 
 @contextmanager
 def a_card_with(size, monkeypatch):
-    """Others hold the rest: the runtime shows so many bytes free less ours, and has no more."""
+    """A device of which others hold the rest: the runtime reports `size` bytes free, less ours, and has no more."""
     used = [0]
 
     def allocate(wanted):
@@ -157,7 +157,7 @@ def a_card_with(size, monkeypatch):
 
 @pytest.mark.parametrize("how", ["count", "prepare"])
 def test_a_card_with_little_room_counts_out_of_core(emulated, monkeypatch, caplog, how):
-    """What is free is the default of --memory; the plan and the log say so."""
+    """Free memory is the default of --memory; the plan and the log say so."""
     source = kronecker(10)
     known = int(dasktc.triangle_count(source, backend="cpu"))
     used = cupy_strict.MEMORY_USED
@@ -178,7 +178,7 @@ def test_a_card_with_little_room_counts_out_of_core(emulated, monkeypatch, caplo
 
 
 def test_a_full_card_is_refused_in_one_line(emulated, monkeypatch, tmp_path):
-    """With a budget or a checkpoint, too, which say how much there is and what was planned."""
+    """Also with a budget or a checkpoint; the line says how much memory there is and what was planned."""
     for size, options in ((2000, {}), (10**5, {"memory": "17MB"}), (10**5, {"checkpoint": tmp_path})):
         with (
             a_card_with(size, monkeypatch),

@@ -1,4 +1,4 @@
-"""Files that a count leaves behind: triangles by vertex and by edge against the oracles, and the report."""
+"""Output files of a count: triangles by vertex and by edge against the oracles, and the report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = [(f"v {u}", f"v,{v}") for u, v in random_edges(20, 80, 5)]
 
 
 def read(path, columns):
-    """What was written, as tuples."""
+    """The written rows, as tuples."""
     if path.suffix == ".parquet":
         frame = pd.read_parquet(path)
     else:
@@ -119,7 +119,7 @@ def test_the_count_is_not_lost_with_a_file(tmp_path, monkeypatch):
 
 @contextmanager
 def disk_of(nbytes):
-    """Files take no more bytes than this: the system refuses a write as it does on a full disk."""
+    """Let files take at most `nbytes` bytes: the system then refuses writes as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
     try:

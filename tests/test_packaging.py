@@ -1,4 +1,4 @@
-"""What is published: dependencies, the recipe for conda-forge, and an sdist whose tests run."""
+"""The published package: dependencies, the recipe for conda-forge, and an sdist whose tests run."""
 
 from __future__ import annotations
 
@@ -71,5 +71,5 @@ def test_the_tests_of_the_sdist_run(tmp_path):
 
 
 def without_paths():
-    """The environment, without this checkout: Python finds the package in its own folder."""
+    """The environment without this checkout, so that Python finds the installed package."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -1,4 +1,4 @@
-"""The pages: files that they name are there, and CONTRIBUTING's examples do what it says, as they stand in it."""
+"""Documentation pages: the files that they name exist, and CONTRIBUTING's examples work as printed there."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from dasktc.registry import KERNELS, SCHEMES
 
 ROOT = Path(__file__).parent.parent
 README_LINES = 130
-"""What its readers are asked to scroll through, at most."""
+"""Most lines of the README."""
 PAGES = ("README.md", "dasktc/README.md", "kernels/README.md", ".github/CONTRIBUTING.md")
 CONTRIBUTING = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MOST = {"orientation": 6, "scheme": 2, "CUDA kernel": 2, "worker dies": 4, "format": 2, "several GPUs": 8}
-"""Files that a walk may have."""
+"""Most files that each walk-through may open."""
 EDGES = random_edges(80, 700, 3)
 
 
 def example(name: str) -> str:
-    """The block whose first line is a comment with this name, without it."""
+    """The code block whose first line is a comment with this name, without that line."""
     (text,) = re.findall(rf"^```\w+\n(?:#|//) {re.escape(name)}\n(.*?)^```$", CONTRIBUTING, re.DOTALL | re.MULTILINE)
     return text
 

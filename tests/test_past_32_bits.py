@@ -1,4 +1,4 @@
-"""Sums, places and ids past 2^31, 2^32, 2^53 and 2^63: small graphs, and those whose answer is arithmetic."""
+"""Sums, places and ids past 2^31, 2^32, 2^53 and 2^63: small graphs, and graphs whose answer is arithmetic."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_ids_of_any_size_come_back(low):
 
 @pytest.mark.parametrize("vertices", [2**31 - 1, 2**31, 2**31 + 5, 2**32 + 5, 2**53 + 5])
 def test_metis_numbers_of_vertices(tmp_path, vertices):
-    """The last lines of a file whose other vertices have none: what is read of them is what stands there."""
+    """The last lines of a file whose other vertices have no neighbours; only their part of the file exists."""
     file = tmp_path / "graph.metis"
     file.write_text("1\n")
     header = metis.Header(vertices, 1, 0, 1, 0, 1)
@@ -114,7 +114,7 @@ def test_ids_of_matrix_market_lines(tmp_path, vertex):
 
 @pytest.mark.parametrize("nodes", [2**31 - 1, 2**31, 2**31 + 5, 2**32 + 5, 2**53 + 5])
 def test_ids_of_the_last_nodes_of_a_bvgraph(tmp_path, nodes):
-    """A node's successors are written relative to it: those of the first nodes of a small file, read as the last."""
+    """Successors are stored relative to their node: those of a small file's first nodes are read as the last ones."""
     url = str(bvgraph_file(tmp_path, LISTS))
     properties, first = bvgraph._properties(url), nodes - len(LISTS)
     decoder = bvgraph._Decoder(url, properties._replace(nodes=nodes), bvgraph._stream(url, 0, None), 0)
@@ -126,7 +126,7 @@ def test_ids_of_the_last_nodes_of_a_bvgraph(tmp_path, nodes):
 
 @pytest.mark.parametrize("top", [2**31, 2**53, 2**62, 2**63 - 1])
 def test_weights_are_ordered_whatever_they_are(top):
-    """Also where a weight and a vertex do not share 64 bits."""
+    """Also where a weight and a vertex do not fit 64 bits together."""
     weights = np.array([top, 0, top - 1, top, 1], dtype="int64")
     assert order_by(weights, CPU).tolist() == [0, 3, 2, 4, 1]
 
@@ -141,7 +141,7 @@ def test_numbers_of_a_shard_pass_16_bits():
 
 
 class Last:
-    """An array of very many, all but the last two of them 0: what is sliced from it are those two."""
+    """A very long array whose entries are 0, except for the last two; slices of it return these."""
 
     def __init__(self, values):
         self.values = np.array(values)
@@ -152,7 +152,7 @@ class Last:
 
 @pytest.mark.parametrize("edges", [2**31 - 1, 2**31 + 1, 2**32 + 1, 2**53])
 def test_places_of_edges_are_64_bits(edges, monkeypatch):
-    """Two edges, the last ones of so many: each is added to the row that holds it."""
+    """Two edges, the last ones of `edges`: each is added to the row that holds it."""
     monkeypatch.setattr(device_visit, "ENDS", edges)
     xp = SimpleNamespace(arange=lambda start, stop, dtype: np.arange(stop - 2, stop, dtype=dtype), add=np.add)
     offsets = np.array([0, 1, edges - 1, edges])
@@ -180,7 +180,7 @@ def test_deferred_edges_are_numbered_in_32_bits():
 
 
 def sparse(folder, size):
-    """An array of so many 0, int32, that takes no memory where nobody looks."""
+    """An int32 array of `size` zeros that takes no memory where nothing reads it."""
     with tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(4 * size)
         return np.frombuffer(mmap.mmap(file.fileno(), 4 * size), dtype="int32")
@@ -188,7 +188,7 @@ def sparse(folder, size):
 
 @pytest.fixture
 def far_rows(tmp_path):
-    """A task of two edges whose table rows stand 2^32 places apart: 2 triangles of the one, and 3 of the other."""
+    """A task of two edges whose table rows are 2^32 places apart: one has 2 triangles, the other 3."""
     first, last, between = [1, 2, 50], [3, 4, 5, 60], 2**32 + 1
     columns = sparse(tmp_path, between + len(last))
     columns[: len(first)], columns[between:] = first, last
@@ -223,14 +223,14 @@ def test_supports_of_lists_that_stand_far_apart(far_rows, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("each", [2**31 // 3, 2**32 // 3 + 1, 2**53 // 3 + 1, 2**61])
 def test_sums_of_vertices(each):
-    """Of three vertices on two sides, as of a graph with so many triangles on each."""
+    """Three vertices on two sides, as in a graph with `each` triangles at each of them."""
     sums = [np.array([each, each, 0]), np.array([0, 0, each])]
     assert added_up(sums, [(0, 1), (0, 1)], 3, each).tolist() == [each] * 3
 
 
 @pytest.mark.parametrize("leaves", [1 << 17, 200_000])
 def test_wedges_of_stars_pass_32_bits(leaves):
-    """Two hubs with the same leaves, joined: leaves are the triangles, and their pairs wedges beyond 2^32."""
+    """Two joined hubs with the same leaves: each leaf is a triangle, and pairs of leaves are wedges beyond 2^32."""
     ends = np.arange(2, leaves + 2)
     hubs = [np.full(leaves, hub) for hub in (0, 1)]
     frame = pd.DataFrame({"src": np.concatenate([[0], *hubs]), "dst": np.concatenate([[1], ends, ends])})
@@ -259,7 +259,7 @@ def test_supports_of_a_book_and_sums_of_its_spine(reorder):
 
 
 def test_a_complete_graph_by_arithmetic():
-    """Of 2,400 vertices: 2.3 G triangles, and vertices' sums that add up to 6.9 G."""
+    """With 2,400 vertices: 2.3 G triangles, and sums by vertex that add up to 6.9 G."""
     size = 2400
     dst, src = np.tril_indices(size, -1)
     frame = pd.DataFrame({"src": src.astype("int32"), "dst": dst.astype("int32")})
@@ -274,13 +274,13 @@ def test_a_complete_graph_by_arithmetic():
 
 JOB = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 3, "merge", "cpu")
 ODD = [2**31 + 1, 2**32 + 1, 2**53 + 1, 2**60 + 1]
-"""No float64 is the last two of them."""
+"""float64 cannot represent the last two."""
 
 
 @pytest.mark.parametrize("each", ODD)
 @pytest.mark.parametrize("named", [False, True])
 def test_sums_of_vertices_are_whole_numbers(each, named):
-    """Of a vertex on two sides, and of edges, which have twice the triangles of their ends."""
+    """For a vertex on two sides, and for edges, which have twice the triangles of their ends."""
     numbering = np.arange(3) if named else (0, 1)
     sides = [np.array([each, 0, 1]), np.array([0, each, each - 1])]
     assert added_up(sides, [numbering] * 2, 3, each).tolist() == [each] * 3
@@ -300,7 +300,7 @@ def test_sums_of_vertices_past_63_bits_are_refused():
 @pytest.mark.parametrize("device", [False, True])
 @pytest.mark.parametrize("edges", [3, 2**22 + 3])
 def test_supports_are_added_up_at_both_ends(edges, device):
-    """Of a row of so many edges, in 2^31 - 1 triangles each: 2^33, and more than float64 holds."""
+    """A row of `edges` edges in 2^31 - 1 triangles each: 2^33, and more than float64 represents exactly."""
     each = 2**31 - 1
     block = OrientedCSR(np.array([0, edges]), np.zeros(edges, "int32"))
     at_row, at_column = np.zeros(1, "int64"), np.zeros(1, "int64")
@@ -330,14 +330,14 @@ def test_triangles_of_a_task_are_compared_with_their_vertices(each):
 
 
 def test_supports_of_a_task_are_compared_with_its_triangles():
-    """Supports are of 32 bits, their sum is not."""
+    """Supports have 32 bits, but their sum has not."""
     triangles = 2**31 - 1
     edge_support._refuse_unless_three(JOB, [np.full(3, triangles, "int32")], triangles)
 
 
 @pytest.mark.parametrize("each", ODD)
 def test_numbers_of_edges_in_several_blocks(each):
-    """They are added up where slices meet, and where a caller asks for some edges; and put into a frame."""
+    """They are added where slices meet and where a caller asks for some edges, and are put into a frame."""
     keys = np.array([3 << 32 | 4, 1 << 32 | 2, 1 << 32 | 3])
     slices = [np.stack([keys, np.array([each, 5, each - 7])]), np.stack([keys[::-1], np.array([7, each, 0])])]
     known = [each + 5, each, each]
@@ -351,7 +351,7 @@ def test_numbers_of_edges_in_several_blocks(each):
 
 
 def wide_graph(each, shards=1):
-    """A graph of 5 vertices which is told that they have so many triangles, and more."""
+    """A graph of 5 vertices with made-up triangles: `each` at every vertex, and more."""
     edges = pd.DataFrame(oracle.complete(5), columns=["src", "dst"])
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
         graph = dasktc.prepare(edges, backend="cpu", partition="hash2d", parts=2)
@@ -384,14 +384,14 @@ def test_triangles_of_vertices_in_every_answer(each, shards, tmp_path):
 
 
 def records_of(each, number=3):
-    """Records of as many tasks, each with so many probes and wedges, and one more than the one before."""
+    """Records of `number` tasks with `each` probes and wedges, and one more than the task before."""
     counts = [TaskCount(each + k, each + 2 * k, each + 3 * k, 7, 0.5) for k in range(number)]
     return [Record(replace(JOB, split=k), of, f"host:{k % 2}", k, k + 1) for k, of in enumerate(counts)]
 
 
 @pytest.fixture(params=ODD)
 def counted(request):
-    """A count of which each task reported so much."""
+    """A count of which each task reported so many probes and wedges."""
     edges = pd.DataFrame(oracle.complete(9), columns=["src", "dst"])
     graph = dasktc.prepare(edges, backend="cpu", partition="edges", splits=3)
     records = records_of(request.param)
@@ -402,7 +402,7 @@ def counted(request):
 @pytest.mark.parametrize("batch", [10_000, 2])
 @pytest.mark.parametrize("each", [*ODD, 2**62 + 1])
 def test_reports_of_tasks_are_added_up(each, batch, monkeypatch):
-    """Past 2^63 too: the last three add up to more."""
+    """Also past 2^63, which the last three exceed."""
     monkeypatch.setattr(tasks, "BATCH", batch)
     total = add_up(LocalExecutor(), records_of(each))
     assert total[:4] == (3 * each + 3, 3 * each + 6, 3 * each + 9, 7)
@@ -420,7 +420,7 @@ def test_probes_in_a_result(counted):
 
 
 def test_numbers_of_tasks_in_a_report(counted):
-    """Also beside a worker that ran none of them, or has ended."""
+    """Also beside a worker that ran no task, or has ended."""
     _, each, result = counted
     usage = {name: Usage(name, 1, 2) for name in ("host:0", "host:7")}
     text = html_report.page(result, "a graph", run=RunFacts("count", {}, usage))
@@ -474,7 +474,7 @@ def test_wedges_of_degrees_past_63_bits():
 
 
 def test_pairs_of_neighbours_past_63_bits():
-    """Of five vertices with nearly all others as neighbours, and of a directed graph's."""
+    """Five vertices with nearly all others as neighbours, undirected and directed."""
     outward, inward = np.full(5, 2**31 - 2, "int32"), np.array([0, 1, 0, 1, 1], "int32")
     degrees = [2**31 - 2 + more for more in inward.tolist()]
     assert vertex_counts.pairs_of(outward, inward) == sum(map(comb, degrees, [2] * 5)) > 2**63
@@ -482,7 +482,7 @@ def test_pairs_of_neighbours_past_63_bits():
 
 
 def test_wedges_of_long_rows():
-    """In an order in which vertices of high degree are targets of none: of three rows with nearly all vertices."""
+    """In an order in which vertices of high degree have no incoming edges: three rows with nearly all vertices."""
     degree = 2**31 - 1
     index = SimpleNamespace(rows=3, offsets=np.arange(4) * degree)
     assert wedge_sample.wedges_of(index, index, True, np) == 3 * comb(degree, 2) > 2**62
@@ -497,7 +497,7 @@ def test_more_wedges_than_64_bits_number_are_counted_not_sampled():
 
 @pytest.fixture
 def long_row(tmp_path):
-    """A row of 2^31 - 1 edges to vertex 0, but for the last one, to vertex 1; and these two are joined."""
+    """A row of 2^31 - 1 edges to vertex 0, except the last one, to vertex 1; these two vertices are joined."""
     columns = sparse(tmp_path, 2**31 - 1)
     columns[-1] = 1
     index = OrientedCSR(np.array([0, len(columns)]), columns, ordered=True)
@@ -507,7 +507,7 @@ def long_row(tmp_path):
 
 @pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=needs_compiler)])
 def test_wedges_of_a_long_row_are_found_by_their_numbers(long_row, backend):
-    """Of C(2^31 - 1, 2) those with the last edge are the last 2^31 - 2, and closed."""
+    """Among C(2^31 - 1, 2) wedges, those with the last edge are the last 2^31 - 2, and are closed."""
     last, wedges = 2**31 - 2, comb(2**31 - 1, 2)
     closed = cpu_wedges.closed if backend == "cpu" else partial(device_wedges.closed, HostDevice())
     for first, known in ((wedges - last, 5), (wedges - last - 5, 0), (wedges - 5, 5), (2**60 // 8 * 7, 0)):
@@ -516,7 +516,7 @@ def test_wedges_of_a_long_row_are_found_by_their_numbers(long_row, backend):
 
 @pytest.fixture
 def long_lists(tmp_path):
-    """A task of 96 edges to a row of 2^31 - 1 entries; the one entry of the row that they leave is below all."""
+    """A task of 96 edges to a row of 2^31 - 1 entries; the single entry of their own row is below all of these."""
     edges, columns = 96, sparse(tmp_path, 2**31 - 1)
     columns[0] = 1
     index = OrientedCSR(np.array([0, edges]), np.zeros(edges, "int32"))
@@ -554,7 +554,7 @@ def test_expected_probes_of_a_task(long_lists, backend):
 
 @pytest.mark.slow
 def test_probes_of_a_complete_graph():
-    """Of 3,000 vertices: an edge's row and that of its end are as far as the end the same, and met with the shorter."""
+    """With 3,000 vertices: an edge's row and that of its end are equal up to the end, and the shorter is streamed."""
     size = 3000
     dst, src = np.tril_indices(size, -1)
     frame = pd.DataFrame({"src": src.astype("int32"), "dst": dst.astype("int32")})

@@ -1,4 +1,4 @@
-"""Plans: triples that cover every wedge once, the smallest n that fits, bytes that the blocks really hold."""
+"""Plans: triples that cover every wedge once, the smallest n that fits, and bytes that blocks really take."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def limits(workers=1, memory=AMPLE, **chosen):
 
 
 def grid_of(edges):
-    """Edges in each block of the hashed partition, one edge after another."""
+    """Edges in each block of the hashed partition, counted one by one."""
 
     def grid(parts):
         found = np.zeros((parts, parts), dtype="int64")
@@ -89,7 +89,7 @@ def of_edges(of):
 
 @pytest.mark.parametrize("bits", range(4))
 def test_the_hilbert_curve_goes_from_each_point_to_one_beside_it(bits):
-    """And through every point of the cube; a smaller set of points lies on it in the same order."""
+    """It passes through every point of the cube; smaller sets of points lie on it in the same order."""
     points = np.indices((1 << bits,) * 3).reshape(3, -1)
     order = points[:, np.argsort(_on_hilbert_curve(points))]
     assert sorted(_on_hilbert_curve(points).tolist()) == list(range(8**bits))
@@ -99,7 +99,7 @@ def test_the_hilbert_curve_goes_from_each_point_to_one_beside_it(bits):
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])
 def test_hashed_triples_cover_every_wedge_once(parts):
-    """A wedge u → v → w with a possible edge u → w is in the one triple that has all three blocks."""
+    """A wedge u → v → w with a possible edge u → w is in exactly one triple, which has all three blocks."""
     n = parts
     plan = make_plan(2 * n, 0, sizes_of(2 * n, []), no_scratch, limits(partition="hash2d", parts=parts))
     emitted = [triple.places for triple in plan.triples()]
@@ -115,7 +115,7 @@ def test_hashed_triples_cover_every_wedge_once(parts):
     ids=lambda p: "-".join(map(str, p.values())) if isinstance(p, dict) else p,
 )
 def test_each_task_handles_its_own_wedges(partition, reorder):
-    """By triple and split, against a walk over all wedges of its blocks; together each triangle is met once."""
+    """By triple and split, against a walk over all wedges of its blocks; together they meet each triangle once."""
     edges = skewed_edges(60, 300, 1)
     graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
     slow, order = orientation(edges), graph.prepared.graph.order.whole
@@ -138,7 +138,7 @@ def test_each_task_handles_its_own_wedges(partition, reorder):
 
 
 def wedges_of(task, rows, order):
-    """The wedges of a task over dense ids, and whether the table row of u has w."""
+    """The wedges of a task over dense ids, and whether the table row of u contains w."""
     index, table, stream = task.index, task.table, task.stream
     for u in rows:
         source, closing = index.row_ids(np.array([u])), set(table.column_ids(row_of(table, u)).tolist())
@@ -181,7 +181,7 @@ def test_m_as_asked():
     [("auto", 6, 1), ("whole", 1, 6), ("edges", 1, 15), ("hash2d", 6, 1), ("vertical", 6, None), ("proxy", 6, None)],
 )
 def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(partition, parts, splits, asked):
-    """What is asked for beyond that would be empty; the plan says what it took."""
+    """Further ones would be empty; the plan says what it took instead."""
     found = dasktc.triangle_count(source_of(complete(6)), partition=partition, parts=asked, splits=max(asked, 16))
     plan = found.plan
     assert int(found) == 20
@@ -219,7 +219,7 @@ def test_automatic_splits_have_rows_and_can_be_scheduled(workers):
 
 
 def bytes_needed(vertices, grid, parts, splits, scratch, cuts):
-    """Bytes of the largest task: int32 columns, int64 offsets, a block counted once whatever its roles."""
+    """Bytes of the largest task: int32 columns, int64 offsets, each block counted once whatever its roles."""
     rows = max(1, -(-vertices // parts))
     needed = []
     for i, j, k in product(range(parts), repeat=3):
@@ -231,7 +231,7 @@ def bytes_needed(vertices, grid, parts, splits, scratch, cuts):
 
 
 def smallest_that_fits(vertices, edges, scratch, wanted, most=6):
-    """By trial of every n: the partition, n and bytes of the first that fits, or None."""
+    """The partition, n and bytes of the first plan that fits, found by trying every n; None if none fits."""
     most = min(most, max(1, vertices))  # parts beyond V would be empty
     choices = {"whole": [1], "edges": [1], "hash2d": range(1, most + 1), "auto": range(1, most + 1)}[wanted.partition]
     for n in choices:
@@ -251,7 +251,7 @@ def smallest_that_fits(vertices, edges, scratch, wanted, most=6):
 
 
 ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
-"""Both ends of every edge are even, or both are odd: at n = 2 the two blocks beside the diagonal are empty."""
+"""Both ends of every edge are even, or both are odd: at n = 2 the two off-diagonal blocks are empty."""
 
 
 @pytest.mark.parametrize("partition", ["auto", "whole", "edges", "hash2d"])
@@ -329,7 +329,7 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
 
 @pytest.mark.parametrize(("kernel", "reorder"), each_once(product(EVERY_KERNEL, EVERY_REORDER)))
 def test_a_task_allocates_no_more_than_planned(kernel, reorder):
-    """Also where one split has nearly all edges: those of K_200 over multiples of m."""
+    """Also where one split has nearly all edges: K_200 over multiples of m."""
     m = 7
     path = [(u, u + 1) for u in range(200 * m)]
     block = dasktc.prepare(
@@ -345,7 +345,7 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
 
 
 def allocated(task, kernel):
-    """Bytes at the highest point, in a thread that keeps nothing yet; those of a cluster's threads too."""
+    """Peak of the bytes allocated in a thread without tables, including those of a cluster's threads."""
     with ThreadPool(1) as fresh:
         tracemalloc.start()
         fresh.apply(cpu().count, (task, kernel))
@@ -356,7 +356,7 @@ def allocated(task, kernel):
 
 @given(multigraphs(max_vertices=20), st.integers(1, 7), st.integers(1, 5), st.sampled_from(EVERY_REORDER))
 def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
-    """Whatever the number of slabs that a block is built in: rows, columns, ascending, by place."""
+    """For any number of slabs per block: rows, columns, ascending order, and places."""
 
     found = prepare_edges(LocalExecutor(), source_of(edges, parts=2), Options(reorder=reorder))
     order, slow = found.graph.order.whole, orientation(edges)
@@ -386,7 +386,7 @@ def test_a_whole_graph_says_what_its_vertices_take():
 
 
 def test_one_slab_a_worker_has_about_equally_many_edges():
-    """Rows of hubs are short in degree order; ranges of rows are cut by edges, not by rows."""
+    """In degree order the rows of hubs are short, so ranges of rows are cut by edges and not by numbers of rows."""
     from dasktc.pipeline.build_blocks import _cuts
 
     found = prepare_edges(LocalExecutor(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
@@ -415,7 +415,7 @@ def test_a_budget_that_is_too_small_is_refused_with_figures():
 
 
 def test_the_advice_fits_what_was_asked_for():
-    """Nobody is told to let --partition auto choose n who has done just that."""
+    """The advice is not to let --partition auto choose n where that was done already."""
     edges = source_of(complete(60))
     with pytest.raises(InputError, match="auto"):
         dasktc.triangle_count(edges, partition="hash2d", parts=2, memory=10)

@@ -1,4 +1,4 @@
-"""What POSIX systems alone have is not needed: modules are imported, and the CPU counts, without it."""
+"""Features of POSIX systems are not needed: modules are imported, and the CPU counts, without them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ sys.exit(main(["count", outputs["per_edge"], "--quiet", "--backend", "cpu"]))
 
 
 def modules():
-    """All but those that begin with an import of CuPy, and templates that are no modules of the package."""
+    """All modules except those that begin by importing CuPy, and templates, which are no modules of the package."""
     root = Path(dasktc.__file__).parent
     for path in sorted(root.rglob("*.py")):
         name = ".".join(("dasktc", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")

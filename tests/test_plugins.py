@@ -1,4 +1,4 @@
-"""Schemes and kernels of other distributions: found by entry points, on workers too; one that is broken is left out."""
+"""Schemes and kernels of other distributions: found by entry points, also on workers; broken ones are left out."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ extern "C" __global__ void toy_rows(Task t, Totals* totals) {
 
 
 def install(folder: Path, name: str, entry_points: str, **files: str) -> None:
-    """A distribution in a folder: its files, and what its installer would have written."""
+    """Write a distribution into a folder: its files, and the metadata that an installer would have written."""
     for module, text in files.items():
         (folder / (f"{module[:-3]}.cu" if module.endswith("_cu") else f"{module}.py")).write_text(text)
     info = folder / f"{name}-1.0.dist-info"
@@ -85,7 +85,7 @@ def install(folder: Path, name: str, entry_points: str, **files: str) -> None:
 
 @pytest.fixture
 def anew(monkeypatch):
-    """Registries that have not looked yet, and that look again afterwards."""
+    """Have the registries look for plug-ins anew, in this test and after it."""
 
     def forget() -> None:
         registry._plugins.cache_clear()
@@ -101,7 +101,7 @@ def anew(monkeypatch):
 
 @pytest.fixture
 def toys(tmp_path, monkeypatch, anew):
-    """A distribution with a scheme and a kernel of each backend, on the path of this process."""
+    """A distribution with a scheme, and a kernel for each backend, on the path of this process."""
     points = "[dasktc.schemes]\ntoy = toy_scheme:TOY\n[dasktc.kernels]\ntoy = toy_kernels:TOYS\n"
     install(tmp_path, "toys", points, toy_scheme=SCHEME, toy_kernels=KERNELS, toy_cu=FILE)
     monkeypatch.syspath_prepend(tmp_path)
@@ -165,7 +165,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_workers_have_them_too(toys):
-    """Processes of their own, which know the distribution by the path alone."""
+    """They are other processes, which find the distribution only by the path."""
     np.save(toys / "edges.npy", np.array(EDGES))
     (toys / "count.py").write_text(COUNT)
     path = os.pathsep.join([str(toys), *filter(None, sys.path)])

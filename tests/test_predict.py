@@ -1,4 +1,4 @@
-"""Predictions: against loops over all tasks, and against what real runs hold and send."""
+"""Predictions, against loops over all tasks and against the bytes that real runs hold and send."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def close(predicted, measured):
 
 
 def held_by(job, blocks, kernel):
-    """Bytes of a task's blocks, each once, and the most that counting it allocates in a thread that keeps nothing."""
+    """Bytes of a task's blocks, each once, and the peak that counting it allocates in a thread without tables."""
 
     def count():
         return cpu().count(task_of(job, *(blocks[place] for place in job.triple.places)), kernel)
@@ -76,7 +76,7 @@ def held_by(job, blocks, kernel):
 
 
 def least_held_by(job, blocks, kernel, expected):
-    """Again where it is more than expected: what a cluster allocates in this process meanwhile is not the task's."""
+    """Measure again if it exceeds `expected`: the process's cluster may have allocated memory meanwhile."""
     for _ in range(5):
         held = held_by(job, blocks, kernel)
         if held <= expected or close(expected, held):
@@ -98,7 +98,7 @@ def test_bytes_are_within_15_percent_of_what_a_run_holds(name, plan, kernel):
 
 
 def resident_growth(options):
-    """What a plan says of its largest task, and by how much counting one task lets a process grow, files read."""
+    """The plan's bytes of its largest task, and how much a process that has read its files grows by counting a task."""
     from tempfile import TemporaryDirectory
 
     from dasktc.bench.measure import in_fresh_process
@@ -137,7 +137,7 @@ def count_saved(folder, plan):
 @pytest.mark.skipif(sys.platform != "linux", reason="no peak of a process since some moment")
 @pytest.mark.parametrize("options", [{"partition": "whole"}, {"partition": "edges"}], ids=["whole", "edges"])
 def test_resident_memory_grows_by_what_was_predicted(options):
-    """Tasks of one size: the first of a `hash2d` plan is none of its largest, two of its blocks are one."""
+    """All tasks have one size; the first of a `hash2d` plan is smaller, as two of its blocks are the same."""
     predicted, grown = resident_growth(options)
     assert close(predicted, grown)
 
@@ -145,7 +145,7 @@ def test_resident_memory_grows_by_what_was_predicted(options):
 @pytest.mark.parametrize("plan", ["whole", "edges", "hash2d 2", "hash2d 4"])
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_size_alone_predicts_about_the_same_bytes(name, plan):
-    """Blocks are not quite alike; those of a torus not at all, for all its vertices have one degree."""
+    """Blocks are not quite equal; those of a torus are not at all, since all its vertices have the same degree."""
     real = predict_source(SOURCES[name], workers=3, kernel="hub", **PLANS[plan])
     sized = predict_size(real.plan.vertices, real.plan.edges, workers=3, kernel="hub", **PLANS[plan])
     assert close(sized.plan.bytes_total, real.plan.bytes_total)
@@ -158,7 +158,7 @@ def test_a_size_alone_predicts_about_the_same_bytes(name, plan):
 
 
 def received_slowly(triples, sizes, splits, workers, room=float("inf")):
-    """By a loop over all blocks, of those that need one who has least to build builds it, and one over all tasks."""
+    """Loops over all blocks, built by the worker that needs it and has least to build, and over all tasks."""
     tasks = [triple for triple in triples for _ in range(splits)]
     shares = [[triple for t, triple in enumerate(tasks) if t * workers // len(tasks) == w] for w in range(workers)]
     builds = [set() for _ in range(workers)]
@@ -219,7 +219,7 @@ def block_bytes_received(dask_worker):
 
 
 def counted_by_their_own(graph):
-    """Count, each worker its share alone: none takes over what a slower one has not begun."""
+    """Count, with each worker limited to its own share: none takes over the tasks of a slower one."""
     take = Shares.take
 
     def take_own(shares, worker, fits=lambda task: True):
@@ -231,7 +231,7 @@ def counted_by_their_own(graph):
 
 @pytest.fixture
 def steady(client):
-    """A client of two workers from whom Dask takes no tasks away."""
+    """A client of two workers from which Dask does not steal tasks."""
 
     async def stop(dask_scheduler):
         await dask_scheduler.extensions["stealing"].stop()
@@ -249,7 +249,7 @@ def steady(client):
     some(zip(cycle(SMALLER), PLANS, strict=False), lambda name, plan: (name, plan) == ("kronecker", "hash2d 2")),
 )
 def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
-    """To the byte, but for some 100 that an object takes beside its arrays; slabs of one block as it is built."""
+    """To the byte, except for some 100 of an object beside its arrays, and for slabs while a block is built."""
     tasks, built = DaskExecutor(steady), steady.run(block_bytes_received)
     graph = build(tasks, SMALLER[name], Options(memory="1GB", **PLANS[plan]))
     predicted = predict_source(SMALLER[name], steady, memory="1GB", **PLANS[plan])
@@ -265,9 +265,9 @@ def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", ["hash2d", "vertical"])
 def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition, monkeypatch):
-    """About what is predicted is received: a worker has memory for half of the blocks, and for a task and a half.
+    """About as much is received as predicted: a worker has memory for half of the blocks, and for a task and a half.
 
-    As if that were the workers' own limit, within which blocks stay in memory.
+    That is set as if it were the workers' own limit, within which blocks stay in memory.
     """
     monkeypatch.setattr(planning, "within_memory", lambda tasks, *_: nullcontext(tasks))
     options = {"partition": partition, "parts": 6, "splits": 1}
@@ -306,7 +306,7 @@ def test_seconds_are_arithmetic_on_the_stated_rates():
 
 
 def test_one_process_has_no_scheduler(data):
-    """Its tasks are calls: 0.1 ms each, beside what they count; a cluster's are 2 ms of its scheduler."""
+    """Its tasks are calls, of 0.1 ms each beside their count; a cluster's tasks take 2 ms of its scheduler."""
     graph, options = data / "karate.csv.gz", {"partition": "edges", "splits": 78, "backend": "cpu"}
     here, there = predict_source(graph, **options), predict_source(graph, workers=1, **options)
     assert here.seconds["scheduler"] == pytest.approx(78 * CALL_SECONDS)

@@ -1,4 +1,4 @@
-"""What a run says of its progress: predicted ends, events on a scheduler, the terminal, and the dashboard's page."""
+"""Progress of a run: predicted ends, events on a scheduler, the terminal's bar, and the dashboard's page."""
 
 import io
 import itertools
@@ -51,9 +51,9 @@ class Heard(View):
 
 
 def simulated(work, speeds, died=None):
-    """Predicted ends of tasks that threads of such speeds work off, after each task, as (now, end) pairs; and the end.
+    """Simulate threads of given speeds; return the end predicted after each task, as (now, end), and the real end.
 
-    `died`: (thread, when).
+    `died`: (thread, when) of a thread that stops.
     """
     pace, said, left, waiting = Pace(0.0, len(speeds)), [], sum(work), list(reversed(work))
     running = {thread: [0.0, waiting.pop()] for thread in range(len(speeds))}
@@ -140,7 +140,7 @@ def test_stages_of_a_cluster_end_when_their_tasks_have():
 
 @pytest.mark.parametrize("tasks", [{}, {"reorder": (0, 5), "plan": (0, 1)}], ids=["no task", "tasks"])
 def test_no_stage_of_a_cluster_ends_before_one_that_it_follows(tasks):
-    """The client has submitted reorder and plan, and begins to submit blocks, while workers make edges canonical."""
+    """While workers make edges canonical, the client has submitted reorder and plan, and begins to submit blocks."""
     clock, heard = Clock(), Heard()
     tracker = Tracker(clock=clock)
     tracker.ahead = True
@@ -171,7 +171,7 @@ def test_no_stage_of_a_cluster_ends_before_one_that_it_follows(tasks):
 
 
 def test_a_stage_submitted_ahead_is_not_taken_to_have_begun():
-    """It waits for the stage before it, which foretells nothing of its own pace."""
+    """It waits for the stage before it, whose pace predicts nothing about its own."""
     clock, heard = Clock(), Heard()
     tracker = Tracker(clock=clock)
     tracker.ahead, tracker.forecast = True, {"read": 0.0, "canonical": 1000.0, "orient": 1000.0, "count": 0.0}
@@ -189,7 +189,7 @@ def test_a_stage_submitted_ahead_is_not_taken_to_have_begun():
 
 
 def watched(**forecast):
-    """A tracker that is told how long stages are predicted to take."""
+    """A tracker with the given predicted seconds of stages."""
     clock = Clock()
     tracker = Tracker(clock=clock)
     tracker.forecast = forecast
@@ -249,7 +249,7 @@ def test_what_prepares_a_graph_has_no_counting_left():
 
 @pytest.mark.parametrize("distribute", ["always", "never"])
 def test_every_stage_of_a_long_count_has_a_time_left(client, distribute):
-    """Also where the stages run in one call, on another process."""
+    """Also where the stages run in one call, in another process."""
     heard = Heard()
     how = {"partition": "hash2d", "parts": 2, "distribute": distribute}
     dasktc.triangle_count(kronecker(10), client, progress=heard, **how)
@@ -258,7 +258,7 @@ def test_every_stage_of_a_long_count_has_a_time_left(client, distribute):
 
 
 def test_tasks_report_their_steps_while_they_run(client):
-    """Heartbeats carry them; what is told of a run is of its own tasks."""
+    """Heartbeats carry the steps, and a run reports only its own tasks."""
 
     def task(steps):
         for _ in with_steps(range(steps)):
@@ -286,7 +286,7 @@ def test_work_is_planned_by_triple():
 
 
 def test_a_stage_that_begins_once_more_is_the_latest():
-    """As where a count is made again out of core: its tasks do not end it."""
+    """As where a count is made again out of core: the earlier tasks do not end the stage."""
     tracker = Tracker()
     tracker.listen("test", lambda _: None)
     for stage in ("read", "canonical", "read"):
@@ -296,7 +296,7 @@ def test_a_stage_that_begins_once_more_is_the_latest():
 
 
 def test_a_bar_asks_while_stages_begin():
-    """In a thread of its own."""
+    """The bar runs in a thread of its own."""
     tracker, over = Tracker(), threading.Event()
     tracker.listen("test", lambda _: None)
 
@@ -414,7 +414,7 @@ def test_a_bar_stands_still_between_the_end_of_a_run_and_that_of_its_cluster(mon
 
 
 def test_the_last_of_several_bars_puts_the_handlers_of_logs_back(monkeypatch):
-    """Two counts in two threads, the one that began first ends first."""
+    """Two counts in two threads, of which the one that began first also ends first."""
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setattr(logging.root, "handlers", users := [logging.StreamHandler(sys.stderr)])
     views = []
@@ -436,7 +436,7 @@ def test_the_last_of_several_bars_puts_the_handlers_of_logs_back(monkeypatch):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ipywidgets without a kernel
 @pytest.mark.parametrize("share", [0, 1])
 def test_a_widget_is_gone_when_the_run_is_over(monkeypatch, capsys, share):
-    """One whose last stage says no share of it, too: tqdm leaves what falls short of its total."""
+    """Also if the last stage reports no share: tqdm leaves widgets that fall short of their total."""
     pytest.importorskip("ipywidgets")
     import tqdm.auto
     import tqdm.notebook
@@ -461,7 +461,7 @@ def test_a_worker_counts_what_it_receives_while_it_sends_a_heartbeat(monkeypatch
 
 
 def test_the_page_shows_a_run_and_keeps_it():
-    """Its document is made and drawn in the scheduler's process as a browser's session would have it."""
+    """Its document is made and drawn in the scheduler's process, as a browser's session would do."""
     pytest.importorskip("bokeh")
     from dasktc.executors.dask.page import RunPage
 
@@ -521,7 +521,7 @@ SEEN = {
     "without green": [[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]],
     "without blue": [[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]],
 }
-"""Linear RGB as people see it whose cones of one kind are missing (Machado, Oliveira and Fernandes 2009)."""
+"""Linear RGB as seen by people without cones of one kind (Machado, Oliveira and Fernandes 2009)."""
 LMS = [[0.41222, 0.53633, 0.05145], [0.21190, 0.68070, 0.10740], [0.08830, 0.28172, 0.62998]]
 OKLAB = [[0.21045, 0.79362, -0.00407], [1.97800, -2.42859, 0.45059], [0.02590, 0.78277, -0.80868]]
 
@@ -593,7 +593,7 @@ def test_durations_in_words(seconds, words):
 
 
 def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):
-    """Of a task that sends many, from several threads; the loop is asked to send a few times, not for each."""
+    """A task sends many, from several threads; the event loop is woken a few times, not for each."""
 
     def send():
         from concurrent.futures import ThreadPoolExecutor
@@ -622,7 +622,7 @@ def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):
 
 @pytest.mark.slow
 def test_a_scheduler_keeps_nothing_of_runs_long_over(client):
-    """Neither spans of Dask's, nor topics that nobody has asked for; what still has tasks stays."""
+    """Neither Dask's spans nor topics without subscribers stay; spans that still have tasks do."""
 
     def spans(dask_scheduler, forget=None):
         if forget:

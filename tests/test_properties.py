@@ -1,4 +1,4 @@
-"""Any multigraph, counted every way, gives the number that the oracle gives."""
+"""Any multigraph, counted in every way, gives the number of the oracle."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def facts(result):
 
 
 def expected_facts(edges):
-    """What `facts` has to be, from the edges as they were written down."""
+    """The expected result of `facts`, from the edges as they were written."""
     simple, loops = clean(edges), sum(u == v for u, v in edges)
     vertices = len(frozenset().union(*simple))
     dropped = loops, len(edges) - loops - len(simple)
@@ -50,7 +50,7 @@ def assert_facts(result, expected):
 
 
 def every_kernel(source, reorder, partition, **how):
-    """Count with every kernel; the graph is prepared once."""
+    """Count with every kernel on a graph that is prepared once."""
     graph = dasktc.prepare(source, backend="cpu", reorder=reorder, **partition)
     for kernel in EVERY_KERNEL:
         result = graph.triangle_count(kernel=kernel, **how)
@@ -83,7 +83,7 @@ NAMED = {name: (edges, count) for name, edges, count in GRAPHS}
 
 
 def ways(every, names, name):
-    """A sixth of all pairs, or by default of those with each value once: the graphs have all of them together."""
+    """A sixth of all pairs, or by default of those with each value once; all graphs together cover all of them."""
     place = list(names).index(name)
     return PAIRWISE[place % 6 :: 6] if every else once(PAIRWISE)[place % 3 :: 3]
 
@@ -143,7 +143,7 @@ def test_relabelling_changes_nothing(edges, data):
 
 @given(st.integers(1, 40), st.integers(1, 7), st.integers(1, 50), st.integers(0, 2**32))
 def test_n_and_m_change_nothing(vertices, parts, splits, seed):
-    """More parts than vertices are taken as these, more splits than rows of an index block as those."""
+    """More parts than vertices are taken as V, more splits than rows of an index block as these."""
     edges = random_edges(vertices, 4 * vertices, seed)
     result = dasktc.triangle_count(source_of(edges), partition="hash2d", parts=parts, splits=splits)
     assert facts(result) == expected_facts(edges)
@@ -195,7 +195,7 @@ def test_counts_are_python_integers():
 
 
 def test_the_oracles_agree():
-    """The slow orientation keeps the degrees' wedges and every edge once."""
+    """The slow orientation keeps the wedges that the degrees imply, and every edge once."""
     edges = random_edges(30, 200, 7)
     slow = orientation(edges)
     names = {frozenset((slow.ids[u], slow.ids[v])) for u, v in slow.edges}

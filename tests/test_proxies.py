@@ -1,4 +1,4 @@
-"""LSTC's partition against its algorithm step by step, and TC-Stream's ranges against the degrees."""
+"""LSTC's partition against its algorithm, step by step, and TC-Stream's ranges against the degrees."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dasktc.registry import SCHEMES
 
 
 def in_part(out, local, how):
-    """Vertices and edges of a part: those of G_p, and those that it keeps by `how`."""
+    """Vertices and edges of a part: those of G_p, and those that it keeps with `how`."""
     induced, vertices, edges = transformed(out, local)
     if how == "lstc":
         return induced, vertices, edges
@@ -44,7 +44,7 @@ def in_part(out, local, how):
 
 
 def transformed(out, local):
-    """Algorithm 2, one proxy after another: vertices and edges before and after."""
+    """Algorithm 2, one proxy at a time: vertices and edges before and after."""
     inward = {v: [u for u in out if v in out[u]] for v in out}
     vertices = local | {w for v in local for w in [*out[v], *inward[v]]}
     induced = len(vertices), sum(w in vertices for v in vertices for w in out[v])
@@ -115,7 +115,7 @@ def prepare_own(edges, seed):
 
 
 def test_metis_keeps_neighbours_together():
-    """Two cliques joined by an edge: a part is a clique, and its proxies are what the bridge needs."""
+    """Two cliques joined by an edge: each part is a clique, and its proxies are those that the bridge requires."""
     edges = [*complete(20), *((u + 20, v + 20) for u, v in complete(20)), (0, 20)]
     result = dasktc.triangle_count(source_of(edges), partition="proxy", parts=2, assign="metis")
     assert int(result) == triangles(edges)
@@ -217,7 +217,7 @@ def test_what_has_all_vertices_in_one_process_is_refused_where_they_are_in_shard
 
 
 def test_a_part_needs_far_fewer_edges_than_the_transformation_leaves():
-    """E_res of `tight` over LSTC's, which is over that without transformation."""
+    """E_res of `tight` relative to LSTC's, and LSTC's relative to that without a transformation."""
     kept = {}
     for source in (kronecker(12), rmat(2**14, 2**17), random_graph(30_000, 300_000), grid3d(30)):
         total = {}
@@ -266,7 +266,7 @@ def test_an_unknown_assignment_is_refused():
 
 @pytest.mark.parametrize("partition", some(["proxy", "vertical"], lambda partition: partition == "proxy"))
 def test_the_smallest_n_worth_trying_that_fits(partition):
-    """LSTC's parts shrink slowly: hubs are proxies nearly everywhere."""
+    """LSTC's parts shrink slowly with n, because hubs are proxies in nearly all of them."""
     source = source_of(random_edges(500, 1_500, 3))
     whole = plan_source(source, partition=partition, parts=1).bytes_per_task
     found = plan_source(source, partition=partition, memory=whole * 3 // 4)
@@ -282,7 +282,7 @@ def test_the_smallest_n_worth_trying_that_fits(partition):
 
 @pytest.mark.parametrize("reorder", ["degree", "collective", "none"])
 def test_ranges_have_about_equally_many_edges(reorder):
-    """Rows by out-degree, columns by in-degree: each is off by no more than its largest vertex."""
+    """Rows by out-degree, columns by in-degree: each range is off by at most its largest vertex."""
     source = source_of(random_edges(3_000, 30_000, 2))
     found = dasktc.prepare(source, partition="vertical", parts=5, reorder=reorder).prepared
     rows, columns = found.partition.layout.rows, found.partition.layout.families[1]
@@ -343,7 +343,7 @@ def test_a_size_alone_plans_column_ranges():
     ("source", "empty", "most"), [(kronecker(14), 247, 3.5), (rmat(2**17, 2**20), 302, 3.5)], ids=["Kronecker", "RM"]
 )
 def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, most):
-    """Uncut, the largest of the others has 19 and 42 times the mean probes."""
+    """Uncut, the largest of the others would have 19 and 42 times the mean probes."""
     graph = dasktc.prepare(source, kernel="tcstream", partition="vertical", parts=8)
     result, sizes = graph.triangle_count(), graph.prepared.partition.sizes.edges
     without = [t for t in graph.plan.triples() if 0 in (sizes[t.index], sizes[t.table], sizes[t.stream])]

@@ -1,4 +1,4 @@
-"""Graphs that other clients of a cluster ask for by name, and copies of graphs."""
+"""Published graphs, which other clients of a cluster ask for by name, and copies of graphs."""
 
 import copy
 import pickle

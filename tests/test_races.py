@@ -1,4 +1,4 @@
-"""Data races of the CUDA kernels, found on the host (`emulation/races.hpp`): none in ours, and all that are put in."""
+"""Data races of the CUDA kernels, detected on the host (`emulation/races.hpp`): none in ours, all that are planted."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ MORE = {
 }
 LONG = [(u, leaf) for u in (198, 199) for leaf in range(40, 160)]
 SMALL_GRAPHS = [(200, sorted(clique(30) + LONG)), (300, random_edges(300, 1000, 3, below=30))]
-"""With rows above 100 entries, and below."""
+"""Graphs with rows above 100 entries, and without."""
 
 
 class Watched(HostDevice):
-    """Sees races; notes the entry points that ran; `change` is applied to the text of one file's kernels."""
+    """Detects races and records entry points; `change` is applied to the text of one file's kernels."""
 
     def __init__(self, file=None, change=None):
         super().__init__(races=True)
@@ -63,14 +63,14 @@ def some_tasks(device, parts=1, graphs=SMALL_GRAPHS):
 
 
 def on(device, of):
-    """A task or an array where the device has its arrays."""
+    """A task or an array, on the device's side."""
     if device.array is np:
         return of
     return moved(of) if isinstance(of, BlockTask) else device.array.asarray(of)
 
 
 def counting(*variants, more=()):
-    """Count by these, one block as well as several."""
+    """Count with these variants, a single block as well as several."""
 
     def work(device):
         for variant in variants:
@@ -82,7 +82,7 @@ def counting(*variants, more=()):
 
 
 def with_outputs(*variants, graphs=SMALL_GRAPHS):
-    """Triangles by edge and by vertex."""
+    """Compute triangles by edge and by vertex."""
 
     def work(device):
         for variant in variants:
@@ -155,7 +155,7 @@ def sampled_wedges(device):
 
 
 def peeling(device):
-    """Also paths, whose vertices join the next round each by another thread."""
+    """Also paths, each of whose vertices joins the next round by another thread."""
     peeler = peel.DevicePeel(device)
     paths = [(u, u - 1) for u in range(60, 100) if u % 5]
     for task in tasks(clique(12) + [(u, u % 7) for u in range(12, 60)] + paths, 100):
@@ -178,7 +178,7 @@ def generated(device):
 
 
 def answers(device):
-    """So many edges that a thread block has several tiles of them."""
+    """With so many edges that a thread block has several tiles."""
     size, found, xp = 200, DeviceAnswers(device), device.array
     block = OrientedCSR(xp.arange(size + 1) * size, xp.tile(xp.arange(size, dtype="int32"), size))
     ids, numbers = xp.arange(size, dtype="int32"), xp.ones(block.edges, dtype="int32")
@@ -219,7 +219,7 @@ WORK = {
     "generate": generated,
     "answers": answers,
 }  # fmt: skip
-"""What runs every entry point of a file."""
+"""Work that runs every entry point of a file."""
 
 
 def test_all_files_are_watched():
@@ -228,7 +228,7 @@ def test_all_files_are_watched():
 
 @pytest.mark.parametrize("path", sorted(nvrtc.folder().glob("*.cu*")), ids=lambda path: path.name)
 def test_no_template_has_shared_memory_of_its_own(path):
-    """There g++ ignores the section that the emulation watches, so that no race on it would be seen."""
+    """For templates g++ ignores the section that the emulation watches, so races on it would be missed."""
     functions = re.findall(r"(?ms)^template .*?^}", path.read_text(encoding="utf-8"))
     assert not [text for text in functions if "__shared__" in text]
 
@@ -244,7 +244,7 @@ def test_kernels_have_no_races(file):
 @pytest.mark.gpu
 @pytest.mark.parametrize("file", WORK)
 def test_the_same_work_on_a_device(file):
-    """For `compute-sanitizer` to look at."""
+    """Run by `compute-sanitizer`."""
     pytest.importorskip("cupy")
     from dasktc.backends.cuda import backend as cuda
 
@@ -280,7 +280,7 @@ SAME = test_the_same_work_on_a_device.__name__
 
 
 def without(text, *lines):
-    """A change of kernels' text: `lines` lose `text`, which is in them once."""
+    """A change of kernels' text: `text` is removed from each of `lines`, which contains it once."""
 
     def change(kernel):
         for line in lines:
@@ -330,11 +330,11 @@ PUT_IN = {
         "vertices", instead("atomicAdd(counts + value, uint64(1));", "counts[value] += 1;"), "counts[value]",
     ),
 }  # fmt: skip
-"""The file, what is done to its text, and what the report quotes."""
+"""The file, the change of its text, and what the report must quote."""
 
 
 BREAKING = {"trust": counting("trust without tables")}
-"""What runs a file's kernels here: where a table is built for a row, its barriers order the reads of the row too."""
+"""Work of files whose mutants need other work: where a table is built per row, its barriers also order other reads."""
 
 
 @pytest.mark.slow
@@ -377,7 +377,7 @@ BODIES = {
         "if (i % 2 == 0) { *reinterpret_cast<uint2*>(out + i) = {1, 2}; } else { out[i] = 3; }", "element 1|element 63",
     ),
 }  # fmt: skip
-"""What 64 threads of two blocks do; what the report says of the word."""
+"""Accesses by 64 threads of two blocks, and the report's words about them."""
 
 
 @pytest.fixture(scope="module")

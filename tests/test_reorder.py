@@ -1,4 +1,4 @@
-"""Orientation and the five orders of ids, against the rules written out one vertex after another."""
+"""Orientation and the five orders of ids, against the rules written out vertex by vertex."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dasktc.pipeline.orient import order_by, wedges_of
 def sequential_ids(out, rank, bands):
     """TRUST, sections 4.1 and 5.1: visit u by descending collective degree and number its neighbours.
 
-    Band after band, each the lowest and the highest out-degree; those that nobody points to come last in theirs.
+    Bands follow one another, each given by its lowest and highest out-degree; vertices without in-neighbours are last.
     """
     collective = {u: sum(len(out[v]) for v in out[u]) for u in out}
     visits = sorted(out, key=lambda u: (-collective[u], rank[u]))
@@ -66,7 +66,7 @@ def test_order_of_any_multigraph(how, edges, parts):
 @pytest.mark.parametrize("large", [2, 3, 5])
 @given(edges=multigraphs(max_vertices=20, max_edges=120), parts=st.integers(1, 3))
 def test_collective_order_in_three_bands(large, edges, parts):
-    """With a lower limit, small graphs fill all bands too."""
+    """With a lower limit, small graphs also fill all bands."""
     with mock.patch.object(reorder, "LARGE_DEGREE", large):
         check(edges, "collective-banded", parts, large)
 
@@ -84,7 +84,7 @@ def test_order_of_larger_graphs(name, how):
 
 
 def test_bands_are_above_100_then_2_to_100_then_below_2():
-    """In K_125 the vertex of rank r has out-degree r: both limits are met exactly."""
+    """In K_125 the vertex of rank r has out-degree r, so both limits are met exactly."""
     found = prepared(complete(125), reorder="collective-banded")
     out = found.graph.out_degree.whole.tolist()
     bands = [0 if d > 100 else 1 if d >= 2 else 2 for d in out]
@@ -93,7 +93,7 @@ def test_bands_are_above_100_then_2_to_100_then_below_2():
 
 
 def test_collective_numbers_whole_lists_whatever_their_out_degrees():
-    """1 points to 0, 2 and 3, and of these 0 has no out-neighbour: in bands it comes after all the others."""
+    """1 points to 0, 2 and 3, of which 0 has no out-neighbours: in bands it comes after all others."""
     edges = [(1, 0), (1, 2), (1, 3), (0, 4), (0, 5), (0, 6), (2, 3), (2, 7), (3, 8), (3, 9), (2, 9), (2, 8)]
     unbanded, banded = (by_dense_id(prepared(edges, reorder=how))[0] for how in ("collective", "collective-banded"))
     out = orientation(edges).out
@@ -121,7 +121,7 @@ def test_only_degree_order_says_that_columns_lie_below_rows(how):
 
 @given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), max_size=50))
 def test_order_by_is_a_stable_descending_sort(weights):
-    """Large weights leave no bits for the id in one key: the slower sort must give the same."""
+    """Large weights leave no bits for the id in one key: the slower sort must give the same order."""
     expected = sorted(range(len(weights)), key=lambda i: (-weights[i], i))
     assert order_by(np.array(weights, dtype="int64"), CPU).tolist() == expected
 
@@ -129,7 +129,7 @@ def test_order_by_is_a_stable_descending_sort(weights):
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)), max_size=8))
 @example([(2**31 - 1, 2**31 - 1)] * 8)
 def test_wedges_do_not_overflow(degrees):
-    """Eight vertices may have 2^65 wedges, although no such graph has 2^43 edges."""
+    """Eight vertices may imply 2^65 wedges, although no such graph has 2^43 edges."""
     inward, outward = np.array(degrees, dtype="int64").reshape(-1, 2).T
     assert wedges_of(inward, outward) == sum(i * o for i, o in degrees)
 

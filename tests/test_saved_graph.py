@@ -1,4 +1,4 @@
-"""Graphs that are saved and opened again: the same answers by other workers and backends, or a refusal in one line."""
+"""Saved graphs that are opened again: the same answers with other workers and backends, or a refusal in one line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_shards(count):
 
 @contextmanager
 def small_chunks():
-    """Arrays in many chunks and slabs."""
+    """Cut arrays into many chunks and slabs."""
     with mock.patch.object(array_files, "CHUNK", 64), mock.patch.object(array_files, "SLAB", 192):
         yield
 
@@ -102,7 +102,7 @@ def cut(tmp_path):
 
 @pytest.mark.parametrize("partition", ["hash2d", "proxy", "vertical"])
 def test_blocks_of_other_sizes_than_a_manifest_says_are_refused(tmp_path, partition):
-    """Answers add up in sums of so many vertices: numbers beyond them would be written past their ends."""
+    """Answers allocate sums of so many vertices: larger numbers would be written past their ends."""
     folder = tmp_path / "graph"
     dasktc.prepare(source_of(EDGES), backend="cpu", partition=partition, parts=2).save(folder)
     manifest = json.loads((folder / MANIFEST).read_text())
@@ -310,7 +310,7 @@ def test_other_formats_are_refused(saved):
 
 
 def places_of(value, path=()):
-    """Paths of all values within lists and dicts, the first two of a list."""
+    """Paths of all values within dicts and lists; of a list, of its first two."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
     for name, of in inner:
@@ -372,7 +372,7 @@ def test_a_block_that_is_not_what_the_plan_says(saved):
 
 
 def filled(folder, content, name, value):
-    """All but the first and last element of each block's array another value, with a checksum that fits."""
+    """Set all but the first and last element of each block's array to a value, with a matching checksum."""
     for block in content["blocks"]:
         place = saved_graph._places(str(folder), block["arrays"])[name]
         with open(place.url, "r+b") as file:
@@ -466,7 +466,7 @@ def test_vectors_and_attributes_are_as_long_as_the_graph(attributed, path, field
 
 
 def stored(folder, arrays, name, index, value):
-    """Write an entry of an array, with a checksum that fits."""
+    """Write one entry of an array, with a matching checksum."""
     place = saved_graph._places(str(folder), arrays)[name]
     with open(place.url, "r+b") as file:
         array = np.memmap(file, place.dtype, "r+", place.start, (place.length,))

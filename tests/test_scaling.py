@@ -1,4 +1,4 @@
-"""`dasktc bench scaling`: real task lists, real counts, tables and a picture."""
+"""`dasktc bench scaling`: real task lists, real counts, the tables and the picture."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALL = Recipe("kronecker", (9,))
 
 
 def priced(workers: int, each: float = 1.0, triangles: int = 7) -> Priced:
-    """4 tasks a worker that take equally long."""
+    """A plan with 4 tasks per worker that take equally long."""
     return Priced(workers, 1, 4 * workers, 100, triangles, 1.0, [each / workers] * (4 * workers), [(0, 0, 0)], [1000])
 
 
@@ -174,7 +174,7 @@ def test_pictures_are_drawn(name: str, tmp_path: Any) -> None:
 
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """All in one fresh process: starting one for each takes long."""
+    """Run everything in one fresh process, because starting one for each takes long."""
     with ProcessPoolExecutor(1, get_context("spawn"), fork_workers) as pool:
         monkeypatch.setattr(scaling, "in_fresh_process", lambda *args: pool.submit(*args).result())
         yield

@@ -1,4 +1,4 @@
-"""What .github/SECURITY.md promises; TLS has its own tests (test_tls.py)."""
+"""The promises of .github/SECURITY.md; TLS has its own tests (test_tls.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "hunter2"
 
 
 class Trap:
-    """Makes a folder when it is unpickled."""
+    """An object that makes a folder if it is unpickled."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -31,7 +31,7 @@ class Trap:
 
 
 def pickled(trap, kind, folder):
-    """A file whose reading would unpickle the trap, if anything did."""
+    """A file that contains the pickled trap, which reading must not unpickle."""
     array = np.empty(1, object)
     array[0] = trap
     bare = pickle.dumps(trap)

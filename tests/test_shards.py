@@ -1,4 +1,4 @@
-"""Vertices in shards: the ids, blocks and counts of whole vectors, and no array as large as the vertices."""
+"""Sharded vertices: the same ids, blocks and counts as whole vectors, and no array as large as the vertices."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import SCHEMES
 
 SPARSE = 7
-"""Triangles of a random graph of 300,000 vertices that draw two neighbours each."""
+"""Triangles of a random graph of 300,000 vertices, each of which draws two neighbours."""
 CHOICES = [
     {"partition": "whole"},
     {"partition": "edges", "splits": 3},
@@ -64,12 +64,12 @@ def in_shards(count):
 
 
 def many_partitions(large):
-    """As if a handful of edges were a lot."""
+    """Lower the limits, so that a handful of edges are treated as many."""
     return mock.patch.multiple(edges, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large})
 
 
 def arrays_of(graph, tasks):
-    """Everything that a block is, by place."""
+    """The arrays and fields of every block, by place."""
     places = sorted(graph.blocks)
     blocks = tasks.gather([graph.blocks[place] for place in places])
     return [
@@ -139,7 +139,7 @@ def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, s
     ),
 )
 def test_a_larger_graph_in_many_shards(reorder, ids):
-    """Hubs in every partition, bands above 100 too, and blocks that are built in several slabs."""
+    """Hubs in every partition, also bands above 100, and blocks that are built in several slabs."""
     given = [*complete(125), *skewed_edges(900, 4_000, 5)]
     if ids == "text":
         given = [(f"v{u}", f"v{v}") for u, v in given]
@@ -180,7 +180,7 @@ def test_transitivity_needs_no_whole_vector():
 
 
 def apart(values, count, seed):
-    """Ascending distinct lists that hold the values together, some of them several times."""
+    """Ascending distinct lists that contain the values together, some values several times."""
     rng = np.random.default_rng(seed)
     lists = [np.unique(rng.choice(values, len(values))) if len(values) else values for _ in range(count)]
     return [*lists, np.unique(values)]
@@ -205,7 +205,7 @@ def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     st.integers(1, 9),
 )
 def test_text_is_numbered_by_its_bytes(given, count, samples):
-    """As the map of all ids has it; pieces are no slices, which would travel with all that they are cut from."""
+    """The numbers equal those of the map of all ids; pieces are copies: slices would travel with the whole array."""
     whole = sorted(set(given), key=str.encode)
     values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
     kind = texts(CPU)
@@ -223,7 +223,7 @@ def test_text_is_numbered_by_its_bytes(given, count, samples):
 
 
 def test_shards_are_about_equal_whatever_the_lists_share():
-    """A tenth of the values stands in each of 20 lists, the others in one of them."""
+    """A tenth of the values are in each of 20 lists, the others in one of them."""
     rng = np.random.default_rng(3)
     values = rng.permutation(50_000) * 2**40 - 2**55
     lists = [np.sort(np.concatenate([values[:5_000], part])) for part in np.array_split(values[5_000:], 20)]
@@ -272,7 +272,7 @@ def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
 
 
 class Watched(LocalExecutor):
-    """Notes the bytes that each call receives and returns."""
+    """Records the bytes that each call receives and returns."""
 
     def __init__(self, workers):
         super().__init__()
@@ -302,7 +302,7 @@ class Watched(LocalExecutor):
 
 
 def held(value):
-    """Bytes of all arrays in it."""
+    """Bytes of all arrays in a value."""
     if isinstance(value, (list, tuple)):
         for item in value:
             yield from held(item)
@@ -315,7 +315,7 @@ def held(value):
 
 
 def watched(parts, reorder, ids="int"):
-    """The largest array of preparing 200 vertices and 400 edges a part, in so many shards and partitions."""
+    """The largest array while 200 vertices and 400 edges per part are prepared, in `parts` shards and partitions."""
     given = random_edges(200 * parts, 400 * parts, 3)
     given = [(f"{u:09}", f"{v:09}") for u, v in given] if ids == "text" else [(u * 2**30, v * 2**30) for u, v in given]
     tasks, options = Watched(parts), Options(reorder=reorder, partition="hash2d", parts=max(1, parts // 2))
@@ -352,7 +352,7 @@ def test_a_whole_vector_would_be_seen():
 
 @pytest.mark.slow
 def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
-    """Of 2,000 rows 4,000 vertices may come, or as many as the parts' own ids together; they are 40."""
+    """2,000 rows may have 4,000 vertices, or as many as the parts' own ids together, but have 40."""
     tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 16_000))
     for scale, ids in ((2**40, "int"), (1, "int"), (1, "text")):
         given = [(scale * u, scale * v) for u, v in random_edges(40, 2_000, 1)]
@@ -385,7 +385,7 @@ def test_vertices_are_in_one_piece_while_they_fit():
 
 
 def test_the_room_is_that_of_the_executor(client, tmp_path):
-    """Of a call within a budget; of a thread's share of its worker, where more is merged at a time; else none."""
+    """Of one call within a budget; of a thread's share of its worker, where more is merged at once; else unlimited."""
     options = Options(reorder="collective", memory="20MB")
     on_disk = LocalExecutor(FileStore(WorkDir(tmp_path), 20_000))
     assert vertex_budget_of(on_disk, options, "text") == VertexBudget(
@@ -412,7 +412,7 @@ def test_weights_that_do_not_fit_64_bits_are_refused():
 
 @pytest.fixture(scope="module")
 def sparse(tmp_path_factory):
-    """A file with 300,000 vertices and twice as many edges, and one with few."""
+    """A file with 300,000 vertices and twice as many edges, and a file with few."""
     folder = tmp_path_factory.mktemp("graphs")
     for count in (300_000, 1_000):
         write_edges(generate.random_graph(count, 2 * count), folder / f"{count}.parquet", LocalExecutor())
@@ -437,7 +437,7 @@ print(json.dumps([int(result), result.vertices, result.plan.shards, peak_bytes()
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
 def test_vertices_that_do_not_fit_keep_the_budget(sparse, tmp_path):
-    """By the rule whole vectors take 24 MB, of 10.4 MB for a call; triangles by vertex are written too."""
+    """By the rule whole vectors would take 24 MB, and a call has 10.4 MB; triangles by vertex are also written."""
     memory = 18_000_000
     options = json.dumps({"memory": memory, "reorder": "collective", "work_dir": str(tmp_path)})
     command = [sys.executable, "-c", MEASURED, *sparse, options, str(tmp_path / "v.parquet")]
@@ -522,7 +522,7 @@ def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
 
 @pytest.mark.parametrize("ids", ["int", "text"])
 def test_results_in_files(tmp_path, ids):
-    """Written by an executor that keeps nothing in memory: a file of vertices for each shard."""
+    """Written by an executor that keeps nothing in memory: one file of vertices per shard."""
     given = skewed_edges(60, 700, 7)
     given = [(f"v{u}", f"v{v}") for u, v in given] if ids == "text" else given
     tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 1 << 20, small=1))

@@ -1,4 +1,4 @@
-"""`--memory` on a cluster that the caller gives: files where all workers see them, or a refusal that leaves none."""
+"""`--memory` on the caller's cluster: files where all workers see them, or a refusal that leaves none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRIANGLES = triangles(EDGES)
 
 @pytest.fixture
 def place(tmp_path):
-    """Where a work directory stands if nobody says otherwise."""
+    """The default folder of work directories."""
     folder = tmp_path / "work"
     folder.mkdir()
     with dask.config.set(temporary_directory=str(folder)):
@@ -143,7 +143,7 @@ def test_what_a_worker_answers(tmp_path):
 
 
 def test_workers_are_asked_for_an_absolute_path(tmp_path, monkeypatch):
-    """They have working directories of their own."""
+    """Their working directories differ from the client's."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "work").mkdir()
     work = WorkDir("work")
@@ -159,7 +159,7 @@ def test_hosts_are_named_once_and_not_all():
 
 @pytest.mark.slow
 def test_a_worker_on_a_host_of_its_own(tmp_path):
-    """Whose disk there is another: the folder above is there, what this process makes in it is not."""
+    """Its disk is another one: it has the same parent folder, but not what this process makes there."""
     place, graph = tmp_path / "work", tmp_path / "edges.txt"
     place.mkdir()
     graph.write_text("0 1\n1 2\n2 0\n")

@@ -1,4 +1,4 @@
-"""Keys and the shuffle: edges as sorted integers, cut into ranges of about equal size."""
+"""Edge keys and the shuffle: edges as sorted integers, cut into ranges of about equal size."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_merge_and_distinct_leave_their_arrays_alone_and_empty_their_list(pieces
 
 @given(ARRAYS, st.lists(st.integers(0, 120), max_size=6).map(sorted), st.sampled_from([1, 1 << 10]), st.integers(1, 12))
 def test_cut_makes_a_piece_of_every_range(keys, starts, ranges, guess):
-    """In one pass, whatever is known of a range by a key's leading bits, or by sorting where there are many ranges."""
+    """In one pass, however much a key's leading bits tell about its range; or by sorting, for many ranges."""
     with mock.patch.object(CpuEdges, "ranges", ranges), mock.patch.object(cpu_edges, "GUESS", guess):
         pieces, borders = cut(keys, starts, 100, CPU), [0, *starts, 10**9]
     assert len(pieces) == len(starts) + 1
@@ -99,7 +99,7 @@ def test_tree_takes_every_handle_once(handles, arity):
 
 
 def test_fold_takes_every_input_once_and_holds_one_result():
-    """Here and in a tree alike: neither overwrites a result that came from elsewhere."""
+    """The same holds for a tree: neither overwrites a result that came from elsewhere."""
     adding = Fold(lambda: np.zeros(3, int), lambda found, item: np.add(found, item, out=found), total)
     inputs = [np.full(3, 10**k) for k in range(5)]
     assert LocalExecutor().fold("sum", adding, list(inputs)).tolist() == [11111] * 3
@@ -117,7 +117,7 @@ def test_fold_takes_every_input_once_and_holds_one_result():
 
 @given(st.lists(ARRAYS, min_size=1, max_size=30), st.lists(st.integers(0, 120), max_size=30).map(sorted), st.booleans())
 def test_two_steps_bring_together_what_one_does(keys, starts, many):
-    """With no more tasks: an array of every range from every partition, or from every group."""
+    """With no more tasks: one array of every range from every partition, or from every group."""
     made, tasks, transpose = [], LocalExecutor(), LocalExecutor.transpose
     tasks.transpose_submits = True
 
@@ -153,7 +153,7 @@ def test_a_cluster_goes_in_two_steps(client, monkeypatch):
 
 
 class Watched(LocalExecutor):
-    """Several workers' worth of partitions, and the arrays that came to the client."""
+    """An executor with the partitions of several workers, which records the arrays that reach the client."""
 
     shares_memory = False
 
@@ -173,13 +173,13 @@ class Watched(LocalExecutor):
 
 @contextmanager
 def many_partitions(large=8):
-    """As if a handful of edges were a lot."""
+    """Lower the limits, so that a handful of edges are treated as many."""
     with mock.patch.multiple(edge_stage, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large}):
         yield
 
 
 def ranges(sizes, workers):
-    """Lengths of the partitions that frames of these sizes are shuffled to, each frame over rows of its own."""
+    """Lengths of the partitions after a shuffle of frames of these sizes, each frame with rows of its own."""
     rng, frames = np.random.default_rng(1), []
     for number, size in enumerate(sizes):
         src = rng.integers(number * 10**6, (number + 1) * 10**6, size)
@@ -200,7 +200,7 @@ def test_ranges_are_about_equal_whatever_the_sizes_of_the_parts(sizes, workers):
 
 @pytest.mark.parametrize("size", [1 << 15, 1 << 17])
 def test_samples_do_not_grow_with_the_edges(size):
-    """Some 2^14 keys come to the client, whatever the size of a part, and ranges then differ by a few percent."""
+    """Some 2^14 keys reach the client, whatever the size of a part; ranges then differ by a few percent."""
     held, sampled = ranges([size] * 10, 4)
     assert sum(held) > 9 * size
     assert 0 < sampled <= shuffle.LEAST_SAMPLES + 10
@@ -218,7 +218,7 @@ def test_few_edges_stay_in_one_partition():
     "edges", [[(0, 1), (1, 2), (2, 3)], [(0, 1), (1, 1), (1, 2), (2, 3)]], ids=["no loop", "a loop"]
 )
 def test_frames_hold_their_two_columns_and_nothing_else(edges):
-    """An index of the rows that were kept would be as large as the ids, and travel with them."""
+    """An index of the kept rows would be as large as the ids, and travel with them."""
     frames, rows, loops, *_ = edge_stage.read(LocalExecutor(), source_of(edges))
     assert (rows, loops, len(frames[0])) == (len(edges), len(edges) - 3, 3)
     assert list(frames[0].columns) == ["src", "dst"]
@@ -250,7 +250,7 @@ def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder
 
 
 class Frozen(Watched):
-    """Results that nobody may write to: on a cluster a task's input is other tasks' input too."""
+    """Makes results read-only, because on a cluster a task's input may be another task's input, too."""
 
     def submit(self, stage, function, *args, prefer=None):
         return frozen(function(*args))
@@ -295,7 +295,7 @@ def test_tasks_never_change_their_inputs(reorder, scale):
 
 
 def test_handles_are_given_up_once_they_are_used():
-    """Whoever kept them would keep their memory on the workers."""
+    """A kept handle would keep its memory on the workers."""
     handles = [[1, 2], [3, 4]]
     assert LocalExecutor().transpose("stage", handles, 2) == [[1, 3], [2, 4]]
     inputs = [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The simulator: against a slow walk from tick to tick, and where the answer is arithmetic."""
+"""The simulator, against a slow walk from tick to tick, and where the answer is arithmetic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dasktc.planning.placement import shares
 
 
 def tick_by_tick(costs, workers, overhead, needs, sizes, homes, room):
-    """Walk through time in whole ticks: a list of who asks, who is being served, who works until when."""
+    """Walk through time in whole ticks; lists record who asks, who is being served, and who works until when."""
     copies = [[] for _ in range(workers)]  # the ones used last at the end
 
     def fetch(w, wanted):

@@ -1,4 +1,4 @@
-"""The samples for Slurm on a real one: a login host and two nodes that are namespaces of this machine."""
+"""The samples for Slurm on a real installation: a login host and two nodes, emulated on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dasktc.counting.checkpoint import FILE
 pytestmark = pytest.mark.slow
 
 SMALL = (("CORES = 8", "CORES = 1"), ('"32GB"', '"1GB"'))
-"""Changes to slurm.py for such nodes."""
+"""Changes to slurm.py for such small nodes."""
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +33,14 @@ def running(tmp_path_factory) -> Iterator[Slurm]:
 
 @pytest.fixture
 def slurm(running) -> Iterator[Slurm]:
-    """Without jobs, whatever became of a test."""
+    """The installation, without jobs of earlier tests."""
     yield running
     running.run("scancel", "--user=root")
     until(lambda: not running.jobs())
 
 
 def test_workers_as_jobs(slurm, tmp_path):
-    """Of three, one is cancelled and one gives way to a job of a higher priority while they count with TLS."""
+    """Of three jobs, one is cancelled and one gives way to a higher priority while they count with TLS."""
     kept, logs = tmp_path / "kept", tmp_path / "logs"
     changes = (*SMALL, slowly(kept), ("wait_for_workers(1)", "wait_for_workers(3)"))
     tls = str(Authority.new(tmp_path / "tls").folder)
@@ -73,7 +73,7 @@ def slowly(kept: Path) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("number", "partition"), [(signal.SIGINT, "closed"), (signal.SIGTERM, "all")])
 def test_no_job_is_left_behind(slurm, tmp_path, number, partition):
-    """Ctrl-C and a kill, before any job has started and while one counts."""
+    """By Ctrl-C and by a kill, before any job has started and while one counts."""
     kept, logs = tmp_path / "kept", str(tmp_path / "logs")
     script = written("slurm", tmp_path, *SMALL, slowly(kept))
     process = slurm.start("python", script, GRAPH, JOBS="1", PARTITION=partition, LOGS=logs)
@@ -96,7 +96,7 @@ def test_jobs_that_slurm_refuses(slurm, tmp_path):
 
 
 def test_all_in_one_job(slurm, tmp_path):
-    """Each worker has its own memory, not the node's; what an earlier run of the job left does not mislead it."""
+    """Each worker has its own memory limit, not the node's; files of an earlier run of the job do not mislead it."""
     shared = {"SHARED": str(tmp_path), "DASK_LOGGING__DISTRIBUTED": "info"}
     size = ("--ntasks=4", "--mem-per-cpu=500M", f"--output={tmp_path}/out")
     job = slurm.submit("--hold", *size, written("slurm-runner", tmp_path), GRAPH, **shared)
@@ -111,7 +111,7 @@ def test_all_in_one_job(slurm, tmp_path):
 
 
 def test_scheduler_file_in_a_batch_script(slurm, tmp_path):
-    """As the sample's comment has it: workers on every node, and a job that has completed at the end."""
+    """As in the sample's comment: workers on every node, and a job that has completed at the end."""
     written("scheduler-file", tmp_path)
     comment = re.search(r"(?m)^# Under Slurm.*\n((?:#   .*\n)+)", sample("scheduler-file")).group(1)
     batch = re.sub("(?m)^#   ", "", comment).replace("/shared/graph.parquet", GRAPH).replace("/shared", str(tmp_path))

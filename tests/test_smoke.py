@@ -1,4 +1,4 @@
-"""One case a reader, kernel, scheme, order and question, for an environment of other versions of what dasktc needs.
+"""One case per reader, kernel, scheme, order and question, for environments with other versions of dependencies.
 
 It uses nothing of the other tests: `pytest --noconftest -o addopts= -m slow tests/test_smoke.py` runs wherever dasktc,
 pytest and NetworkX are installed, and `.ci/run` does so with the oldest versions that pyproject.toml allows.

@@ -79,7 +79,7 @@ def test_all_kernels_are_loaded_before_memory_is_judged(monkeypatch):
 @pytest.mark.parametrize("scene", dict.fromkeys(soak.SCENES), ids=lambda scene: scene.__name__)
 @pytest.mark.slow
 def test_a_wrong_count_is_found(scene, client, tmp_path):
-    """By every scene, of a graph of which one triangle too many is said to be known."""
+    """Every scene finds it, on a graph whose known number is one triangle too large."""
     client.cluster = None  # scenes start nothing
     known = soak._known(random.Random(3))
     scene(known, client, "cpu", tmp_path, random.Random(4))

@@ -1,4 +1,4 @@
-"""Values as files, blocks read ahead of their use, and the order of triples that this serves."""
+"""Values in files, blocks read ahead of their use, and the order of triples that makes this effective."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_no_piece_of_a_file(tmp_path):
 
 
 class FullDisk(io.FileIO):
-    """A file that takes nothing more, at its end neither."""
+    """A file that accepts no more bytes, not even when it is closed."""
 
     def write(self, data):
         raise OSError(28, "No space left on device")
@@ -219,7 +219,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_the_folders_of_a_killed_process_go_with_the_next_run(tmp_path):
-    """And those of a process that lives do not; the class is that of hidden folders beside outputs, too."""
+    """Those of a living process stay; hidden folders beside outputs use the same class."""
     held = WorkDir(tmp_path)
     subprocess.run([sys.executable, "-c", KILLED, tmp_path], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     hidden, *left = sorted(os.listdir(tmp_path))
@@ -260,7 +260,7 @@ def test_what_counts_as_abandoned(tmp_path, monkeypatch, name, locks, goes, made
 
 
 def test_a_folder_that_was_taken_for_abandoned_before_it_was_locked(tmp_path):
-    """Another process came between making it and locking it: it is made again."""
+    """Another process intervened between making and locking it, so it is made again."""
     honest, seen = claims._locked, []
 
     def slow(folder, timeout):
@@ -287,7 +287,7 @@ def test_a_folder_that_was_taken_for_abandoned_before_it_was_locked(tmp_path):
 
 @pytest.mark.parametrize(("module", "name"), [(os, "mkdir"), (claims, "_locked"), (os, "rename"), (shutil, "rmtree")])
 def test_a_signal_at_any_moment_leaves_no_folder(tmp_path, monkeypatch, module, name):
-    """After it is made and before it is locked; after it is renamed and before what is in it is removed."""
+    """Signals come between making and locking it, and between renaming it and removing its contents."""
     honest, calls = getattr(module, name), []
 
     def interrupted(*args, **options):
@@ -312,7 +312,7 @@ def test_a_signal_at_any_moment_leaves_no_folder(tmp_path, monkeypatch, module, 
 
 
 def test_a_task_that_still_runs_finds_no_place_to_write(tmp_path, monkeypatch):
-    """What it writes into a folder that is being removed would stay."""
+    """Files written into a folder that is being removed would stay."""
     claim, honest, late = Claim(tmp_path), shutil.rmtree, []
 
     def slow(folder, **options):
@@ -351,7 +351,7 @@ def test_values_are_right_and_no_more_is_held_than_there_is_room(tmp_path_factor
 
 
 def test_the_next_task_s_block_is_read_while_this_one_counts(tmp_path):
-    """And not again when its turn comes."""
+    """It is not read again when its turn comes."""
     places, readers, read = stored_blocks(tmp_path, [9, 9]), [], threading.Event()
 
     def noted(place, copy):
@@ -378,11 +378,11 @@ def test_what_was_used_last_stays(tmp_path):
 
 
 def test_runs_that_share_a_worker_leave_each_other_s_blocks(monkeypatch):
-    """The end of one closes its own prefetcher alone; one that a dead client's run left goes with the next run."""
+    """The end of one closes only its own prefetcher; that of a dead client's run is closed by the next run."""
     state, drop = WorkerState(), shared_file_store._drop_prefetchers
 
     def of(run, capacity):
-        """The prefetcher of a task that has ended."""
+        """The prefetcher that a finished task of a run has left."""
         with shared_file_store._prefetcher(run, capacity) as blocks:
             return blocks
 

@@ -38,7 +38,7 @@ TASKS_A_WORKER, WAITS = 12, 4
 
 @pytest.fixture(params=some([2, 4], lambda number: number == 4), ids="{} workers".format)
 def workers(request):
-    """So many workers in this process, of a thread each; small graphs have as many partitions."""
+    """So many workers in this process, with one thread each; small graphs have as many partitions."""
     with (
         LocalCluster(
             n_workers=request.param, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
@@ -51,7 +51,7 @@ def workers(request):
 
 
 class Finished(SchedulerPlugin):
-    """How many tasks of each group have ended."""
+    """Counts the finished tasks of each group."""
 
     def __init__(self):
         self.tasks = Counter()
@@ -123,7 +123,7 @@ def test_ids_that_need_a_map(workers, kind):
 
 
 def test_every_worker_stacks_its_own_copy(workers):
-    """Slabs come from those who built them: a block never travels whole."""
+    """Slabs come from the workers that built them: a block never travels as a whole."""
     cluster, client = workers
     before = client.run(came, "blocks")
     tasks = DaskExecutor(client)
@@ -162,7 +162,7 @@ def test_copies_of_a_worker_that_went_are_given_up(workers):
 
 
 def test_facts_that_went_with_their_worker_are_asked_for_again(workers):
-    """A worker may end between its task and the question."""
+    """A worker may end between its task and the question about it."""
     _, client = workers
     with mock.patch.object(DaskExecutor, "ask_workers", return_value={}):
         result = dasktc.triangle_count(source_of(EDGES, parts=4), client)
@@ -199,7 +199,7 @@ def test_keys_between_borders(ascending):
 
 
 def test_weighted_quantiles():
-    """A sample of one part stands for more keys than another's."""
+    """A sample of one part may stand for more keys than that of another."""
     samples = [np.arange(0, 100, 10), np.arange(100, 200)]
     assert shuffle.quantiles(samples, [1_000, 1_000], 2) == [100]
     assert shuffle.quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
@@ -245,7 +245,7 @@ def test_measured_results_travel_as_arrays_whatever_was_imported_first(tmp_path)
 
 @pytest.mark.slow
 def test_every_page_of_the_dashboard_takes_the_keys():
-    """What the page of task groups does with them, while a graph is counted and afterwards."""
+    """Dask's functions behind the page of task groups, while a graph is counted and afterwards."""
     from distributed.dashboard.components.scheduler import TaskGroupGraph
 
     errors, labels = [], set()

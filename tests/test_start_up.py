@@ -1,4 +1,4 @@
-"""Whether `auto` starts a GPU's libraries for a small file, and what the plan says of it."""
+"""Whether `auto` loads a GPU's libraries for a small file, and what the plan says about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = "".join(f"{u} {v}\n" for u, v in [(0, 1), (1, 2), (2, 0)])
 
 @pytest.fixture
 def a_gpu(monkeypatch):
-    """The libraries are installed and not loaded; what would be loaded is noted."""
+    """The GPU's libraries are installed and not loaded; loading them is recorded."""
     for name in ("cupy", "cudf"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(start_up, "find_spec", lambda name: ModuleSpec(name, None))

@@ -1,4 +1,4 @@
-"""Triangles by edge and by vertex from the hub kernel's own tests, beside `visit`, which meets them one by one."""
+"""Triangles by edge and by vertex from the hub kernel's tests, against `visit`, which finds them one by one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GRAPHS = {
 
 
 def complete(vertices):
-    """The complete graph as one block."""
+    """The complete graph, as one block."""
     offsets = np.cumsum(np.arange(vertices + 1), dtype="int64") - np.arange(vertices + 1)
     columns = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
     return OrientedCSR(offsets, columns.astype("int32"), 1, 0, 0, True, (0, 0))
@@ -56,7 +56,7 @@ def check_kernel(supports, task, sides):
 
 
 def _role(task):
-    """Triangles of each index edge in that role alone: those of blocks that are one share an array."""
+    """Triangles of each index edge in that role alone; roles of one block share an array."""
     alone = BlockTask(_copy(task.index), _copy(task.table), _copy(task.stream), task.split, task.splits)
     return visit.support(alone)[0][0]
 
@@ -78,7 +78,7 @@ def test_supports_are_those_of_visit(name, reorder, parts):
 
 
 def test_counters_hold_a_whole_batch_of_rows():
-    """Rows that each have all of 40 hubs, so many that all of a batch add to each edge of these."""
+    """Rows that each contain all of 40 hubs, so many that all rows of a batch add to each edge of these."""
     hubs, rows = 40, 2 * BATCH + 100
     of_hubs, of_rows = complete(hubs), np.arange(1, rows + 1) * hubs
     offsets = np.concatenate([of_hubs.offsets, of_hubs.offsets[-1] + of_rows])
@@ -92,7 +92,7 @@ def test_counters_hold_a_whole_batch_of_rows():
 
 @pytest.mark.slow
 def test_counters_do_not_overflow():
-    """A row of more than 4,095 hubs, each of which has most of the others: every edge has V - 2 triangles."""
+    """A row of more than 4,095 hubs, each joined to most others: every edge has V - 2 triangles."""
     block = complete(4_500)
     (support, *_), triangles, _ = supports.edges(BlockTask(block, block, block))
     assert set(np.unique(support)) == {4_498}
@@ -127,7 +127,7 @@ def test_every_scheme_has_them(scheme):
     ids=str,
 )
 def test_splits_beyond_what_keeps_workers_busy_are_joined(monkeypatch, how, tasks):
-    """Each makes arrays as long as its blocks: a count in 100,000 splits took a second a thousand of them."""
+    """Each allocates arrays as long as its blocks: a count in 100,000 splits took a second per thousand of them."""
     source, made = generate.kronecker(9), []
     jobs_of = edge_support.jobs
     monkeypatch.setattr(edge_support, "jobs", lambda *of: made.append(jobs_of(*of)) or made[-1])

@@ -1,4 +1,4 @@
-"""Text and CSV: what a line is, what is refused and with which words, and that cutting changes nothing."""
+"""Text and CSV files: what a line is, what is refused and how, and that cutting into parts changes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(tmp_path):
 
 
 def frames(path, **options):
-    """The source's ids and frames, as workers would read them: each part pickled, and on its own."""
+    """The source's ids and frames as workers read them: each part is pickled, and read separately."""
     source = open_source(str(path), ReadOptions(**options))
     found = [pickle.loads(pickle.dumps(part)).read(BACKEND) for part in source.parts]
     for frame in found:
@@ -523,7 +523,7 @@ BLANKS = " \t\r\x0b\x0c"
 
 
 def cells(line, separator):
-    """The fields of a line, pairs of text and whether it was quoted; None for a field that is not one."""
+    """The fields of a line, as pairs of text and whether it was quoted; None for an invalid field."""
     if separator is None:
         return [(word, False) for word in re.split(f"[{BLANKS}]+", line.strip(BLANKS))]
     blanks = BLANKS.replace(separator, "")
@@ -543,7 +543,7 @@ def cells(line, separator):
 
 
 def id_of(cell, ids):
-    """The id in a field, or None."""
+    """The id in a field; None if it is invalid."""
     if cell is None or not cell[0]:
         return None
     if ids == "text":
@@ -553,7 +553,7 @@ def id_of(cell, ids):
 
 
 def row_of(line, dialect):
-    """A line's edge, "" where it has none, or None where it is bad."""
+    """A line's edge; "" if it has none, None if it is invalid."""
     if not line.strip(BLANKS) or line.strip(BLANKS)[0] in "#%":
         return ""
     found = cells(line, dialect.separator)
@@ -605,7 +605,7 @@ odd = st.sampled_from(
 
 @st.composite
 def documents(draw, fields):
-    """A dialect and a text mostly in it."""
+    """A dialect, and a text that mostly follows it."""
     dialect = draw(dialects)
     usual = [dialect.separator] if dialect.separator else [" ", "  ", "\t"]
     line = st.lists(fields, min_size=1, max_size=5).flatmap(
@@ -664,7 +664,7 @@ def test_what_is_written_is_read(tmp_path_factory, edges, separator, end, rest):
 
 @pytest.mark.parametrize("columns", [("0", "2"), ("source", "w"), ("2", "1")])
 def test_a_column_of_weights_is_named(tmp_path, columns):
-    """And no line of data is advised to be passed over."""
+    """The error does not advise skipping a line of data."""
     path = tmp_path / "a.csv"
     path.write_text("source,target,w\n0,1,1.5\n1,2,2\n2,0,1\n2,3,4\n")
     with pytest.raises(InputError, match=r"line 2 of .* holds 1.5 where an id is expected: .* weights; name") as error:

@@ -1,4 +1,4 @@
-"""One process on several threads: the same results as on one, within one budget, and ended at once."""
+"""One process with several threads: the same results as with one, within one budget, and ended at once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EDGES = skewed_edges(90, 900, 5)
 
 @contextmanager
 def as_if_large():
-    """Partitions, frames and threads as of large graphs."""
+    """Partitions, frames and threads as for large graphs."""
     with mock.patch.object(canonicalize, "ONE_PARTITION", 1), mock.patch.object(local, "FEW_EDGES", 0):
         yield
 
@@ -55,7 +55,7 @@ def large():
 
 
 def everything(graph):
-    """All that a graph can be asked; rows of edges in one order."""
+    """Everything that a graph can be asked; rows of edges sorted."""
     result = graph.triangle_count()
     facts = result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped
     supports = sorted(graph.edge_support().itertuples(index=False, name=None))
@@ -179,7 +179,7 @@ def test_one_in_a_task_of_a_worker_and_where_a_gpu_counts(client):
 
 @pytest.mark.usefixtures("large")
 def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
-    """Where there may be a GPU nothing of it is loaded before a backend is chosen, and the CPU then has its threads."""
+    """Where there may be a GPU, its libraries load only once a backend is chosen; the CPU then uses all threads."""
     monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
     assert connecting.threads_here(RunOptions(threads=3), "auto") == 1
     assert connecting.with_all_threads(LocalExecutor(), RunOptions(threads=3), "cuda").workers == 1
@@ -229,7 +229,7 @@ def test_threads_share_the_budget(tmp_path):
     [(False, 100_000, 1), (False, 45_000, 2), (True, 65_000, 3), (True, 45_000, 4), (True, 125_000, 1)],
 )
 def test_as_many_tasks_run_at_a_time_as_the_budget_has_room_for(tmp_path, same, needed, expected):
-    """Tasks of one block hold one copy of it, and each its own scratch; others each their blocks."""
+    """Tasks on one block share one copy of it, and need only scratch each; others need their own blocks."""
     store = FileStore(WorkDir(tmp_path), 160_000, small=1, threads=4)
     store._limit = 0
     blocks = [store.keep(np.arange(5_000, dtype="int64")) for _ in range(1 if same else 6)]
@@ -296,7 +296,7 @@ def test_a_caller_that_takes_no_more_results_ends_the_calls():
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Python's own handler: dask-jobqueue's runner, once imported, leaves another in the process."""
+    """Python's own signal handler: dask-jobqueue's runner, once imported, leaves another one in the process."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -304,7 +304,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("large", "interruptible")
 def test_an_interrupt_ends_a_count_at_once():
-    """The caller waits, so that it hears a signal, while the calls run."""
+    """The calling thread only waits while calls run, so that it can handle a signal."""
     graph, begun = dasktc.prepare(source_of(EDGES), threads=2, splits=400), threading.Event()
 
     def task(number):

@@ -1,4 +1,4 @@
-"""The default tier holds everything once; what is marked slow is more of it."""
+"""The default tier contains everything once; tests marked slow are further cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOLDS = {
     ("test_cluster.py", "count"): ("in_files", "on_workers"),
     ("test_files.py", "format"): FORMATS,
 }
-"""What parameters of a module's tests have as values: on the CPU, on the emulated device, on workers, from files."""
+"""Values that parameters of a module's tests must take: on the CPU, on the emulated device, on workers, from files."""
 
 
 def test_the_default_tier_holds_everything_once(request: pytest.FixtureRequest):

@@ -1,4 +1,4 @@
-"""Counts on clusters with TLS: real processes, two hosts, and every way to get a certificate wrong."""
+"""Counts on clusters with TLS: real processes, two hosts, and every wrong use of certificates."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def theirs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def encrypted(ours, tmp_path_factory):
-    """A scheduler and two workers that talk TLS alone, on two addresses of this host."""
+    """A scheduler and two workers that accept only TLS, on two addresses of this host."""
     with cluster_of(tmp_path_factory.mktemp("cluster"), ("127.0.0.2", "127.0.0.3"), ours.options) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def address(ours):
-    """A scheduler and a worker in this process that talk TLS alone."""
+    """A scheduler and a worker in this process that accept only TLS."""
     with LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, protocol="tls://", security=security(ours),
         dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
@@ -58,7 +58,7 @@ def security(authority):
 
 
 def check_count(authority, file, within=()):
-    """Count there, by the command line."""
+    """Count on that cluster by the command line, and check the result."""
     options = ["--scheduler-file", str(file), *authority.options]
     spread = ["--partition", "hash2d", "--parts", "2", "--json", "--verify"]
 
@@ -70,7 +70,7 @@ def check_count(authority, file, within=()):
 
 @pytest.mark.slow
 def test_two_hosts_count_with_tls(encrypted, ours):
-    """The command line, a scheduler's file, and workers on two addresses."""
+    """With the command line, a scheduler file, and workers on two addresses."""
     check_count(ours, encrypted.file)
     with connect(RunOptions(scheduler_file=str(encrypted.file), security=security(ours))) as tasks:
         workers = list(tasks.client.ncores())
@@ -79,7 +79,7 @@ def test_two_hosts_count_with_tls(encrypted, ours):
 
 @contextmanager
 def namespaces():
-    """Two network namespaces joined by a cable: addresses, and what runs a command in each."""
+    """Two network namespaces joined by a cable: their addresses, and the command prefix of each."""
     names = [f"dasktc-{os.getpid()}-{side}" for side in "ab"]
 
     def ip(*arguments):
@@ -99,7 +99,7 @@ def namespaces():
 
 @pytest.mark.slow
 def test_two_hosts_in_network_namespaces_count_with_tls(ours, tmp_path):
-    """Nothing but the cable joins them; the client is on the second."""
+    """Only the cable joins them; the client is on the second."""
     with ExitStack() as stack:
         try:
             hosts, within = stack.enter_context(namespaces())
@@ -120,7 +120,7 @@ def test_python_takes_a_security_or_a_client(ours, address):
 
 @pytest.mark.slow
 def test_dask_s_own_configuration_is_used(ours, address):
-    """As DASK_ variables give it; a client's certificate is enough for a client."""
+    """As set by DASK_ variables; for a client, a client's certificate suffices."""
     names = {"CA_FILE": ours.ca, "CLIENT__CERT": ours.cert, "CLIENT__KEY": ours.key}
     environment = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": file for name, file in names.items()}
     done = dasktc("count", GRAPH, "--scheduler", address, "--quiet", **environment)
@@ -129,7 +129,7 @@ def test_dask_s_own_configuration_is_used(ours, address):
 
 @pytest.mark.slow
 def test_local_workers_use_the_certificates_too(ours):
-    """A scheduler that is started here listens to nobody without one."""
+    """A scheduler that is started here accepts nobody without one."""
     with connect(RunOptions(workers=1, security=security(ours))) as tasks:
         assert tasks.client.scheduler.address.startswith("tls://")
         assert tasks.gather([tasks.submit("add", sum, [1, 2])]) == [3]

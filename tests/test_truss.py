@@ -1,4 +1,4 @@
-"""Cores and trusses, against NetworkX and the definition, for every scheme, order and executor."""
+"""Core numbers and trussness, against NetworkX and the definition, for every scheme, order and executor."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def simple(edges):
 
 
 def trussness(graph):
-    """By the definition: what is in NetworkX's k-truss and not in the next one."""
+    """Trussness by the definition: edges in NetworkX's k-truss that are not in the next one."""
     found, k = {}, 2
     while graph.number_of_edges():
         graph = nx.k_truss(graph, k)
@@ -144,7 +144,7 @@ def test_what_is_no_order_of_a_truss(k):
 
 
 def levels(graph, supports):
-    """Peel edge by edge, in sets: each level, in the order of their keys."""
+    """Peel edge by edge, with sets; return each edge's level, in the order of their keys."""
     neighbours = {v: set(of) for v, of in graph.adjacency()}
     left, found, level = dict(supports), {}, 0
     while left:
@@ -191,7 +191,7 @@ QUICK = [("cuda", "cliques"), ("cuda", "torus"), ("cuda, threads in descending o
 
 
 def wholly(peeler, block, given, first, last):
-    """Peel to the end, also what ends early."""
+    """Peel to the end, also where a call ends early."""
     keep = np.arange(block.edges)
     levels, left, triangles = np.full(block.edges, -1), given.copy(), 0
     while True:

@@ -1,4 +1,4 @@
-"""Blocks whose rows are in no order: counts are the same, and what needs rows in order says so."""
+"""Blocks with unsorted rows: counts are the same, and functions that need sorted rows refuse them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_on_workers(client):
 
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 def test_on_a_device():
-    """Above the keys that are sorted without looking at what need not be."""
+    """With more keys than are sorted completely anyway."""
     edges = skewed_edges(300, 2_500, 5)
     with emulated_cuda.backend():
         for kernel, parts in (("trust", 1), ("hindex", 2), ("hindex-unbinned", 1)):
@@ -96,7 +96,7 @@ def test_on_a_device():
 @pytest.mark.gpu
 @pytest.mark.parametrize(("kernel", "parts"), list(product(["trust", "hindex", "hindex-unbinned"], [1, 2])))
 def test_on_a_gpu(kernel, parts):
-    """The counts are known; a graph of many tiles is sorted by the rows' bits alone."""
+    """The counts are known; a graph of many tiles is sorted only by the bits of its rows."""
     result = dasktc.triangle_count(
         dasktc.generate.kronecker(18), backend="cuda", kernel=kernel, partition="hash2d", parts=parts, sort_rows=False
     )

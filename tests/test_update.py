@@ -1,4 +1,4 @@
-"""Edges added to and removed from a prepared graph, against counts of the changed edges from the start."""
+"""Edges added to and removed from a prepared graph, against new counts of the changed edges."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_rows_come_in_any_form_that_prepare_takes(tmp_path):
 
 
 def changed(edges, add, remove):
-    """The simple edges afterwards."""
+    """The simple edges after the changes."""
     return (oracle.clean(edges) - oracle.clean(remove)) | oracle.clean(add)
 
 
 def check(graph, edges, add, remove, ids="int64"):
-    """Compare what an update says with counts from the start; the new graph."""
+    """Compare the answers of an update with those of new counts; return the new graph."""
     after = [tuple(edge) for edge in changed(edges, add, remove)]
     change = graph.update(add=frame(add, ids), remove=frame(remove, ids))
     old, new = oracle.triangles_per_vertex(edges), oracle.triangles_per_vertex(after)

@@ -1,4 +1,4 @@
-"""Vertex ids: tables, sorted arrays and text, down to the same dense ids and back to the caller's."""
+"""Vertex ids: tables, sorted arrays and text give the same dense ids, and map back to the caller's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True)
 class FramePart:
-    """A part that is a frame already."""
+    """A part that is already a frame."""
 
     frame: Any
     upstream: None = None
@@ -39,7 +39,7 @@ class FramePart:
 
 
 def frames(*pairs, ids="int"):
-    """A source of one part for each (src, dst)."""
+    """A source with one part for each (src, dst)."""
     parts = (FramePart(pd.DataFrame({"src": src, "dst": dst})) for src, dst in pairs)
     return Source("frames", tuple(parts), ids)
 
@@ -119,7 +119,7 @@ def test_loops_alone_make_no_vertex():
 
 
 def test_parts_may_differ_in_width():
-    """int32 beside int64 parts; negative ids in one of them alone."""
+    """int32 beside int64 parts; only one of them has negative ids."""
     parts = [(np.array([0, 1], "int32"), np.array([1, 2], "int32")), (np.array([2]), np.array([-(2**40)]))]
     found = run(frames(*parts))
     assert found.vertices.external(np.arange(4)).tolist() == [-(2**40), 0, 1, 2]
@@ -149,7 +149,7 @@ def test_any_kind_of_text_column(dtype):
 
 
 def test_text_columns_in_several_chunks():
-    """As a concatenated frame or a Parquet row group holds them."""
+    """As a concatenated frame or a Parquet row group has them."""
     src, dst = (
         pd.Series(pd.array(pa.chunked_array([list(a), list(b)], pa.large_string()), dtype="str"))
         for a, b in (("ab", "cx"), ("bc", "ay"))

@@ -1,4 +1,4 @@
-"""The window of calls in flight, and the copies of blocks that workers keep: by arithmetic, and on real workers."""
+"""The window of calls in flight, and workers' copies of blocks: by arithmetic, and on real workers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GRAPH, TRIANGLES = generate.kronecker(14, parts=3), 2_843_668
 
 
 def received(triples, workers, room=float("inf")):
-    """Blocks of equal size that workers receive, by the simulator."""
+    """Number of blocks of equal size that workers receive, by the simulator."""
     blocks = 1 + int(triples.max())
     built = homes(*needed(triples, 1, np.arange(workers)), np.ones(blocks))
     fetches = Fetches([tuple(triple) for triple in triples.tolist()], [1.0] * blocks, 1e9, built.tolist(), room)
@@ -57,7 +57,7 @@ def received(triples, workers, room=float("inf")):
 )
 @pytest.mark.parametrize("room", [float("inf"), 12])
 def test_neighbouring_tasks_share_blocks(partition, parts, workers, room):
-    """Fewer blocks travel than with triples in the order of their indices, and much fewer than without any order."""
+    """Fewer blocks travel than with triples in the order of their indices, and far fewer than in random order."""
     triples = SCHEMES[partition].triples(parts)
     plain = triples[np.lexsort(triples.T[::-1])]
     shuffled = np.random.default_rng(0).permutation(triples)
@@ -72,7 +72,7 @@ def test_parts_with_proxies_stay_where_they_were_built():
 
 @given(st.data(), st.integers(1, 6), st.integers(0, 12))
 def test_copies_stay_while_they_fit(data, blocks, room):
-    """Against a list of what was used, last at the end; up to three tasks use blocks at a time."""
+    """Against a list of used blocks, the latest last; up to three tasks use blocks at the same time."""
     sizes = data.draw(st.lists(st.integers(1, 5), min_size=blocks, max_size=blocks))
     built = data.draw(st.sets(st.integers(0, blocks - 1)))
     copies, order, running = ReplicaCache(sizes, built, room), [], []
@@ -131,7 +131,7 @@ def test_every_call_is_begun_once_whoever_comes_and_goes(data, workers, calls, r
 
 
 def test_a_worker_that_ran_dry_gets_more():
-    """Twice as many each time; one whose calls take longer than the way there and back keeps one waiting."""
+    """It gets twice as many each time; a worker whose calls take longer than the round trip keeps one waiting."""
     now = itertools.count(step=100)
     found = Window([()] * 1_000, {"fast": 1, "slow": 1}, BlockReplicas({}, {}), now.__next__)
     fast, slow = [], []
@@ -147,7 +147,7 @@ def test_a_worker_that_ran_dry_gets_more():
 
 @pytest.mark.parametrize(("seconds", "threads", "wanted"), [(0.5, 1, 2), (0.04, 1, 6), (0.04, 2, 12), (0.001, 1, 32)])
 def test_short_calls_wait_for_a_fifth_of_a_second(seconds, threads, wanted):
-    """As many as run in that time, and one; they begin together once half of them have ended; none ever runs dry."""
+    """As many as run in that time, plus one; they are refilled once half of them have ended; no thread runs dry."""
     now, flying, together = 0.0, [], []
     found = Window([()] * 20_000, {"a": threads, "b": threads}, BlockReplicas({}, {}), lambda: now)
     for _ in range(400):
@@ -163,7 +163,7 @@ def test_short_calls_wait_for_a_fifth_of_a_second(seconds, threads, wanted):
 
 
 def test_near_the_end_few_calls_wait():
-    """So that whoever has time may take what is left."""
+    """Workers with free threads can then take the remaining calls."""
     now, flying, most = 0.0, [], []
     found = Window([()] * 200, {"a": 1, "b": 1}, BlockReplicas({}, {}), lambda: now)
     while len(found) or flying:
@@ -189,7 +189,7 @@ def test_an_idle_worker_takes_what_a_slow_one_has_not_begun():
 
 
 def test_calls_wait_where_their_blocks_do_not_fit_yet():
-    """Each needs a block of its own; there is room for three, or for none: a thread is not left idle for that."""
+    """Each needs a block of its own, and three fit, or none: no thread is left idle for lack of memory."""
     held = {block: 10 for block in range(20)}
     needs = [(block,) for block in held]
     for room, flying in ((30, 3), (5, 1)):
@@ -208,7 +208,7 @@ def test_calls_wait_where_their_blocks_do_not_fit_yet():
 
 @contextmanager
 def workers(threads=1, **config):
-    """Two workers in this process: what they hold can be looked at."""
+    """Two workers in this process, whose contents can be inspected."""
     with (
         dask.config.set(config),
         LocalCluster(
@@ -227,7 +227,7 @@ def pair():
 
 
 def test_few_calls_are_in_flight(pair):
-    """However many there are; and every one is run."""
+    """However many calls there are; and every one is run."""
     cluster, client = pair
     most, ran = 0, []
     for number in DaskExecutor(client).map_unordered("many", tired, [(number, 0.002) for number in range(400)]):
@@ -239,7 +239,7 @@ def test_few_calls_are_in_flight(pair):
 
 @pytest.mark.slow
 def test_few_calls_that_make_arrays_are_in_flight(pair):
-    """Nor are there many arrays at a time: each is added to those before it, and goes."""
+    """There are also few arrays at a time: each is added to earlier ones, and freed."""
     _cluster, client = pair
     flying, arrays = [], []
 
@@ -259,7 +259,7 @@ def test_few_calls_that_make_arrays_are_in_flight(pair):
 
 
 def states(dask_scheduler):
-    """Of all tasks at one moment, which is why the scheduler is asked."""
+    """States of all tasks at one moment, for which the scheduler itself must be asked."""
     return [(str(key), task.state) for key, task in dask_scheduler.tasks.items()]
 
 
@@ -270,7 +270,7 @@ def tired_array(number, seconds):
 
 @pytest.mark.slow
 def test_visits_are_placed_as_counting_tasks_are(pair):
-    """Blocks come to a worker once: no more travel than its tasks need, and the sums are exact."""
+    """Each block comes to a worker once: no more travels than its tasks need, and the sums are exact."""
     cluster, client = pair
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
     logs = [worker.transfer_incoming_log for worker in cluster.workers.values()]
@@ -290,7 +290,7 @@ def tired(number, seconds):
 
 @pytest.mark.slow
 def test_a_slow_worker_keeps_nobody_waiting(pair):
-    """One second for each of its calls: without help its share would take 20."""
+    """Each of its calls takes one second: without help its share would take 20 s."""
     cluster, client = pair
     slow = sorted(cluster.scheduler.workers)[0]
     began, ran = time.monotonic(), Counter()
@@ -336,14 +336,14 @@ def test_blocks_are_built_where_they_are_counted_with(pair):
 
 
 def holding(job, *blocks):
-    """Count, and say how many bytes of blocks the worker holds meanwhile, those of calls that wait included."""
+    """Count, and return the bytes of blocks that the worker holds meanwhile, including those of waiting calls."""
     data = get_worker().data
     found = [value for key in list(data) if isinstance(value := data.get(key), OrientedCSR)]
     return counting._count(job, *blocks), sum(block.nbytes for block in found)
 
 
 def peak(client, memory, parts):
-    """The most bytes of blocks that a worker held while it counted, and the triangles; those of the largest task."""
+    """Peak of the bytes of blocks on a worker during a count, the triangles, and the bytes of the largest task."""
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=parts, splits=1, memory="1GB"))
     sizes = graph.plan.scheme.block_bytes(graph.prepared.sizes)
     largest = max(sum(int(sizes[place]) for place in set(triple.places)) for triple in graph.plan.triples())
@@ -357,7 +357,7 @@ def peak(client, memory, parts):
 @pytest.mark.slow
 @pytest.mark.parametrize("parts", [6])
 def test_copies_of_blocks_keep_to_the_memory_that_they_have(pair, parts):
-    """Without a bound a worker comes to hold more; what it built stays, and the count is exact in both cases."""
+    """Without a limit a worker holds more; blocks that it built stay, and the count is exact in both cases."""
     _, client = pair
     free, triangles, total, largest = peak(client, 10**9, parts)
     assert triangles == TRIANGLES
@@ -369,13 +369,13 @@ def test_copies_of_blocks_keep_to_the_memory_that_they_have(pair, parts):
 
 
 def policies(cluster):
-    """Names of what Dask's memory manager does."""
+    """Names of the policies of Dask's memory manager."""
     return {type(policy).__name__ for policy in cluster.scheduler.extensions["amm"].policies}
 
 
 @pytest.mark.slow
 def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
-    """Each comes once to a worker, whatever Dask's memory manager would drop; later it drops them again."""
+    """Each block comes to a worker once, although Dask's memory manager would drop it; later it drops copies again."""
     cluster, client = pair
     monkeypatch.setattr(window, "KEEP_SECONDS", 3.0)
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
@@ -409,7 +409,7 @@ def which(block):
 
 
 class Ended:
-    """A future that has ended; letting go of it makes another status of it."""
+    """An ended future whose release changes its status."""
 
     def __init__(self, key, status):
         self.key, self.status = key, status
@@ -422,7 +422,7 @@ class Ended:
 
 
 class Letting:
-    """A feed of such futures that lets go of what is done."""
+    """A source of such futures that releases those that are done."""
 
     def __init__(self, futures):
         self.futures = futures
@@ -474,7 +474,7 @@ def test_an_error_among_what_is_done_is_told(monkeypatch):
 
 
 def test_keys_of_our_tasks():
-    """Stranded tasks of other applications are left where they are."""
+    """Stranded tasks of other applications are left alone."""
     from dasktc.executors.dask.executor import STAGES, DaskExecutor
     from dasktc.executors.dask.faults import is_own
 

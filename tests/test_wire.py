@@ -1,4 +1,4 @@
-"""Blocks between workers: a device's arrays are sent as they are."""
+"""Blocks between workers: arrays on a device are sent without pickling."""
 
 import subprocess
 import sys

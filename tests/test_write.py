@@ -1,4 +1,4 @@
-"""Written edge files: what they hold, what a failure leaves behind, what is refused."""
+"""Written edge files: their contents, what a failure leaves behind, and what is refused."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ def wanted():
 
 @dataclass(frozen=True)
 class BrokenPart:
-    """A part whose reading ends in an error."""
+    """A part whose reading fails."""
 
     error: type[BaseException]
     upstream = None
@@ -224,7 +224,7 @@ def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_terminated_program_leaves_nothing(tmp_path):
-    """As a batch system ends a job: hidden files go."""
+    """After SIGTERM, with which batch systems end a job, the hidden files are removed."""
     command = [sys.executable, "-m", "dasktc", "generate", "kronecker", str(tmp_path / "g.txt"), "--scale", "19"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not list(tmp_path.iterdir()):

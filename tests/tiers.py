@@ -1,4 +1,4 @@
-"""Which cases of a parametrised test are in the default tier; all others are marked slow."""
+"""Selects the cases of a parametrised test for the default tier; all others are marked slow."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 
 def some(cases: Iterable[Any], default: Callable[..., bool]) -> list[Any]:
-    """Mark the cases as slow for which `default` is not true."""
+    """Mark the cases as slow for which `default` is false."""
     every = [case if isinstance(case, tuple) else (case,) for case in cases]
     return [pytest.param(*case, marks=() if default(*case) else pytest.mark.slow) for case in every]
 
 
 def once(cases: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Those of the cases that bring a value of some parameter which no case before them had."""
+    """Those cases that have a value of some parameter which no earlier case had."""
     seen: list[tuple[int, Any]] = []
     chosen = []
     for case in cases:
@@ -26,7 +26,7 @@ def once(cases: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def each_once(cases: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Mark the cases as slow that bring no new value of any parameter."""
+    """Mark the cases as slow that have no new value of any parameter."""
     every = list(cases)
     chosen = once(every)
     return some(every, lambda *case: case in chosen)

@@ -1,4 +1,4 @@
-"""Imported by the process that workers fork from: what they would each import and load before they count."""
+"""Imported by the process from which workers are forked, so that they need not import and load all this themselves."""
 
 import distributed  # noqa: F401
 

@@ -1,7 +1,7 @@
-"""Backends by name: which there are, whether this process can use one, and what a client asks without one.
+"""Backends by name: which ones there are, whether this process can use one, and facts for clients that cannot.
 
-A backend is what `dasktc.backends.protocol` says. Each worker calls `get_backend` for itself; what a client has to
-know of a backend (its kernels, `scratch_bytes`) comes from registries that need no GPU and import no compiler.
+`dasktc.backends.protocol` defines a backend. Each worker calls `get_backend` for itself; what a client needs to know of
+a backend (its kernels, `scratch_bytes`) comes from registries that need no GPU and import no compiler.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def get_backend(name: str) -> Backend:
 
 
 class _LazyBackend:
-    """Proxy of a backend that this process need not be able to use; its parts are those of `get_backend`."""
+    """Proxy of a backend that this process need not be able to use; it forwards attributes to that of `get_backend`."""
 
     def __init__(self, name: str) -> None:
         self.name, self.on_device = name, name in ON_DEVICE
 
     def __getattr__(self, part: str) -> Any:
-        if part[0] == "_":  # what copying and pickling ask for
+        if part[0] == "_":  # looked up by copying and pickling
             raise AttributeError(part)
         return getattr(get_backend(self.name), part)
 
@@ -93,7 +93,7 @@ class _LazyBackend:
 def lazy_backend(name: str) -> Backend:
     """The named backend, imported by the process that first asks for more than its name and `on_device`.
 
-    It travels with tasks as its name alone, so a client hands on one that it cannot use itself.
+    Only its name travels with tasks, so a client can pass on a backend that it cannot use itself.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def lazy_backend(name: str) -> Backend:
 
 
 def unusable(name: str) -> str | None:
-    """Say why this process cannot use a backend; None where it can.
+    """Why this process cannot use a backend; None where it can.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def unusable(name: str) -> str | None:
 
 
 def lean_kernel(name: str) -> str | None:
-    """The kernel that takes little more than the blocks, for graphs whose default's tables do not fit, if there is one.
+    """The kernel that needs little memory beside the blocks, for graphs whose default tables do not fit; else None.
 
     Parameters
     ----------
@@ -127,24 +127,24 @@ def lean_kernel(name: str) -> str | None:
 
 
 def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Bytes that a kernel allocates for a task beside its blocks, at most; less where the graph is known. No GPU."""
+    """Most bytes that a kernel allocates beside a task's blocks, fewer where the graph is known; needs no GPU."""
     entry: Kernel = KERNELS[name][kernel]
     return entry.scratch_bytes(of, graph)
 
 
 def support_kernels(name: str, kernel: str) -> list[str]:
-    """The kernels that give triangles by edge and by vertex themselves, for a count by another one.
+    """Kernels that compute triangles by edge and by vertex themselves, for a count by the given kernel.
 
     Parameters
     ----------
     name : {"cpu", "cuda"}
     kernel : str
-        The count's.
+        The kernel of the count.
 
     Returns
     -------
     list of str
-        That one first, if it gives them; then the default, and those that take little memory. Perhaps none.
+        That kernel first, if it computes them; then the default, and kernels that need little memory. May be empty.
     """
     own = KERNELS[name]
     wanted = [kernel, next(iter(own)), *(each for each, entry in own.items() if entry.lean)]
@@ -152,21 +152,21 @@ def support_kernels(name: str, kernel: str) -> list[str]:
 
 
 def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Bytes that one of `support_kernels` works with for a task, beside its blocks and the supports."""
+    """Bytes that one of `support_kernels` takes for a task beside its blocks and the supports."""
     entry: Kernel = KERNELS[name][kernel]
     return entry.support_bytes(of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:
-    """Bytes that `Backend.support` and `add_ends` allocate for a task, at most; needs no GPU.
+    """Upper bound of the bytes that `Backend.support` and `add_ends` allocate for a task; needs no GPU.
 
     Parameters
     ----------
     name : {"cpu", "cuda"}
     edges : int
-        Of all the task's blocks, each once.
+        Edges of all the task's blocks, each block once.
     columns : int
-        Of the table.
+        Columns of the table.
     """
     if name == "cuda":
         from dasktc.backends.cuda import visit as device_visit
@@ -178,7 +178,7 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
 
 
 def peel_bytes(name: str, vertices: int, edges: int) -> int:
-    """Bytes that `Backend.peel` allocates for a graph beside its block and its supports, at most; needs no GPU.
+    """Upper bound of the bytes that `Backend.peel` allocates beside the block and its supports; needs no GPU.
 
     Parameters
     ----------
@@ -190,13 +190,13 @@ def peel_bytes(name: str, vertices: int, edges: int) -> int:
 
 
 def core_bytes(name: str, vertices: int, edges: int) -> int:
-    """Bytes that `Backend.peel` allocates for core numbers beside the block, at most; parameters as of `peel_bytes`."""
+    """Upper bound of the bytes that `Backend.peel` allocates for core numbers beside the block; see `peel_bytes`."""
     an_edge = 32 if name in ON_DEVICE else 8
     return an_edge * edges + 64 * vertices + (1 << 16)
 
 
 def kernel_times(name: str, options: Any) -> float:
-    """What a count takes over that of the usual kernel, for a kernel that was asked for; 1 for one chosen by the rows.
+    """Time of a count relative to the usual kernel, for a kernel that was asked for; 1 for one chosen by the rows.
 
     Parameters
     ----------
@@ -208,10 +208,10 @@ def kernel_times(name: str, options: Any) -> float:
 
 
 def tasks_a_worker(name: str) -> int:
-    """Tasks for each worker, at least, that a plan cuts the work into.
+    """Least number of tasks per worker into which a plan cuts the work.
 
-    Several let one that is done early take from the others. On a device each has tables of its own to
-    fill, so that splits cost more than they even out: one a device, TRUST's m (section 6.5).
+    With several, a worker that is done early takes some from the others. On a device every task fills tables of its
+    own, so that splits cost more than they even out: one per device, TRUST's m (section 6.5).
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Where calls of this package begin and end, in each thread: in between, device memory comes from a pool.
+"""Outermost calls of this package in each thread, during which device memory comes from a pool.
 
-A public function, and each call that a Dask worker makes, is one call (`out_of_memory`); calls within calls are part of
-the outermost. This module imports no GPU library: `cuda.memory` is asked if it is loaded, and asks here when it is
-loaded in the middle of a call.
+A public function, and each call that a Dask worker makes, is one call (`out_of_memory`); nested calls belong to the
+outermost one. This module imports no GPU library: it uses `cuda.memory` if that is loaded, and `cuda.memory` uses this
+module if it is loaded in the middle of a call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["nothing_sent", "one_call", "until_the_call_ends"]
 
 
 class _Here(threading.local):
-    """Calls under way in this thread, and what is undone when the outermost ends."""
+    """Number of nested calls in this thread, and what to undo when the outermost ends."""
 
     depth = 0
     undo: Callable[[], None] | None = None
@@ -28,13 +28,13 @@ _here = _Here()
 
 @contextmanager
 def one_call(on_worker: bool = False) -> Iterator[None]:
-    """Allocate device memory from the pool, if the backend that has one is loaded, or as soon as it is.
+    """Allocate device memory from the pool, if the backend that has one is loaded, or as soon as it is loaded.
 
     Parameters
     ----------
     on_worker : bool
-        One of many calls of a count: what the pool does not need goes back to the device when no other has begun for a
-        while. Else it does when the call ends.
+        The call is one of many of a count: memory that the pool does not need returns to the device when no other call
+        has begun for a while, instead of at the end of the call.
     """
     _here.depth += 1
     try:
@@ -50,19 +50,19 @@ def one_call(on_worker: bool = False) -> Iterator[None]:
 
 
 def nothing_sent() -> AbstractContextManager[None]:
-    """A block whose results stay in this process: device memory need not be of the kind that UCX can send."""
+    """Context whose results stay in this process, so that device memory need not be of a kind that UCX can send."""
     unsent = getattr(sys.modules.get("dasktc.backends.cuda.memory"), "unsent", None)
     block: AbstractContextManager[None] = nullcontext() if unsent is None else unsent()
     return block
 
 
 def until_the_call_ends(begin: Callable[[], Callable[[], None]]) -> None:
-    """Begin something that lasts until the outermost call of this thread ends; nothing where there is no call.
+    """Begin something that lasts until the outermost call of this thread ends; do nothing outside of calls.
 
     Parameters
     ----------
     begin : callable () -> callable ()
-        Returns what undoes it. Not called where it has begun already.
+        Returns the function that undoes it. Not called where something has already begun.
     """
     if _here.depth and _here.undo is None:
         _here.undo = begin()

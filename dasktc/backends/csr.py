@@ -1,4 +1,4 @@
-"""The oriented CSR block and the counting task: the one shape that every scheme and kernel shares.
+"""The oriented CSR block and the counting task, the one form that all schemes and kernels share.
 
 A counting task is a block triple,
 
@@ -27,51 +27,50 @@ from typing import Any, NamedTuple
 __all__ = ["BEHIND", "BlockTask", "OrientedCSR", "TaskCount", "aligned", "on_host", "send_from_device_to_device"]
 
 BEHIND = 1 << 40
-"""`BlockTask.shift` of unordered blocks: every column stands before v."""
+"""`BlockTask.shift` of unordered blocks: every column counts as before v."""
 
 Array = Any
 """A one-dimensional array of the backend's array module: numpy.ndarray or cupy.ndarray."""
 
 
 def aligned(array: Array) -> Array:
-    """The array, or a copy where its elements do not lie on their own boundaries.
+    """Return the array, or a copy if its elements are not aligned to their size.
 
-    What comes over the network may start at any byte, and NumPy and Numba copy such an array anew
-    at every use.
+    Arrays that arrive over the network may start at any byte, and NumPy and Numba copy such an array anew at every use.
     """
     return array if getattr(array.flags, "aligned", True) else array.copy()
 
 
 def on_host(array: Array) -> Any:
-    """The array as a NumPy array: itself, or a copy of one on a device."""
+    """Return the array as a NumPy array: itself, or a copy if it is on a device."""
     return array.get() if hasattr(array, "get") else array
 
 
 @dataclass(frozen=True)
 class OrientedCSR:
-    """One block of an oriented graph: its edges from some vertices to some others.
+    """One block of an oriented graph: its edges from one set of vertices to another.
 
-    Rows and columns are numbered inside the block, in the order of their vertex ids: `row * stride + row_first`
-    and `column * stride + column_first` are the ids again, or with `members` the numbers' entries there. A
-    whole graph is the one block of stride 1 and firsts 0.
+    Rows and columns are numbered inside the block, in the order of their vertex ids: their ids are
+    `row * stride + row_first` and `column * stride + column_first`, or with `members` the entries there. A
+    whole graph is a single block with stride 1 and firsts 0.
 
     Attributes
     ----------
     offsets : array of int64, shape (rows + 1,)
         Row r is `columns[offsets[r]:offsets[r + 1]]`.
     columns : array of int32, shape (edges,)
-        Without repeats inside each row.
+        Distinct within each row.
     stride, row_first, column_first : int
         n, i and j of a block of the hashed 2D partition; 1 and the first ids of a block of ranges.
     ordered : bool
-        Every column's vertex id is below its row's (`degree` order): whatever closes a triangle
-        over edge (u, v) stands before v in row u. In any other order nothing may be cut at v.
+        Every column's vertex id is below its row's (`degree` order): whatever closes a triangle over edge (u, v) comes
+        before v in row u. In any other order nothing may be cut at v.
     place : (int, int)
         The block's place in its scheme's grid.
     members : array of int32 or None
-        The vertex ids of a block whose rows and columns are the same vertices, in no arithmetic series.
+        The vertex ids of a block whose rows and columns are the same vertices and form no arithmetic progression.
     sorted_rows : bool
-        The columns of each row are in ascending order.
+        Whether the columns of each row are in ascending order.
     """
 
     offsets: Array
@@ -90,11 +89,11 @@ class OrientedCSR:
         return _received, (self.offsets, self.columns, *state)
 
     def row_ids(self, rows: Array) -> Array:
-        """Vertex ids, int64, of rows."""
+        """Vertex ids of rows, int64."""
         return self._ids(rows, self.row_first)
 
     def column_ids(self, columns: Array) -> Array:
-        """Vertex ids, int64, of columns."""
+        """Vertex ids of columns, int64."""
         return self._ids(columns, self.column_first)
 
     def _ids(self, numbers: Array, first: int) -> Array:
@@ -112,7 +111,7 @@ class OrientedCSR:
         return len(self.columns)
 
     def edge_range(self, begin: int, end: int) -> OrientedCSR:
-        """The block of the edges begin to end - 1 alone, with rows of its own: all rows, most of them empty.
+        """The block with edges begin to end - 1 alone, and all rows, most of them empty.
 
         Parameters
         ----------
@@ -125,43 +124,43 @@ class OrientedCSR:
 
     @property
     def lower(self) -> bool:
-        """Whether no column is above its row, as the block numbers them: a lower triangle, as in `degree` order."""
+        """Whether no column exceeds its row in the block's numbering: a lower triangle, as in `degree` order."""
         return self.ordered and self.row_first - self.column_first <= self.stride
 
     @property
     def nbytes(self) -> int:
-        """Bytes that its arrays hold."""
+        """Bytes of the block's arrays."""
         members = 0 if self.members is None else self.members.nbytes
         return int(self.offsets.nbytes + self.columns.nbytes + members)
 
     def __sizeof__(self) -> int:
-        """What Dask goes by when it moves, keeps or spills a block."""
+        """Size by which Dask decides when it moves, keeps or spills a block."""
         return object.__sizeof__(self) + self.nbytes
 
 
 def _received(offsets: Array, columns: Array, sorted_rows: bool, *state: Any) -> OrientedCSR:
-    """Rebuild a pickled block, on a worker that it was sent to."""
+    """Rebuild a pickled block on the worker that receives it."""
     block = replace(OrientedCSR(aligned(offsets), aligned(columns), *state), sorted_rows=sorted_rows)
     return block if block.members is None else replace(block, members=aligned(block.members))
 
 
 @dataclass(frozen=True)
 class BlockTask:
-    """A counting task: a block triple, and which of the index block's rows it takes.
+    """A counting task: a block triple, and the rows of its index block to count.
 
     Attributes
     ----------
     index, table, stream : OrientedCSR
-        The triple. They may be one and the same object.
+        The triple; they may be the same object.
     split, splits : int
-        Which share of the index rows is counted. They are cut by the blocks alone: every row
-        is in one split, and in the same one wherever and however often a task runs.
+        Which share of the index rows is counted. The cuts depend on the blocks alone: every row is in one split, and in
+        the same one wherever and however often a task runs.
     cut_for : str
-        The kernel whose work the splits share evenly, whichever counts.
+        The kernel whose work the splits share evenly, whichever kernel counts.
     rows : (int, int) or None
-        First index row and the one behind the last, where they are given and not cut.
+        First index row and the end of the range, where rows are given explicitly.
     dealt : bool
-        Rows are dealt out to the splits, not cut into ranges.
+        Rows are dealt out to the splits instead of cut into ranges.
     """
 
     index: OrientedCSR
@@ -180,26 +179,26 @@ class BlockTask:
 
     @property
     def shift(self) -> int:
-        """Table entries that stand before v in row u are those below column v + shift; BEHIND where nothing is cut."""
+        """Table entries before v in row u are those below column v + shift; BEHIND where nothing is cut."""
         if not (self.sorted_rows and self.index.ordered and self.table.ordered and self.stream.ordered):
             return BEHIND
         return -((self.table.column_first - self.index.column_first) // self.index.stride)
 
     def zero_supports(self, xp: Any) -> list[Array]:
-        """Zeros for the edges of index, table and stream, int32; roles of one and the same block share an array."""
+        """Zeros for the edges of index, table and stream, int32; roles of the same block share an array."""
         blocks = self.index, self.table, self.stream
         made = {name: xp.zeros(edges, dtype="int32") for name, edges in {id(of): of.edges for of in blocks}.items()}
         return [made[id(of)] for of in blocks]
 
 
 class TaskCount(NamedTuple):
-    """What a counting task returns.
+    """Result of a counting task.
 
-    triangles, wedges and probes are exact 64-bit counts. wedges is the sum of |stream.row(v)| over
-    every index edge (u, v) of the task, rows that the kernel skipped included; probes is the
-    number of streamed elements that were really tested, one each whatever the comparisons
-    (merge: |a| + |b| of the two lists that it walked). max_collision is the longest hash bucket
-    met (0 where no hash table is used); seconds is CPU time of the counting itself.
+    triangles, wedges and probes are exact 64-bit counts. wedges is the sum of |stream.row(v)| over every index edge
+    (u, v) of the task, including rows that the kernel skipped; probes is the number of streamed elements that were
+    really tested, one each however many comparisons they took (merge: |a| + |b| of the two lists that it walked).
+    max_collision is the length of the longest hash bucket (0 where no hash table is used); seconds is CPU time of the
+    counting itself.
     """
 
     triangles: int
@@ -210,10 +209,10 @@ class TaskCount(NamedTuple):
 
 
 def send_from_device_to_device() -> None:
-    """Have Dask send blocks so where the network can.
+    """Have Dask send blocks from device to device where the network can.
 
-    Pickled, as Dask sends what it does not know, arrays go through the memory of both hosts: about 1 GB/s between two
-    H200, where UCX moves 45.
+    Pickled, as Dask sends unknown classes, arrays go through the memory of both hosts: about 1 GB/s between two H200,
+    where UCX reaches 45.
     """
     from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 
@@ -243,5 +242,5 @@ def _loads(header: dict[str, Any], frames: list[Any]) -> OrientedCSR:
     return block
 
 
-if "distributed.protocol" in sys.modules:  # always so in a worker before anything of ours, so it knows what others send
+if "distributed.protocol" in sys.modules:  # always so in a worker before our modules, so it knows what others send
     send_from_device_to_device()

@@ -1,8 +1,8 @@
 """Recipes of generated graphs: arithmetic from an edge's index to its two ends.
 
-Every recipe is counter-based: edge i depends on i and the recipe alone, so any range of edges can
-be made anywhere, and the graph is the same for any number of parts. All arithmetic is on unsigned
-integers that wrap around, with thresholds as integers: every array module gives the same bits.
+Every recipe is counter-based: edge i depends only on i and the recipe, so any range of edges can be made anywhere, and
+the graph is the same for any number of parts. All arithmetic is on unsigned integers that wrap around, with integer
+thresholds, so every array module gives the same bits.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _REDRAWS = 1000
 
 @dataclass(frozen=True)
 class Recipe(ABC):
-    """A graph by arithmetic. It is pickled with every part.
+    """A graph that is computed from edge indices; it is pickled with every part.
 
     Attributes
     ----------
     vertices : int
-        Every id is below it.
+        Exclusive upper bound of the ids.
     edges : int
-        Edges made: loops, duplicates and both directions included.
+        Number of edges made, including loops, duplicates and both directions.
     """
 
     vertices: int
@@ -62,11 +62,11 @@ class Kronecker(Recipe):
 
     @property
     def counter(self) -> int:
-        """What splitmix64 is given for bit 0 of edge 0, its increment included."""
+        """Argument of splitmix64 for bit 0 of edge 0, its increment included."""
         return (self.seed * 2**40 + _GOLDEN) % 2**64
 
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
-        """Descend by splitmix64."""
+        """Choose the quadrant at each level by splitmix64."""
         counter = xp.arange(first, last, dtype=xp.uint64)
         counter *= xp.uint64(64)
         counter += xp.uint64(self.counter)
@@ -82,11 +82,11 @@ class RMat(Recipe):
 
     @property
     def hashed_seed(self) -> int:
-        """The factor of the progressions."""
+        """Factor of the arithmetic progressions, the hash of the seed."""
         return int(_jenkins(np, np.array([self.seed], np.uint32))[0])
 
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
-        """Descend by hashes of an arithmetic progression, whose start and stride are hashes."""
+        """Choose the quadrant at each level by hashes of an arithmetic progression with a hashed start and stride."""
         seed = self.hashed_seed
         start = _jenkins(xp, _progression(xp, 2 * first * seed, 2 * seed, last - first))
         stride = _jenkins(xp, _progression(xp, (2 * first + 1) * seed, 2 * seed, last - first))
@@ -99,7 +99,7 @@ class RandomGraph(Recipe):
     """The TRUST paper's RA: every vertex draws edges / vertices neighbours uniformly."""
 
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
-        """Hash the edge's index, and again while that makes a loop."""
+        """Draw each target by hashing the edge's index, and hash again while that makes a loop."""
         source = xp.arange(first, last, dtype=xp.int64) // (self.edges // self.vertices)
         draw = _jenkins(xp, _progression(xp, first, 1, last - first))
         target = _modulo(draw, self.vertices)
@@ -112,7 +112,7 @@ class RandomGraph(Recipe):
         self.refuse(first + int(loops[0]))
 
     def refuse(self, edge: int) -> NoReturn:
-        """Refuse an edge that is a loop however often it is drawn."""
+        """Refuse an edge that stays a loop however often it is drawn."""
         vertex = edge // (self.edges // self.vertices)
         raise InputError(
             f"edge {edge} of the random graph joins vertex {vertex} to itself {_REDRAWS} times on end: "
@@ -127,7 +127,7 @@ class Grid3D(Recipe):
     side: int
 
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
-        """Edge 3 v + axis starts at vertex v."""
+        """Edge 3 v + axis goes from vertex v to its +1 neighbour on that axis."""
         vertex = xp.arange(first // 3, -(-last // 3), dtype=xp.int64)
         neighbours = xp.empty((len(vertex), 3), dtype=xp.int64)
         for axis in range(3):
@@ -139,13 +139,13 @@ class Grid3D(Recipe):
 
 
 def _modulo(values: Array, divisor: int) -> Array:
-    """Return `values % divisor` of values >= 0, as int64. NumPy vectorises // and not %."""
+    """Return `values % divisor` of values >= 0, as int64; NumPy vectorises //, but not %."""
     values = values.astype("int64")
     return values - values // divisor * divisor
 
 
 def _progression(xp: ModuleType, start: int, step: int, length: int) -> Array:
-    """Return start, start + step, ... modulo 2^32."""
+    """Return `length` terms of start, start + step, ... modulo 2^32."""
     counter = xp.arange(length, dtype=xp.uint32)
     counter *= xp.uint32(step % 2**32)
     counter += xp.uint32(start % 2**32)
@@ -155,9 +155,8 @@ def _progression(xp: ModuleType, start: int, step: int, length: int) -> Array:
 def _splitmix64(xp: ModuleType, counter: Array, bits: int) -> Iterator[Array]:
     """Yield splitmix64(counter + b) for b = bits - 1, ..., 0, each in the same buffer.
 
-    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. `counter`
-    already holds the increment. The last step, x ^ x >> 31, changes none of the upper 24 bits, which
-    alone are looked at, and is left out.
+    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. `counter` already holds the
+    increment. The last step, x ^ x >> 31, does not change the upper 24 bits, the only ones used, and is left out.
     """
     x, shifted = xp.empty_like(counter), xp.empty_like(counter)
     for bit in reversed(range(bits)):
@@ -196,12 +195,12 @@ def _jenkins(xp: ModuleType, a: Array) -> Array:
 
 
 def _descend(xp: ModuleType, draws: Iterable[Array], cuts: tuple[Any, ...], length: int) -> Ends:
-    """Return rows and columns after a descent into quadrants, one draw a level, highest bit first.
+    """Return rows and columns after a descent into quadrants, with one draw per level, highest bit first.
 
-    A draw below cuts[0] sets neither bit, below cuts[1] the column's, below cuts[2] the row's, and
-    both otherwise: the row bit is draw >= cuts[1], the column bit the parity of the cuts passed.
+    A draw below cuts[0] sets neither bit, below cuts[1] the column's, below cuts[2] the row's, and otherwise both: the
+    row bit is draw >= cuts[1], the column bit the parity of the number of cuts passed.
     """
-    bits = xp.zeros((2, length), dtype=xp.uint8)  # eight levels at a time: bytes are the fastest to shift
+    bits = xp.zeros((2, length), dtype=xp.uint8)  # eight levels at a time, because bytes are fastest to shift
     ids = xp.zeros((2, length), dtype=xp.uint64)
     held = 0
     for draw in draws:

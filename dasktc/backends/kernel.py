@@ -1,4 +1,4 @@
-"""Entries of the kernels' registries: what a plan, `auto` and help ask of a kernel. Imports neither Numba nor CuPy."""
+"""Registry entries of kernels: what a plan, `auto` and help ask of a kernel. Imports neither Numba nor CuPy."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from dasktc.backends.protocol import GraphBounds, TaskSize
 __all__ = ["LISTED", "MOST_HUBS", "NO_CORE", "ROWS", "Facts", "Kernel", "Rule", "hub_count"]
 
 MOST_HUBS = 1 << 16
-"""Rows that `hub` and `bitmap` make bitmaps of on a GPU, at most."""
+"""Most rows for which `hub` and `bitmap` make bitmaps on a GPU."""
 HUB_BYTES = 4
-"""Bytes an index edge that the hubs' bitmaps may take."""
+"""Most bytes of the hubs' bitmaps per index edge."""
 
 
 def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int = MOST_HUBS) -> int:
-    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most HUB_BYTES an index edge.
+    """Choose the number of hubs so that their bitmaps, hubs²/16 bytes, take at most HUB_BYTES per index edge.
 
     Parameters
     ----------
     index_edges, stream_rows : int
     lower : bool
-        Blocks that are no lower triangles have no hubs.
+        Whether the blocks are lower triangles; others have no hubs.
     most : int
     """
     return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
 
 
 class Facts(NamedTuple):
-    """What is known of an oriented graph before its ids are chosen.
+    """Statistics of an oriented graph that are known before the order of its ids is chosen.
 
     Attributes
     ----------
     usual : int
-        Entries of a row that 99 % of the rows do not exceed.
+        Number of entries that 99 % of the rows do not exceed.
     longest : int
         Entries of the longest row.
     rows, edges, wedges : int
     narrow, wide : int
-        Rows of 2 to 100 entries, and of more: TRUST's two kinds.
+        Number of rows with 2 to 100 entries, and with more: TRUST's two kinds.
     processors : int
-        Of the device that counts; 1 on the CPU.
+        Multiprocessors of the device that counts; 1 on the CPU.
     """
 
     usual: int
@@ -57,12 +57,12 @@ class Facts(NamedTuple):
 
     @property
     def wedges_per_edge(self) -> float:
-        """Entries of the list that an edge leads to, in the mean over the edges."""
+        """Mean length, over the edges, of the list that an edge leads to."""
         return self.wedges / max(1, self.edges)
 
     @property
     def skew(self) -> float:
-        """The same over the mean row: 1 or less without hubs, for edges then lead to rows like any other."""
+        """`wedges_per_edge` over the mean row: 1 or less without hubs, because edges then lead to average rows."""
         return self.wedges * self.rows / max(1, self.edges) ** 2
 
     @property
@@ -72,21 +72,21 @@ class Facts(NamedTuple):
 
     @property
     def even(self) -> float:
-        """The mean row over the usual one."""
+        """The mean row length over the usual one."""
         return self.edges / max(1, self.rows * self.usual)
 
 
 class Rule(NamedTuple):
-    """When `auto` takes a kernel: for graphs all of whose facts are within some ranges.
+    """Condition under which `auto` takes a kernel: some facts of the graph are within given ranges.
 
     Attributes
     ----------
     rank : int
-        Of all kernels' rules for a backend the first that fits is taken, in ascending order.
+        Among all rules of a backend's kernels, in ascending order, the first that fits decides.
     within : dict of str to (float, float)
-        Least and most by fact; none: any graph.
+        Least and most value by fact; empty: any graph.
     why : str
-        What the plan says, with facts in braces.
+        The plan's explanation, with facts in braces.
     """
 
     rank: int
@@ -101,35 +101,35 @@ class Rule(NamedTuple):
 LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""
 NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, LISTED)}
-"""Nor do most wedges lead to a few long rows: a torus has 3 an edge, a clique with many leaves hundreds, and one
-in a large mesh hides in the mean."""
+"""Facts of graphs whose wedges do not mostly lead to a few long rows: a torus has 3 wedges an edge, a clique with many
+leaves hundreds; the mean alone would hide one in a large mesh."""
 ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What every backend's kernels have.
+    """Registry entry of a kernel, as far as it is the same for every backend.
 
     Attributes
     ----------
     name, help : str
-        Of `--kernel`, and a line about it with its paper and section.
+        Value of `--kernel`, and a line of help with its paper and section.
     auto : tuple of Rule
-        When `auto` takes it; none: only who asks for it gets it.
+        When `auto` takes it; empty: only on request.
     order : str
-        The order of ids that comes with it where it was asked for and no order was.
+        Order of ids that is used where this kernel was asked for and no order was.
     lean : bool
-        It takes little more than the blocks themselves: for graphs that the default has no room for.
+        Takes little memory beside the blocks: for graphs whose default tables do not fit.
     sorted_rows : bool
-        It needs rows in ascending order.
+        Needs rows in ascending order.
     keeps_tables : bool
-        It keeps tables for its next task on the same blocks; before any other kernel they go.
+        Keeps tables for its next task on the same blocks; they are freed before any other kernel runs.
     details : callable (Facts or None) -> str, optional
-        What the plan says more of it; None of a graph of which only the size is known.
+        Adds to the plan's explanation; None for a graph of which only the size is known.
     times : float
-        Seconds of a count over those of the backend's default kernel, on a Kronecker graph of scale 18.
+        Time of a count relative to the backend's default kernel, on a Kronecker graph of scale 18.
     cost : callable (array, array, array) -> array, optional
-        What an index edge costs, as `splits.Cost`; default: as `merge`.
+        Cost of index edges, as `splits.Cost`; default: that of `merge`.
     """
 
     backend: ClassVar[str]
@@ -146,14 +146,14 @@ class Kernel:
     cost: Callable[[Any, Any, Any], Any] | None = field(default=None, kw_only=True)
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
-        """Bytes that it allocates for a task beside its blocks, at most; less where the graph is known."""
+        """Upper bound of the bytes that it allocates for a task beside its blocks; tighter where the graph is known."""
         raise NotImplementedError
 
     @property
     def gives_supports(self) -> bool:
-        """Whether it gives triangles by edge and by vertex itself."""
+        """Whether it computes triangles by edge and by vertex itself."""
         return False
 
     def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
-        """Bytes that it then works with for a task, beside its blocks and the results, at most."""
+        """Upper bound of the bytes that this takes for a task beside its blocks and the results."""
         raise NotImplementedError

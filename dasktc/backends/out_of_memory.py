@@ -1,7 +1,7 @@
-"""Turns errors of a device or of the host that is out of memory into one line with figures.
+"""Turns out-of-memory errors of a device or of the host into one line with figures.
 
-Callers that can go on with less memory (`counting.tasks.in_halves`, `executors.device.store`) catch MemoryError
-themselves. What they cannot help is reworded here, in the process that failed: a cluster's client may have no GPU.
+Callers that can continue with less memory (`counting.tasks.in_halves`, `executors.device.store`) catch MemoryError
+themselves. Other such errors are reworded here, in the process that failed, because a cluster's client may have no GPU.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")
 CUDA = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
-"""What the runtime and the driver say that a context, a launch or a library found no memory for."""
+"""Errors of the runtime and the driver for which a context, a launch or a library found no memory."""
 ASKED = re.compile(
     r"(?:failed to allocate|allocating|Unable to allocate|malloc of size) ([\d.,]+(?: ?[KMGT]?i?B| bytes)?)"
 )
-"""Where RMM, CuPy, NumPy and Arrow say how much was asked for."""
+"""Where messages of RMM, CuPy, NumPy and Arrow contain the requested size."""
 
 
 def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a function to report exhausted memory in one line: bytes asked for, bytes free, what to do.
 
-    It is one call (`calls.one_call`): device memory comes from the pool until it ends.
+    The function becomes one call (`calls.one_call`): device memory comes from the pool until it ends.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
     Returns
     -------
     callable
-        Raises DasktcError in place of what says so: DeviceMemoryError where a device has no room.
+        Raises DasktcError instead of memory errors; DeviceMemoryError where the device is full.
     """
 
     @functools.wraps(function)
@@ -55,7 +55,7 @@ def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def run(function: Callable[..., T], *args: Any) -> T:
-    """Call a function on a worker, whose memory it is that may not suffice."""
+    """Call a function in a task on a worker, and report that worker's exhausted memory in one line."""
     return _in_one_call(True, function, *args)
 
 
@@ -69,7 +69,7 @@ def _in_one_call(on_worker: bool, function: Callable[P, T], *args: P.args, **kwa
                 raise
             _log.debug("out of memory", exc_info=True)
             why = _said(error)
-        raise why  # only here are the calls gone that it came out of, and what they had allocated
+        raise why  # only here are the frames gone from which it was raised, and the memory that they held
 
 
 def _lacks_memory(error: Exception) -> bool:
@@ -95,14 +95,14 @@ def _said(error: Exception) -> DasktcError:
 
 
 def _on_device(error: Exception, text: str) -> bool:
-    """Whether CuPy, RMM or CUDA said it, and not NumPy or Arrow."""
+    """Whether the error comes from CuPy, RMM or CUDA, and not from NumPy or Arrow."""
     said = type(error).__module__.startswith("cupy") or re.search("(?i)bad_alloc|out.of.memory|cuda", text)
     return "dasktc.backends.cuda.memory" in sys.modules and bool(said)
 
 
 def _device_memory() -> str:
     try:
-        free, total = sys.modules["dasktc.backends.cuda.memory"].free_and_total()  # loaded, since it has failed
+        free, total = sys.modules["dasktc.backends.cuda.memory"].free_and_total()  # loaded, since it failed
     except Exception:  # no context could be made
         return "nor for a context"
     return f"{format_size(free)} of its {format_size(total)} are free"

@@ -1,10 +1,10 @@
-"""A sample of the wedges of a graph's block triples, the same whatever evaluates it.
+"""A sample of the wedges of a graph's block triples that does not depend on what evaluates it.
 
-A wedge of a triple is a vertex u and two of the edges that leave it, (u, v) in the index block and (u, w) in the table
-block; it is closed if the stream block has (v, w). The wedges of all triples, one triple and one row after the other,
-have the numbers 0 to W - 1. The sample cuts them into strata of equal width and draws one wedge of each by a hash of
-the stratum's number and the seed, so that every task knows the sampled wedges of its own triple. Of the last stratum,
-which may reach beyond W, what lies there is no wedge and is not drawn again: every wedge has the same probability.
+A wedge of a triple is a vertex u with two of its outgoing edges, (u, v) in the index block and (u, w) in the table
+block; it is closed if the stream block has (v, w). The wedges of all triples, by triple and by row, are numbered 0 to
+W - 1. The sample cuts them into strata of equal width and draws one wedge of each by a hash of the stratum's number and
+the seed, so that every task knows the sampled wedges of its own triple. A number that the last stratum draws beyond W
+is no wedge and is not drawn again: every wedge has the same probability.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["MULTIPLIERS", "STEP", "Strata", "wedges_of"]
 
 STEP = 0x9E3779B97F4A7C15
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""Of splitmix64 (Steele, Lea and Flood, OOPSLA 2014, doi:10.1145/2660193.2660195)."""
+"""Multipliers of splitmix64 (Steele, Lea and Flood, OOPSLA 2014, doi:10.1145/2660193.2660195)."""
 CHUNK = 1 << 22
-"""Rows whose wedges are added up at a time."""
+"""Rows whose wedges are summed in one step."""
 
 
 class Strata(NamedTuple):
-    """Which wedges of a triple are sampled: those of strata `first` to `end` - 1 that are its own.
+    """The sampled wedges of a triple: those of the strata `first` to `end` - 1 that are its own.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Strata(NamedTuple):
     width : int
         Wedges of a stratum.
     key : int
-        Of the hash, below 2^64.
+        Key of the hash, below 2^64.
     one : bool
-        Index and table are one block: a wedge is two entries of a row, in any order.
+        Index and table are one block: a wedge is two entries of a row, in either order.
     """
 
     first: int
@@ -48,7 +48,7 @@ class Strata(NamedTuple):
 
 
 def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType) -> int:
-    """Wedges of a block triple, exact: one factor is cut so that no partial sum can pass 64 bits.
+    """Exact number of wedges of a block triple: one factor is split so that no partial sum can exceed 64 bits.
 
     Where edges point to higher degrees a row has at most √(2E) entries; in another order it may have all vertices.
 
@@ -56,7 +56,7 @@ def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType)
     ----------
     index, table : OrientedCSR
     one : bool
-        They are one block.
+        Index and table are one block.
     xp : module
         numpy or cupy, whose arrays the blocks are.
     """

@@ -1,1 +1,1 @@
-"""Benchmarks of counting against other tools; each measurement runs in a process of its own."""
+"""Benchmarks of counting against other tools; every measurement runs in a process of its own."""

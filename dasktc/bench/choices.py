@@ -1,7 +1,7 @@
-"""Measures every choice of kernel, order and scheme that `auto` has on a graph, for `dasktc bench choose`.
+"""Measures every fixed choice of kernel, order and scheme on a graph, for `dasktc bench choose`.
 
 A fixed choice is a kernel with an order of ids, its own or another, and a scheme. A graph is prepared for each order
-and scheme, then counted with each kernel, in turns.
+and scheme, and then counted with each kernel, in interleaved turns.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ OTHER_ORDERS = (
     ("hub", "collective"), ("hub", "collective-banded"), ("hub", "indegree"), ("hub", "none"), ("trust", "degree"),
     ("trust", "collective-banded"),
 )  # fmt: skip
-"""Orders that are not a kernel's own."""
+"""Orders that are tried with kernels other than their own."""
 OTHER_SCHEMES = ("edges", "hash2d", "vertical", "proxy")
-"""With kernel `hub` and n = 2, on graphs of MOST edges: the whole graph fits wherever this is measured."""
+"""Schemes tried with kernel `hub` and n = 2, on graphs of at most MOST edges; these graphs fit one block everywhere."""
 MOST = 1 << 24
 HOPELESS = 5.0
-"""Times the fastest so far, beyond which a choice is not run again."""
+"""A choice that took more than this multiple of the fastest time so far is not run again."""
 CLOSE, MOMENT = 1.1, 1e-4
-"""Times the best choice, or seconds more than it, that `auto` may take."""
+"""Multiple of the best choice's time, or seconds above it, within which `auto` counts as close."""
 
 
 class Choice(NamedTuple):
-    """A kernel with an order of ids and a scheme."""
+    """A fixed choice: a kernel with an order of ids and a scheme."""
 
     kernel: str
     order: str
@@ -60,7 +60,7 @@ class Choice(NamedTuple):
 
 @dataclass
 class Measured:
-    """Measurements of a graph: what `auto` chooses, its facts, and median seconds by choice, of counting and in all."""
+    """Measurements of a graph: the choice of `auto`, its facts, and median seconds by choice, counting and in all."""
 
     auto: Choice
     edges: int
@@ -70,12 +70,12 @@ class Measured:
 
     @property
     def best(self) -> Choice:
-        """The kernel that counts in least seconds, each in its own order: another order has to be made first."""
+        """The kernel, in its own order, that counts fastest; other orders must be made first and are left out."""
         return min((choice for choice in self.count if choice.own), key=lambda choice: self.count[choice])
 
     @property
     def close(self) -> bool:
-        """Whether `auto` counts about as fast as the best."""
+        """Whether `auto` counts about as fast as the best choice."""
         mine, least = self.count[self.auto], self.count[self.best]
         return mine <= CLOSE * least or mine - least <= MOMENT
 
@@ -104,13 +104,13 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
     name : str
     source : callable () -> Source
     runs : int
-        Medians of so many.
+        Number of measurements, of which medians are taken.
     backend : {"cpu", "cuda"}
 
     Raises
     ------
     CountError
-        Two kernels disagree.
+        Two kernels count different numbers of triangles.
     """
     auto = build(LocalExecutor(), source(), Options(backend=backend))
     facts = look(auto.executor, auto.prepared.graph)
@@ -133,16 +133,16 @@ Sample = tuple[float, float]
 
 @dataclass
 class _Counter:
-    """Counts one graph again and again; all counts have to be equal.
+    """Counts one graph repeatedly, and requires that all counts are equal.
 
     Attributes
     ----------
     name : str
-        Of the graph.
+        Name of the graph.
     first : str
         The kernel that counted it first.
     triangles : int
-        What that kernel counted.
+        The number that this kernel counted.
     least : float
         Seconds of the fastest count so far.
     """
@@ -156,7 +156,7 @@ class _Counter:
         """Samples by kernel, interleaved, so that other load of the machine affects all kernels alike."""
         samples: dict[str, list[Sample]] = {kernel: [] for kernel in of}
         for kernel in of if graph.options.chosen_backend == "cuda" else ():
-            self._sample(graph, kernel)  # loads the functions, and fills the memory pool
+            self._sample(graph, kernel)  # a warm-up: loads the functions, and fills the memory pool
         for _ in range(runs):
             for kernel, taken in samples.items():
                 if not taken or taken[0][0] <= HOPELESS * self.least:
@@ -167,7 +167,7 @@ class _Counter:
     def _sample(self, graph: Graph, kernel: str) -> Sample:
         backend = graph.options.chosen_backend
         for tables in (hub_tables, kept):
-            tables.forget()  # a count that is made once has none
+            tables.forget()  # as in a single count, which finds no tables
         began = _now(backend)
         result = graph.triangle_count(kernel=kernel)
         seconds = _now(backend) - began
@@ -189,7 +189,7 @@ def _now(backend: str) -> float:
 
 
 def _prepared(source: Make, order: str, partition: str, runs: int, backend: str) -> tuple[Graph, float]:
-    """Prepare the blocks of a scheme in an order of ids, and take the seconds."""
+    """Prepare a scheme's blocks in an order of ids; return the graph and the median of the seconds."""
     samples: list[float] = []
     for _ in range(runs):
         began = _now(backend)

@@ -1,8 +1,8 @@
-"""`dasktc bench choose`: what `auto` chooses, against every fixed choice of kernel, order and scheme.
+"""`dasktc bench choose`: compares the choices of `auto` with every fixed choice of kernel, order and scheme.
 
-Timed are the counting tasks alone, and everything from the source's first edge (of a file: once it is read) to the
-number, medians of `runs`: on the CPU in CPU seconds of this process, on a GPU in seconds between two events, and on
-the wall. What `auto` takes is one of the choices, and its figures are those of that choice.
+It times the counting tasks alone, and everything from the source's first edge (for a file: after it is read) to the
+number, as medians of `runs`: on the CPU in CPU seconds of this process, on a GPU in seconds between two events, and in
+wall seconds. The choice of `auto` is one of the fixed choices, and has the figures of that choice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["FILES", "GENERATED", "run"]
 
 
 def clique(vertices: int) -> Source:
-    """Edges of a clique of so many vertices."""
+    """The edges of a clique of `vertices` vertices."""
     return as_source(np.triu_indices(vertices, 1))
 
 
@@ -60,7 +60,7 @@ GENERATED: dict[str, dict[str, Make]] = {
         "theory 4-5-9-16-25": lambda: theory((4, 5, 9, 16, 25), "B1k"),
     },
 }
-"""By backend."""
+"""Graphs by backend."""
 QUICK: dict[str, Make] = {
     "Kronecker 10": lambda: kronecker(10),
     "torus 30³": lambda: grid3d(30),
@@ -87,16 +87,16 @@ def run(
     backend: str = "cpu",
     say: Say | None = None,
 ) -> Report:
-    """Measure all choices.
+    """Measure all choices on all graphs.
 
     Parameters
     ----------
     graphs : str, optional
-        Folder with some of FILES.
+        Folder that contains some of FILES.
     runs : int
-        Medians of so many.
+        Number of measurements, of which medians are taken.
     quick : bool
-        Two small graphs, one run.
+        Only two small graphs, measured once.
     backend : {"auto", "cpu", "cuda"}
         `auto`: a GPU where there is a usable one.
     say : callable (str), optional
@@ -109,9 +109,9 @@ def run(
     Raises
     ------
     InputError
-        An option makes no sense, or there is no usable GPU for `cuda`.
+        An option is invalid, or there is no usable GPU for `cuda`.
     CountError
-        Two kernels disagree.
+        Two kernels count different numbers of triangles.
     """
     check_runs(runs)
     if graphs is not None and not Path(graphs).is_dir():
@@ -181,7 +181,7 @@ def _choices(measurements: dict[str, Measured], backend: str) -> Section:
 
 
 def _against_one(measurements: dict[str, Measured], backend: str) -> str:
-    """Table of the times of `auto` over those of the single fixed choice that is best for all graphs together."""
+    """Table of the times of `auto` relative to the single fixed choice that is best over all graphs."""
     complete = [choice for choice in choices(backend) if all(choice in of.count for of in measurements.values())]
     best = min(complete, key=lambda choice: mean(of.ratios(choice)[0] for of in measurements.values()))
     over = {name: of.count[of.auto] / of.count[best] for name, of in measurements.items()}
@@ -192,7 +192,7 @@ def _against_one(measurements: dict[str, Measured], backend: str) -> str:
 
 
 def _fixed(measurements: dict[str, Measured], backend: str) -> Section:
-    """Table of each choice's times over the best of each graph: a good one has a small worst ratio."""
+    """Table of each choice's times relative to the best of each graph: a good one has a small worst ratio."""
     columns = {
         "choice": "",
         "count: worst": ".2f",

@@ -1,9 +1,9 @@
-"""`dasktc bench cpu`: measures the cost of counting on CPUs, and other tools' in the same run.
+"""`dasktc bench cpu`: measures the cost of counting on CPUs, and that of other tools in the same run.
 
-Figures are CPU seconds and ratios within one run. Each measurement has a process of its own, and measurements are
-interleaved, so that a busy machine slows all alike. One worker and two alternate count by count, on clusters that are
-both up; so do one thread, all threads and workers, from files to the number, with wall seconds too. Every count is
-compared: a tool with another number of triangles ends the benchmark.
+Figures are CPU seconds and ratios within one run. Every measurement has a process of its own, and measurements are
+interleaved, so that a busy machine slows all of them alike. One worker and two alternate count by count, on clusters
+that are both up; so do one thread, all threads and workers, from files to the number, also in wall seconds. All counts
+are compared: a tool with another number of triangles ends the benchmark.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = ["run"]
 
 QUICK_SCALE = 14
 TURNS, QUICK_TURNS = 15, 3
-"""Of one worker and two, in all runs together."""
+"""Turns of one worker and two, in all runs together."""
 WHOLE = 3
-"""Turns of one worker and two for a turn of threads and workers from files to the number."""
+"""Turns of one worker and two for each turn of threads and workers from files to the number."""
 FILES = {
     "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, False),
     "cnr-2000": ("cnr-2000.arcs.tsv.gz", 20_977_629, False),
     "ego-Twitter": ("twitter_combined-edges.csv.gz", 13_082_506, True),
 }
-"""File, triangles, and whether ids are so far apart that igraph has to read them as names."""
+"""File, triangles, and whether ids are so sparse that igraph must read them as names."""
 
 
 def run(
@@ -54,12 +54,12 @@ def run(
     Parameters
     ----------
     scale : int
-        Of the Kronecker graph, edge factor 16, seed 1.
+        Scale of the Kronecker graph, with edge factor 16 and seed 1.
     graphs : str, optional
         Folder of amazon0601-edges.csv.gz, cnr-2000.arcs.tsv.gz and twitter_combined-edges.csv.gz.
     runs : int
-        Times that everything is measured; medians are shown. One worker and two count in 15 turns (or a few
-        more, so that each run has as many).
+        Number of times that everything is measured; medians are shown. One worker and two count in 15 turns (or a few
+        more, so that each run has equally many).
     quick : bool
         Scale 14, one run, 3 turns.
     gapbs : str, optional
@@ -74,9 +74,9 @@ def run(
     Raises
     ------
     InputError
-        An option makes no sense.
+        An option is invalid.
     CountError
-        Two tools disagree.
+        Two tools count different numbers of triangles.
     """
     if quick:
         scale, runs = QUICK_SCALE, 1
@@ -105,7 +105,7 @@ def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str 
 
 
 def _prepare(results: Measured, folder: str, graphs: str | None) -> None:
-    """Write the inputs of all measurements before any is taken."""
+    """Write the inputs of all measurements before the first one."""
     results.vertices, results.edges = in_fresh_process(prepare_inputs, Inputs(folder), results.scale)
     in_fresh_process(write_kronecker, results.scale, str(Path(folder, "kronecker.parquet")))
     for name, (file, triangles, _) in FILES.items():

@@ -1,4 +1,4 @@
-"""The tables of `dasktc bench scaling`: a graph's simulated and real points."""
+"""Tables of `dasktc bench scaling`: the simulated and real points of each graph."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ CLUEWEB, CLUEWEB_SECONDS = (955_207_488, 37_372_179_311), 0.08181
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a curve: a number of simulated workers.
+    """A point of a curve: one number of simulated workers.
 
     Attributes
     ----------
     priced : Priced
-        The plan's tasks and what each took.
+        The plan's tasks and the time of each.
     ideal : Simulation
-        Blocks on all workers, no overhead: what TRUST measures.
+        All workers have all blocks, and there is no overhead: what TRUST measures.
     whole : Simulation
-        With the scheduler's overhead and blocks that are fetched.
+        With the scheduler's overhead, and with blocks that are fetched.
     """
 
     priced: Priced
@@ -43,13 +43,13 @@ class Curve:
     ----------
     recipe : Recipe
     points : list of Point
-        By number of workers.
+        Points by number of workers.
     partitioned : list of Point
-        Of the plan with n parts, as in table 6.
+        Points of the plan with n parts, as in table 6.
     real : list of Real
-        At least one, fewest workers first.
+        Real measurements, at least one, fewest workers first.
     partitioned_real : list of Real
-        Of the plan with n parts, by the same workers.
+        Real measurements of the plan with n parts, on the same workers.
     """
 
     recipe: Recipe
@@ -59,7 +59,7 @@ class Curve:
     partitioned_real: list[Real] = field(default_factory=list)
 
     def point(self, priced: Priced, rate: float) -> Point:
-        """Simulate workers: scheduler times are those of the largest real cluster, blocks come at a given rate."""
+        """Simulate workers with the scheduler's times of the largest real cluster, and blocks that arrive at `rate`."""
         dask = self.real[-1]
         whole = simulate(priced.costs, priced.workers, dask.overhead, priced.fetches(rate), dask.latency)
         return Point(priced, simulate(priced.costs, priced.workers), whole)
@@ -148,12 +148,12 @@ def _apart(real: Real | None) -> list[Any]:
 
 
 def published_network(rate: float) -> str:
-    """Say what TRUST's table 6 leaves out: blocks that travel before the tasks that need them.
+    """Say what TRUST's table 6 leaves out: the transfer of blocks before the tasks that need them.
 
     Parameters
     ----------
     rate : float
-        Bytes that a worker receives in a second.
+        Bytes per second that a worker receives.
     """
     from dasktc.api.plan import CostModelOptions, predict_size
 
@@ -170,7 +170,7 @@ def published_network(rate: float) -> str:
 
 
 def notes(curves: list[Curve], rate: float) -> list[str]:
-    """How to read the tables."""
+    """Notes on how to read the tables."""
     overheads = ", ".join(f"{1000 * c.real[-1].overhead:.2f} ms" for c in curves)
     latencies = ", ".join(f"{1000 * c.real[-1].latency:.0f} ms" for c in curves)
     return [

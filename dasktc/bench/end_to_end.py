@@ -1,11 +1,11 @@
-"""Times whole counts on running clusters: what a user waits for, and what the time goes to.
+"""Times whole counts on running clusters: the time that a user waits, and its parts.
 
 wall       from the call of `triangle_count` to its answer, on a cluster and workers that have counted before
-tasks      that the workers ran for it
-waits      times that the client waited for results before it could go on
+tasks      number of tasks that the workers ran for it
+waits      number of times that the client waited for results before it could go on
 received   bytes that workers fetched from each other
-computing  seconds in tasks, of all workers' seconds while the call lasted
-kernel     seconds in counting kernels of the worker that had most of them, of the wall time
+computing  share of all workers' seconds during the call that was spent in tasks
+kernel     share of the wall time that the worker with most of it spent in counting kernels
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ class Run(NamedTuple):
 def end_to_end(
     cases: list[Case], runs: int, workers: list[int], backend: str, say: Say, profile: str | None = None
 ) -> Section:
-    """Count each graph without a client, and on clusters of each number of workers.
+    """Count each graph without a client, and on clusters with each number of workers.
 
     Parameters
     ----------
     cases : list of Case
     runs : int
-        Medians of so many, after a warm-up.
+        Number of measurements after a warm-up, of which medians are taken.
     workers : list of int
     backend : {"cpu", "cuda"}
     say : callable (str)
     profile : str, optional
-        File for Dask's performance report of the last cluster's counts: .html.
+        File (.html) for Dask's performance report of the last cluster's counts.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def end_to_end(
                     say(f"{case.name} on {number} workers")
                     made = [on_cluster(client, case, backend) for _ in range(runs + 1)][1:]
                     rows[case.name].append(_row(case, str(number), made, number))
-    for case in cases:  # after the clusters: a process that uses a GPU itself leaves a worker little of it
+    for case in cases:  # after the clusters, because a process that uses a GPU itself leaves a worker little memory
         say(f"{case.name} without a client")
         made = [in_process(case, backend) for _ in range(runs + 1)][1:]
         rows[case.name].insert(0, _row(case, "no client", made, 1))
@@ -120,7 +120,7 @@ def in_process(case: Case, backend: str) -> Run:
 
 
 def on_cluster(client: Any, case: Case, backend: str) -> Run:
-    """Count a graph with a client, and read what its cluster did: tasks, waits, bytes, seconds.
+    """Count a graph with a client, and collect the cluster's tasks, waits, bytes and seconds.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def on_cluster(client: Any, case: Case, backend: str) -> Run:
 
 @contextmanager
 def _counted_waits() -> Iterator[list[None]]:
-    """Count how often an executor waits for results of a cluster."""
+    """Context that counts how often an executor waits for a cluster's results."""
     waits, results = list[None](), futures.results
 
     def counted(*args: Any, **options: Any) -> Iterator[tuple[Any, Any]]:
@@ -154,7 +154,7 @@ def _counted_waits() -> Iterator[list[None]]:
 
 
 def _received(client: Any) -> int:
-    """Bytes that all workers have fetched from each other until now, of the last 100,000 fetches of each."""
+    """Bytes that all workers have fetched from each other so far, over the last 100,000 fetches of each."""
     return sum(client.run(_bytes_fetched).values())
 
 
@@ -164,7 +164,7 @@ def _bytes_fetched(dask_worker: Any) -> int:
 
 @contextmanager
 def _report(client: Any, out: str) -> Iterator[None]:
-    """Write Dask's performance report of what runs in this context: task stream, profiles by worker and scheduler."""
+    """Write Dask's performance report of this context: task stream, and profiles of workers and scheduler."""
     from distributed import performance_report
 
     with client.as_current(), performance_report(filename=out):

@@ -1,12 +1,12 @@
-"""`dasktc bench gpu`: kernel and preparation on one GPU, graph by graph, and counting on several.
+"""`dasktc bench gpu`: kernel and preparation on one GPU, graph by graph, and counting on several GPUs.
 
-kernel   the counting kernels of all tasks, between two events: everything lies on the device.
-prepare  from a raw, unsorted edge array on the device to ready blocks: wall time, the device done.
-small    from an array, of the device or of NumPy, to the answer, as users count: nothing chosen.
-memory   bytes that a count leaves taken of the device, for counts to come.
+kernel   the counting kernels of all tasks, between two events, with everything on the device
+prepare  wall time from a raw, unsorted edge array on the device to ready blocks, until the device has finished
+small    from an array, on the device or in NumPy, to the answer, as users count: with default options
+memory   bytes on the device that stay allocated after a count, for later counts
 
-A graph is read once, warmed up once and measured `runs` times; medians are shown. Every count is
-compared with a known one, or with another kernel's where none is known.
+A graph is read once, warmed up once and measured `runs` times; medians are shown. Every count is compared with a known
+one, or where none is known with another kernel's.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from dasktc.options import Options, format_size
 __all__ = ["facts", "run"]
 
 ARRAY_EDGES, ARRAY_REACH = 200_000, 2.5
-"""Of a NumPy array that is counted, and the milliseconds that are aimed at."""
+"""Edges of a NumPy array that is counted, and the target time in milliseconds."""
 LEFT = 3
-"""Graphs whose memory is looked at."""
+"""Graphs after which memory is measured."""
 PEAK_BYTES = 24
-"""The most bytes an edge that preparation may take, those of its two 32-bit ids included."""
+"""Most bytes per edge that preparation may take, including its two 32-bit ids."""
 
 
 class Raw(NamedTuple):
-    """A graph's raw edges on the device."""
+    """Raw edges of a graph on the device."""
 
     source: Any
     target: Any
@@ -56,7 +56,7 @@ class Raw(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """A graph's results: kernel, median milliseconds, counts, and peak bytes an edge of both steps."""
+    """Results of a graph: kernel, median milliseconds, counts, and peak bytes per edge of both steps."""
 
     by: str
     kernel: float
@@ -85,17 +85,17 @@ def run(
     graphs : str, optional
         Folder of facebook_combined.txt.gz and amazon0601-edges.csv.gz.
     runs : int
-        Times that everything is measured after a warm-up; medians are shown.
+        Number of measurements after a warm-up; medians are shown.
     quick : bool
-        Tiny graphs, one run: whether it works.
+        Tiny graphs, measured once, to see whether everything works.
     kernel : str
-        A kernel of the CUDA backend, or "auto"; real graphs are counted with what `auto` takes.
+        A kernel of the CUDA backend, or "auto"; real graphs are counted with the kernel that `auto` takes.
     only : tuple of str
-        Of the graphs, those of these names, in upper or lower case.
+        Names of the graphs to measure, in upper or lower case.
     workers : str, optional
-        Also count on clusters of so many GPUs: numbers with commas between them, or "all".
+        Also count on clusters with these numbers of GPUs: comma-separated, or "all".
     profile : str, optional
-        With `workers`, where Dask's performance report of the largest cluster is written: .html.
+        With `workers`, the file (.html) for Dask's performance report of the largest cluster.
     files : str, optional
         Folder in which graphs are also written to files, and read again.
     say : callable (str), optional
@@ -108,7 +108,7 @@ def run(
     Raises
     ------
     InputError
-        An option makes no sense, or there is no usable GPU.
+        An option is invalid, or there is no usable GPU.
     CountError
         A count is wrong.
     """
@@ -121,14 +121,14 @@ def run(
     chosen = _named(only, QUICK if quick else CASES + LARGE) if only else list(QUICK if quick else CASES)
     tell, times = say or quiet, 1 if quick else runs
     several_gpus = []
-    if workers is not None:  # first: a process that uses a GPU itself leaves a worker little of it
+    if workers is not None:  # first, because a process that uses a GPU itself leaves a worker little memory
         small = [] if graphs is None else _small_cases(Path(graphs))
         cases_by = [*((case, kernel) for case in chosen), *((case, "auto") for case in small)]
         clusters = numbers(workers)
         counting = several(cases_by, times, clusters, tell)
         several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
     get_backend("cuda")
-    with one_call():  # the pool stays as it has grown, as within one count
+    with one_call():  # the pool keeps its size, as it does within one count
         sections = [_table(chosen, kernel, times, tell)]
     sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
     sections.append(_left(chosen[:LEFT], tell))
@@ -139,7 +139,7 @@ def run(
 
 
 def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
-    """The graphs of these names, in upper or lower case, in the order of the table; InputError for an unknown one."""
+    """The graphs with these names, in upper or lower case, in the table's order; InputError for an unknown name."""
     asked = {name.casefold() for name in names}
     chosen = [case for case in cases if case.name.casefold() in asked]
     known = {case.name.casefold() for case in chosen}
@@ -160,7 +160,7 @@ def _command(
 
 
 def facts() -> dict[str, str]:
-    """The machine, its GPUs and what is installed."""
+    """The machine, its GPUs and the installed packages."""
     info = gpus.collect()
     devices = ", ".join(f"{device['name']} (driver {device['driver']})" for device in info["devices"])
     packages = ", ".join(f"{name} {number}" for name, number in info["packages"].items() if number)
@@ -245,7 +245,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
 
 
 def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
-    """Prepare blocks of the raw edges, and take the seconds."""
+    """Prepare blocks from raw edges; return the graph and the seconds."""
     from dasktc.backends.cuda import backend as cuda
 
     cuda.synchronize()
@@ -256,7 +256,7 @@ def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
 
 
 def _check(case: Case, graph: Graph) -> str:
-    """Compare a count with the known one, or with another kernel's; say which it was."""
+    """Compare a count with the known one, or with another kernel's; say with which."""
     if case.triangles is None:
         graph.triangle_count(verify=1.0)
         return "with another kernel"
@@ -272,7 +272,7 @@ def _check(case: Case, graph: Graph) -> str:
 
 
 def _small_cases(folder: Path) -> list[Case]:
-    """List those small graphs whose files are there."""
+    """The small graphs whose files exist."""
     there = {name: (folder / file, triangles) for name, (file, triangles, _) in SMALL.items()}
     return [
         Case(name, partial(as_source, str(path)), 0, triangles)
@@ -282,7 +282,7 @@ def _small_cases(folder: Path) -> list[Case]:
 
 
 def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
-    """Time a count of a small graph as users make it, with no option given."""
+    """Time counts of small graphs as users make them, with default options."""
     columns = {
         "graph": "",
         "triangles": ",",
@@ -311,7 +311,7 @@ def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
 
 
 def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, float, float]:
-    """Results of a small graph: kernel, median milliseconds to the answer, and of the kernel."""
+    """Results of a small graph: kernel, median milliseconds to the answer, and those of the kernel."""
     walls, kernels = [], []
     for _ in range(runs + 1):
         began = time.perf_counter()
@@ -323,11 +323,11 @@ def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, f
     return result.kernel, median(walls[1:]), median(kernels[1:])
 
 
-# what is left taken
+# memory that stays allocated
 
 
 def _left(cases: list[Case], say: Say) -> Section:
-    """Device bytes that stay allocated after a count, over those before the first one."""
+    """Device bytes that stay allocated after a count, relative to those before the first one."""
     from dasktc.backends.cuda import backend as cuda
     from dasktc.backends.cuda import memory as cuda_memory
 

@@ -13,21 +13,21 @@ __all__ = ["CASES", "LARGE", "QUICK", "SMALL", "Case"]
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of the table.
+    """A graph of the table, with its known and target figures.
 
     Attributes
     ----------
     name : str
     source : callable () -> Source
     rows : int
-        Raw edges.
+        Number of raw edges.
     triangles : int or None
     published : float or None
-        Milliseconds of the fastest published kernel (GroupTC-BS) on one H200, its input in CSR.
+        Milliseconds of the fastest published kernel (GroupTC-BS) on one H200, from CSR input.
     reach : tuple of two float or None
-        Milliseconds of kernel and preparation that are aimed at, on one H200.
+        Target milliseconds of kernel and preparation, on one H200.
     bound : str or None
-        What keeps the kernel from that, as measured there.
+        What limits the kernel instead, as measured there.
     """
 
     name: str
@@ -64,7 +64,7 @@ LARGE = (
     Case("Kronecker 26", lambda: kronecker(26), 16 << 26, None),
     Case("Kronecker 28", lambda: kronecker(28), 16 << 28, None),
 )
-"""Measured where --only names them."""
+"""Graphs that are measured only if --only names them."""
 QUICK = (
     Case("Kronecker 12", lambda: kronecker(12), 16 << 12, 486_234),
     Case("uniform, 2,000 vertices", lambda: random_graph(2000, 10_000), 10_000, None),
@@ -74,4 +74,4 @@ SMALL = {
     "ego-Facebook": ("facebook_combined.txt.gz", 1_612_010, 1),
     "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, 8),
 }
-"""File, triangles, and milliseconds aimed at from a device array to the answer."""
+"""File, triangles, and target milliseconds from a device array to the answer."""

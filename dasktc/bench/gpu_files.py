@@ -20,15 +20,15 @@ __all__ = ["files"]
 
 
 class _Case(NamedTuple):
-    """A file of the table.
+    """A file of the table, with its target figures.
 
     Attributes
     ----------
     scale : int
-        Of the Kronecker graph.
+        Scale of the Kronecker graph.
     suffix : str
     reach : tuple of two float
-        Seconds of writing (making included) and of reading that are aimed at, on one H200 with 16 cores.
+        Target seconds of writing (including generation) and of reading, on one H200 with 16 cores.
     """
 
     scale: int
@@ -41,23 +41,23 @@ QUICK = (_Case(6, ".parquet", (None, 1)), _Case(6, ".txt", (None, 1)))
 
 
 def files(folder: str, runs: int, quick: bool, say: Callable[[str], None]) -> Section:
-    """Write and read files of a few gigabytes, which the system then holds in memory.
+    """Write and read files of a few gigabytes, which the page cache then holds.
 
     Parameters
     ----------
     folder : str
-        Where they stand for the while.
+        Folder for the files, which are removed afterwards.
     runs : int
-        Times that each is read after a warm-up.
+        Number of times that each file is read after a warm-up.
     quick : bool
-        Tiny files.
+        Use tiny files.
     say : callable (str)
         Told what is being measured.
 
     Raises
     ------
     CountError
-        What is read has another number of triangles than what was made.
+        The graph read has another number of triangles than the generated one.
     """
     columns = {"file": "", "bytes": ",", "write": ".2f", "reach, write": ".2f", "read": ".3f", "reach, read": ".2f"}
     columns |= {"to the answer": ".3f", "triangles": ","}

@@ -22,7 +22,7 @@ __all__ = ["Counted", "measure", "numbers", "several"]
 
 
 class Counted(NamedTuple):
-    """A graph on a cluster: GPUs, the kernel that counted, and milliseconds."""
+    """Measurements of a graph on a cluster: GPUs, the kernel that counted, and milliseconds."""
 
     gpus: int
     kernel: str
@@ -34,12 +34,12 @@ class Counted(NamedTuple):
 
 
 def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: Say) -> Section:
-    """Count each graph, its blocks ready, on clusters of so many GPUs.
+    """Count each graph, with its blocks ready, on clusters with each number of GPUs.
 
     Parameters
     ----------
     cases : list of (Case, str)
-        With the kernel that counts each.
+        Each graph, with the kernel that counts it.
     runs : int
     workers : list of int
     say : callable (str)
@@ -76,7 +76,7 @@ def numbers(workers: str) -> list[int]:
     Raises
     ------
     InputError
-        It is no such list.
+        It is not such a list.
     """
     if workers == "all":
         most = len(gpus.devices())
@@ -133,13 +133,13 @@ def _warm() -> None:
 
 
 def _afresh(executor: Executor, graph: Graph) -> TriangleCount:
-    """Count with kernel tables built anew: the first tasks of a worker build what its others share."""
+    """Count with kernel tables built anew: a worker's first tasks build the tables that its later tasks share."""
     executor.run_on_workers(kept.forget)
     return graph.triangle_count()
 
 
 def _loads(records: list[Any], workers: int) -> list[float]:
-    """Kernel seconds of each worker, ascending; of one without a task, 0."""
+    """Kernel seconds of each worker, ascending; 0 for a worker without tasks."""
     seconds: dict[str, float] = {}
     for record in records:
         seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds

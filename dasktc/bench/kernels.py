@@ -1,7 +1,7 @@
 """Times counting kernels on one prepared graph, each in a process of its own, without preparation.
 
-`prepare_inputs` writes the graph once; our kernels, the kernel written by hand and other tools
-(module `others`) read the same files.
+`prepare_inputs` writes the graph once; our kernels, the plain Numba kernel (`marker`) and other tools (`others`) read
+the same files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ORDERS = ("degree", "collective")
 
 
 class Counted(NamedTuple):
-    """The triangles that a counter counted, and the CPU seconds that it took."""
+    """The triangles that a counter counted, and its CPU seconds."""
 
     triangles: int
     seconds: float
@@ -29,12 +29,12 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files that all counters read.
+    """Files that all counters read.
 
     Attributes
     ----------
     folder : str
-        Holds edges.npy, int32 (edges, 2), canonical over dense ids, and for each order of ids the
+        Contains edges.npy, int32 (edges, 2), canonical over dense ids, and for each order of ids the
         offsets (int64) and columns (int32) of the oriented graph.
     """
 
@@ -61,16 +61,16 @@ class Inputs:
 
 
 class Counter(NamedTuple):
-    """A tool or kernel that counts triangles: its name, and a function that counts.
+    """A tool or kernel that counts triangles, with the function that runs it.
 
     Attributes
     ----------
     name : str
     run : callable (Inputs) -> Counted
     call : str
-        What is timed, as a user would write it.
+        The timed call, as a user would write it.
     missing : str
-        How to get it, where it is not installed.
+        How to install it, where it is missing.
     """
 
     name: str
@@ -80,14 +80,14 @@ class Counter(NamedTuple):
 
 
 def cpu_seconds(function: Callable[[], T]) -> tuple[T, float]:
-    """Call a function, and return its result and the CPU seconds that it took."""
+    """Call a function, and return its result and its CPU seconds."""
     began = time.process_time()
     value = function()
     return value, time.process_time() - began
 
 
 def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
-    """Write the files of a Kronecker graph and return its vertices and edges."""
+    """Write the files of a Kronecker graph; return its numbers of vertices and edges."""
     import numpy as np
 
     from dasktc.api.count import build
@@ -122,7 +122,7 @@ def _kernel(name: str, order: str, inputs: Inputs) -> Counted:
         block = OrientedCSR(offsets, columns, ordered=order == "degree")
         return get_backend("cpu").count(BlockTask(block, block, block), name).triangles
 
-    count(np.array([0, 0, 1, 3]), np.array([0, 0, 1], "int32"))  # compiles, or loads what was compiled
+    count(np.array([0, 0, 1, 3]), np.array([0, 0, 1], "int32"))  # compiles, or loads compiled code
     offsets, columns = inputs.oriented(order)
     return Counted(*cpu_seconds(lambda: count(offsets, columns)))
 

@@ -1,7 +1,8 @@
-"""`dasktc bench kills`: a graph counted again and again, while its workers are killed in the middle.
+"""`dasktc bench kills`: counts a graph repeatedly while its workers are killed.
 
-The first kill comes at a random moment of a count, every other time a second one within seconds, of any worker: of one
-that counts, or of one that is just coming back. Each count must end exact; afterwards every worker must be there again.
+The first kill comes at a random moment of a count, and every other time a second one within seconds; either may hit any
+worker, one that counts or one that is just coming back. Each count must end exact, and afterwards every worker must be
+there again.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from dasktc.io.generators.synthetic import kronecker
 __all__ = ["Killer", "drawn_seed", "run", "worker_pids"]
 
 SECOND = 8.0
-"""Seconds after a kill within which the second one comes: a worker with a GPU takes 5 to 7 to come back."""
+"""Seconds after a kill within which the second one comes: a worker with a GPU takes 5 to 7 s to come back."""
 BACK = 120.0
-"""Seconds that workers have to come back after a count."""
+"""Seconds within which workers must come back after a count."""
 
 
 def run(
@@ -38,20 +39,20 @@ def run(
     seed: int | None = None,
     say: Say = quiet,
 ) -> Report:
-    """Count a Kronecker graph until so many workers were killed meanwhile.
+    """Count a Kronecker graph repeatedly until this number of workers has been killed during counts.
 
     Parameters
     ----------
     kills : int
     scale : int
-        2^scale vertices, 16 edges each.
+        Scale of the graph: 2^scale vertices, 16 edges each.
     workers : int
-        Processes that count, and are killed.
+        Number of worker processes that count and are killed.
     backend : {"auto", "cpu", "cuda"}
     protocol : {"auto", "tcp", "ucx"}
-        As `dasktc.cluster` has it.
+        As for `dasktc.cluster`.
     seed : int, optional
-        Of the moments and the workers; drawn and reported where it is not given.
+        Seed of moments and workers; if it is not given, it is drawn and reported.
     say : callable
         Told of each count.
 
@@ -62,7 +63,7 @@ def run(
     Raises
     ------
     CountError
-        An answer differed from that of the quiet cluster.
+        An answer differed from that of the undisturbed cluster.
     InputError
         `kills` is below 1.
     """
@@ -125,10 +126,10 @@ class Killer:
     Parameters
     ----------
     client : distributed.Client
-        Of a cluster that this process started.
+        Client of a cluster that this process started.
     draw : random.Random
     seconds : float
-        What a count takes: the first kill comes within them.
+        Duration of a count, within which the first kill comes.
 
     Attributes
     ----------
@@ -151,7 +152,7 @@ class Killer:
 
     @property
     def kills_more(self) -> bool:
-        """Whether a kill is still to come."""
+        """Whether a further kill is still to come."""
         return self._thread.is_alive()
 
     def _kill(self, pauses: list[float]) -> None:
@@ -165,12 +166,12 @@ class Killer:
 
 
 def drawn_seed(seed: int | None) -> int:
-    """The seed that was given, or a random one."""
+    """The given seed, or a random one."""
     return random.SystemRandom().randrange(1 << 32) if seed is None else seed
 
 
 def worker_pids(client: Any) -> list[int]:
-    """Processes of the workers of a cluster that this process started."""
+    """Process ids of the workers of a cluster that this process started."""
     nannies = getattr(client.cluster, "workers", {}).values()
     return [nanny.pid for nanny in nannies if getattr(nanny, "pid", None)]
 

@@ -1,6 +1,6 @@
-"""A plain Numba kernel to compare with: mark a row, look every streamed element up in the marks.
+"""A plain Numba kernel for comparison: marks a row, and looks every streamed element up in the marks.
 
-It is the yardstick of `dasktc bench cpu`: one page of Numba, no cleverness, on the same oriented graph.
+It is the yardstick of `dasktc bench cpu`: one page of straightforward Numba on the same oriented graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = Any
 
 
 def _count_by_marks(offsets: Array, columns: Array) -> int:
-    """Count the triangles of an oriented graph with one byte a vertex.
+    """Count the triangles of an oriented graph, with one byte per vertex.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Measurement: runs a function in a fresh process, and takes its CPU seconds and its peak resident memory."""
+"""Measurement of CPU seconds and peak resident memory, of functions that run in fresh processes."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def columns_of(source: Source, backend: str) -> tuple[Any, Any]:
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process now."""
+    """Resident memory of this process now, in bytes."""
     import psutil
 
     return int(psutil.Process().memory_info().rss)
 
 
 def peak_bytes() -> int:
-    """Peak resident memory of this process: on Linux since `forget_peak`, elsewhere since it began."""
+    """Peak resident memory of this process: on Linux since `forget_peak`, elsewhere since its start."""
     if sys.platform == "linux":
         with open("/proc/self/status") as status:
             line = next(line for line in status if line.startswith("VmHWM"))
@@ -67,7 +67,7 @@ def peak_bytes() -> int:
 
 
 def forget_peak() -> None:
-    """Reset the peak of resident memory to the present value, where the system supports it."""
+    """Reset the peak of resident memory to its present value, where the system supports it."""
     if sys.platform == "linux":
         with open("/proc/self/clear_refs", "w") as refs:
             refs.write("5")
@@ -75,14 +75,14 @@ def forget_peak() -> None:
 
 @dataclass
 class StageMeter:
-    """A `progress` callback that notes CPU seconds and the memory peak of each stage.
+    """A `progress` callback that records CPU seconds and peak memory of each stage.
 
     Attributes
     ----------
     seconds : dict of str to float
-        CPU seconds of this process, all its threads, by stage.
+        CPU seconds of all threads of this process, by stage.
     peaks : dict of str to int
-        Peak resident bytes during each stage (where peaks cannot be forgotten: up to its end).
+        Peak resident bytes during each stage (where peaks cannot be reset: up to its end).
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
@@ -91,13 +91,13 @@ class StageMeter:
     _began: float = 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Begin a stage."""
+        """Begin a stage if it is a new one."""
         if stage != self._stage:
             self.stop()
             self._stage, self._began = stage, time.process_time()
 
     def stop(self) -> None:
-        """End the stage that runs."""
+        """End the current stage."""
         if self._stage:
             self.seconds[self._stage] = time.process_time() - self._began
             self.peaks[self._stage] = peak_bytes()

@@ -1,9 +1,9 @@
-"""`dasktc bench ooc`: counting within `--memory` on one GPU, against the same count with all of the device.
+"""`dasktc bench ooc`: counting within `--memory` on one GPU, compared with the same count with the whole device.
 
-Both go from a generated graph, made on the device piece by piece, to its number. Copying is measured between
-events on the copy stream, waiting for it between events on the stream that counts; hidden is the share of the copying
-that nothing waited for. Bytes to and from the host are those of all stages. Files are read right after they were
-written on the same machine: from the page cache.
+Both go from a graph that is generated on the device part by part to its number. Copying is measured between events on
+the copy stream, waiting for it between events on the counting stream; the hidden share is that of the copying for which
+nothing waited. Bytes to and from the host are those of all stages. Files are read right after they were written on the
+same machine: from the page cache.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KNOWN = {
 
 
 SCALES = (26, 27)
-"""Of 1.05 and 2.1 G edges."""
+"""Default scales, of 1.05 and 2.1 G edges."""
 
 
 class Run(NamedTuple):
@@ -51,13 +51,13 @@ class Run(NamedTuple):
     ----------
     result : TriangleCount
     seconds : float
-        Wall time, the device done.
+        Wall time until the device has finished.
     peak : int
-        Bytes on the device, at most.
+        Peak of the bytes allocated on the device.
     moves : TransferStats
-        Of its counting tasks.
+        Statistics of its counting tasks.
     sent, received : int
-        Bytes that went to the host, and came back, in all stages.
+        Bytes sent to the host, and received back, in all stages.
     """
 
     result: TriangleCount
@@ -84,25 +84,25 @@ def run(
     Parameters
     ----------
     scale : int or tuple of int
-        Of the Kronecker graphs.
+        Scale of the Kronecker graphs.
     memory : tuple of int or str
-        Budgets on the device, one after another.
+        Budgets on the device, measured one after another.
     host_memory, work_dir
-        As for `triangle_count`; 1 has everything that leaves the device go to files.
+        As for `triangle_count`; with 1 everything that leaves the device goes to files.
     partition : str
-        Of the limited runs; that with all of the device chooses for itself.
+        Scheme of the limited runs; the run with the whole device chooses for itself.
     parts : int, optional
-        Of the limited runs.
+        n of the limited runs.
     kernel : str
     runs : int
-        Times that each is measured after a warm-up; medians are shown.
+        Number of measurements after a warm-up; medians are shown.
     say : callable (str), optional
         Told what is being measured.
 
     Raises
     ------
     InputError
-        An option makes no sense, or there is no usable GPU.
+        An option is invalid, or there is no usable GPU.
     CountError
         A count is wrong.
     """

@@ -1,4 +1,4 @@
-"""Other tools that count triangles: run where they are installed, one thread each."""
+"""Other tools that count triangles, run with one thread each where they are installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GAPBS_MISSING = "not installed: build tc of https://github.com/sbeamer/gapbs and
 
 
 def other_tools(gapbs: str | None) -> list[Counter]:
-    """List the other tools, missing ones included; `gapbs` is the path of GAPBS' `tc` where it is known."""
+    """The other tools, including missing ones; `gapbs` is the path of GAPBS' `tc`, where it is known."""
     clustering = "centrality.LocalClusteringCoefficient(graph, turbo=True).run()"
     product = "C(L.S) << L.mxm(L, plus_pair); C.reduce_scalar(), L in degree order"
     binary = _find_gapbs(gapbs)
@@ -48,7 +48,7 @@ def _igraph(inputs: Inputs) -> Counted:
 
 
 def whole_triangles(ratio: float, simple: Any) -> int:
-    """The triangles of a simple graph: igraph counts them only as 3 triangles / connected triples."""
+    """Triangles of a simple graph from igraph's ratio, 3 triangles / connected triples: it offers no plain count."""
     import numpy as np
 
     degree = np.array(simple.degree(), dtype="int64")
@@ -60,7 +60,7 @@ def whole_triangles(ratio: float, simple: Any) -> int:
 
 
 def igraph_file(path: str, names: bool) -> Counted:
-    """Read a file of edges with igraph and count: Read_Ncol where ids are far apart, else Read_Edgelist."""
+    """Read a file of edges with igraph and count: by Read_Ncol where ids are sparse, else by Read_Edgelist."""
     import igraph
 
     def read_and_count() -> tuple[float, Any]:
@@ -101,7 +101,7 @@ def _graphblas(inputs: Inputs) -> Counted:
 
 
 def _gapbs(binary: str, inputs: Inputs) -> Counted:
-    """CPU seconds of one trial: the difference between two trials and one, which cancels loading."""
+    """CPU seconds of one trial, as the difference between two trials and one, which cancels loading."""
     graph = Path(inputs.folder, "graph.sg")
     if not graph.exists():
         graph.write_bytes(_serialized(inputs.edges()))
@@ -110,7 +110,7 @@ def _gapbs(binary: str, inputs: Inputs) -> Counted:
 
 
 def _serialized(edges: Array) -> bytes:
-    """Write a GAPBS .sg file: directed (one byte), edges in both directions, vertices, offsets, neighbours."""
+    """Serialize edges as a GAPBS .sg file: directed (1 byte), edges both ways, vertices, offsets, neighbours."""
     import numpy as np
 
     both = np.concatenate([edges, edges[:, ::-1]])
@@ -137,7 +137,7 @@ def _trials(binary: str, graph: Path, trials: int) -> Counted:
 
 
 def _find_gapbs(path: str | None) -> str | None:
-    """Find GAPBS' `tc`: the one named, or one on PATH, where `tc` is mostly Linux' traffic control."""
+    """Find GAPBS' `tc` at the given path, or on PATH, where `tc` is mostly Linux' traffic control."""
     binary = path or shutil.which("tc")
     if binary and os.access(binary, os.X_OK):
         usage = subprocess.run([binary, "-h"], capture_output=True, text=True, check=False).stdout

@@ -1,9 +1,9 @@
-"""Measures Dask's overhead: the share of workers' time outside of tasks, in a count of more than ten seconds.
+"""Measures Dask's overhead: the share of workers' time outside tasks, in a count of more than ten seconds.
 
-Overhead is the wall time of the count phase times workers, less the wall time within the tasks as the workers noted
-it: sending, fetching blocks, waiting for the next task, and the end, when one worker has nothing left to do. What a
-worker has none for between one task and its next is Dask's alone. The scheduler's time is CPU time of its thread,
-which is the client's connections' as well.
+The overhead is the wall time of the count phase times workers, less the wall time within tasks as recorded by the
+workers: sending, fetching blocks, waiting for the next task, and the end, when one worker has nothing left to do. Time
+between a worker's task and its next one is Dask's alone. The scheduler's time is CPU time of its thread, which also
+serves the client's connections.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from dasktc.options import Options, RunOptions
 __all__ = ["Overhead", "measure", "section"]
 
 SCALE, QUICK, PARTS = 19, 13, (6, 9)
-"""Of the Kronecker graph for one worker, one more for twice as many; n: 216 tasks, and 729: Dask notes 1,000."""
+"""Scale of the Kronecker graph for one worker (one more for twice as many), the same with `quick`; and n: 216 and 729
+tasks, because Dask records 1,000."""
 KERNEL = "merge"
-"""Slow enough for more than ten seconds."""
+"""A kernel slow enough for more than ten seconds."""
 
 
 class Overhead(NamedTuple):
@@ -35,9 +36,9 @@ class Overhead(NamedTuple):
     seconds : float
         Wall time of the count.
     within : float
-        Wall seconds within tasks, of all workers together.
+        Wall seconds within tasks, over all workers.
     between : float
-        Wall seconds after each task of a worker until its next.
+        Wall seconds between each task of a worker and its next.
     scheduler : float
         CPU seconds of the scheduler's thread.
     """
@@ -52,12 +53,12 @@ class Overhead(NamedTuple):
 
     @property
     def outside(self) -> float:
-        """Seconds of all workers that were not in tasks."""
+        """Seconds of all workers outside tasks."""
         return self.workers * self.seconds - self.within
 
     @property
     def share(self) -> float:
-        """Share of the workers' time outside of tasks."""
+        """Share of the workers' time outside tasks."""
         return self.outside / (self.workers * self.seconds)
 
 
@@ -68,7 +69,7 @@ def measure(workers: int, quick: bool) -> list[Overhead]:
     ----------
     workers : int
     quick : bool
-        A small graph: whether it works.
+        Use a small graph, to see whether everything works.
     """
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
@@ -106,7 +107,7 @@ def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
 
 
 def _spent(noted: list[dict[str, Any]]) -> tuple[float, float]:
-    """Seconds within tasks, and after each until the next one in the same thread."""
+    """Seconds within tasks, and seconds between each task and the next one in the same thread."""
     threads: dict[tuple[Any, Any], list[tuple[float, float]]] = defaultdict(list)
     for task in noted:
         for at in task["startstops"]:

@@ -1,4 +1,4 @@
-"""Measures whole counts in processes of their own: CPU seconds and memory, by stage or by worker."""
+"""Measures whole counts in fresh processes: CPU seconds and memory, by stage or by worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dasktc.bench.measure import StageMeter, forget_peak, peak_bytes, resident_b
 __all__ = ["ClusterRun", "ProcessRun", "in_cluster", "in_process", "write_kronecker"]
 
 SMALL_SCALE, SMALL_LINES = 10, 20_000
-"""Size of the warm-up's graph: enough to use everything that is compiled once."""
+"""Size of the warm-up's graph, large enough to use everything that is compiled once."""
 PARTS, SPLITS = 4, 4
 """n and m for the nearly empty graph: 256 counting tasks."""
 
@@ -32,7 +32,7 @@ class ProcessRun:
     peaks : dict of str to int
         Peak resident bytes by stage.
     baseline : int
-        Resident bytes with everything imported and nothing read.
+        Resident bytes with all modules imported and nothing read.
     """
 
     triangles: int
@@ -44,7 +44,7 @@ class ProcessRun:
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """Measurements of a count on workers of one thread each; one entry a worker.
+    """Measurements of a count on workers with one thread each; lists have one entry per worker.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ClusterRun:
     whole : list of float
         CPU seconds of the whole run.
     peaks, baselines : list of int
-        Peak resident bytes, and resident bytes with everything imported and nothing read.
+        Peak resident bytes, and resident bytes with all modules imported and nothing read.
     tasks : int
     task_seconds : float
         Counting tasks of another, nearly empty graph, and the wall seconds of each.
@@ -68,12 +68,12 @@ class ClusterRun:
 
 
 def in_process(source: int | str) -> ProcessRun:
-    """Count in this process, on one thread, a Kronecker graph of a scale, or a file."""
+    """Count, in this process with one thread, a Kronecker graph of the given scale, or a file."""
     from dasktc.api.count import triangle_count
 
     edges = _open(source)
     with TemporaryDirectory() as folder:
-        triangle_count(_small(source, folder), threads=1)  # imports, and compiles or loads what was compiled
+        triangle_count(_small(source, folder), threads=1)  # imports, and compiles or loads compiled code
     baseline, meter = resident_bytes(), StageMeter()
     forget_peak()
     result = triangle_count(edges, threads=1, progress=meter)
@@ -82,7 +82,7 @@ def in_process(source: int | str) -> ProcessRun:
 
 
 def in_cluster(source: int | str, workers: int) -> ClusterRun:
-    """Count on new worker processes a Kronecker graph of a scale, or a file."""
+    """Count, on new worker processes, a Kronecker graph of the given scale, or a file."""
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
     from dasktc.options import Options, RunOptions
@@ -123,7 +123,7 @@ def _open(source: int | str) -> Any:
 
 
 def _small(source: int | str, folder: str) -> Any:
-    """A small source of the same kind, to warm up with."""
+    """A small source of the same kind, for a warm-up."""
     if isinstance(source, int):
         return _open(SMALL_SCALE)
     small = Path(folder, "small" + "".join(Path(source).suffixes[-2:]))
@@ -137,7 +137,7 @@ def _small(source: int | str, folder: str) -> Any:
 
 
 def _warm(source: Any) -> None:
-    """Import and compile on a worker: count a small graph there, without the cluster."""
+    """Import and compile on a worker, by counting a small graph there without the cluster."""
     from dasktc.api.count import build
     from dasktc.executors.local import LocalExecutor
     from dasktc.options import Options

@@ -1,4 +1,4 @@
-"""Plot of `dasktc bench scaling`: speed-up over workers, simulated and real (TRUST, fig. 15)."""
+"""Draws the plot of `dasktc bench scaling`: speed-up over workers, simulated and real (TRUST, fig. 15)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(plots: tuple[str, ...]) -> None:
     Raises
     ------
     InputError
-        Of another format, or in a folder that is not there.
+        A file has another format, or its folder does not exist.
     """
     for plot in map(Path, plots):
         if plot.suffix not in SUFFIXES:
@@ -43,13 +43,13 @@ def check(plots: tuple[str, ...]) -> None:
 
 
 def draw(curves: list[Curve], report: Report, out: Path) -> None:
-    """Draw the curves; without matplotlib note in the report that there is no plot.
+    """Draw the curves; without matplotlib, note in the report that there is no plot.
 
     Parameters
     ----------
     curves : list of Curve
     report : Report
-        Its machine and command stand on the picture; the .html page has all of it.
+        The picture shows its machine and command; an .html page contains all of it.
     out : Path
     """
     if find_spec("matplotlib") is None:

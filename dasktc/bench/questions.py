@@ -1,9 +1,9 @@
-"""`dasktc bench questions`: a count and the questions per vertex and per edge, beside other libraries that answer them.
+"""`dasktc bench questions`: times a count and questions per vertex and per edge, beside other libraries.
 
-A graph is prepared once by each library, and everything is asked in turns: one library after the other, one question
-after the other, and again. Of dasktc what the last question counted is forgotten before the next one, so that every
-answer is counted anew. On the CPU figures are CPU seconds of this process, in which each library has one thread; on a
-GPU milliseconds on the wall, and answers stay on the device.
+Each library prepares a graph once, and everything is asked in turns: one library after another, one question after
+another, and again. What dasktc counted for the last question is discarded before the next one, so that every answer is
+counted anew. On the CPU figures are CPU seconds of this process, in which each library has one thread; on a GPU they
+are wall milliseconds, and answers stay on the device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array = Any
 QUESTIONS = ("count", "triangles()", "clustering()", "edge_support()", "triangle_list(1000)")
 LISTED = 1000
 SLOW_EDGES = 500_000
-"""Edges from which on a library whose loops are Python's is left out: it would take minutes."""
+"""Edges from which a library with Python loops is left out, because it would take minutes."""
 GRAPHS: dict[str, dict[str, Callable[[], Source]]] = {
     "cpu": {
         "Kronecker 14": lambda: kronecker(14),
@@ -45,19 +45,19 @@ GRAPHS: dict[str, dict[str, Callable[[], Source]]] = {
         "torus 200³": lambda: grid3d(200),
     },
 }
-"""By backend."""
+"""Graphs by backend."""
 QUICK: dict[str, Callable[[], Source]] = {"Kronecker 8": lambda: kronecker(8), "torus 5³": lambda: grid3d(5)}
 
 
 class Question(NamedTuple):
-    """A question that is asked.
+    """A question to a library.
 
     Attributes
     ----------
     ask : callable () -> object
-        What is timed.
+        The timed call.
     triangles : callable (answer) -> int or None
-        How many triangles the answer says that the graph has; None: it does not say.
+        The number of triangles that follows from the answer; None where none does.
     """
 
     ask: Callable[[], Any]
@@ -73,9 +73,9 @@ class Tool(NamedTuple):
     missing : str
         Why it is left out; empty where it is installed.
     slow : bool
-        Its loops are Python's.
+        Whether its loops are Python's.
     prepare : callable (edges) -> dict of str to Question
-        `edges` has shape (m, 2): distinct, without loops.
+        Prepares `edges`, shape (m, 2), distinct and without loops.
     """
 
     name: str
@@ -91,15 +91,15 @@ def run(
     quick: bool = False,
     say: Say | None = None,
 ) -> Report:
-    """Ask everything.
+    """Ask all questions of all libraries.
 
     Parameters
     ----------
     backend : {"cpu", "cuda"}
     scale : int, optional
-        Of a Kronecker graph that takes the place of all others.
+        Scale of a Kronecker graph that replaces all other graphs.
     runs : int
-        Medians of so many turns, after one that warms up.
+        Number of turns after a warm-up, of which medians are taken.
     quick : bool
         Two tiny graphs, one turn.
     say : callable (str), optional
@@ -112,9 +112,9 @@ def run(
     Raises
     ------
     InputError
-        An option makes no sense, or there is no usable GPU for `cuda`.
+        An option is invalid, or there is no usable GPU for `cuda`.
     CountError
-        Two libraries disagree.
+        Two libraries count different numbers of triangles.
     """
     check_runs(runs)
     if scale is not None and not 1 <= scale <= 30:
@@ -158,7 +158,7 @@ def _section(name: str, source: Source, backend: str, runs: int, unit: str, say:
 def _in_turns(
     asked: dict[str, dict[str, Question]], backend: str, runs: int, say: Say
 ) -> tuple[dict[tuple[str, str], list[float]], int]:
-    """Seconds of every question of every library, and the triangles on which all agree."""
+    """Seconds of every question to every library, and the number of triangles on which all agree."""
     seconds, known = dict[tuple[str, str], list[float]](), None
     for turn in range(runs + 1):
         for name, questions in asked.items():
@@ -191,7 +191,7 @@ def _timed(ask: Callable[[], Any], backend: str) -> tuple[Any, float]:
 
 
 def _nothing() -> None:
-    """There is nothing to wait for."""
+    """Do nothing: there is no device to wait for."""
 
 
 def _ours(graph: Any, backend: str) -> dict[str, Question]:
@@ -222,20 +222,20 @@ def _on_host(column: Any) -> Array:
 
 
 def _of_clustering(coefficients: Array, degree: Array) -> int:
-    """The triangles of a graph from its vertices' coefficients."""
+    """Number of triangles from the vertices' clustering coefficients and degrees."""
     degree = degree.astype(np.float64)
     return round(float((coefficients * degree * (degree - 1)).sum()) / 6)
 
 
 def _unknown(answer: Any) -> None:
-    """The answer says nothing of the number of triangles."""
+    """Return None: the answer does not determine the number of triangles."""
 
 
-# others
+# other libraries
 
 
 def tools(backend: str) -> list[Tool]:
-    """The other libraries, those that are missing too."""
+    """The other libraries, including missing ones."""
     if backend == "cuda":
         return [Tool("cuGraph", _missing("cugraph", "cugraph-cu13"), False, _cugraph)]
     return [

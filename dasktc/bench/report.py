@@ -1,4 +1,4 @@
-"""Reports of benchmarks: facts on the machine and tables of numbers, printed as text or as JSON."""
+"""Benchmark reports: facts about the machine and tables of numbers, printed as text or as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dasktc.errors import InputError
 __all__ = ["Report", "Say", "Section", "check_runs", "load", "machine", "quiet", "surroundings", "versions"]
 
 Say = Callable[[str], None]
-"""Is told what is being measured."""
+"""Called with a description of what is being measured."""
 
 Cell = str | int | float | None
 PACKAGES = (
@@ -40,9 +40,9 @@ class Section:
     columns : dict of str to str
         Format specification by column; "" for text.
     rows : list of list
-        A cell a column; None where there is nothing to show.
+        One cell per column; None where there is nothing to show.
     notes : list of str
-        Lines below the table: what was left out and why, how to read it.
+        Lines below the table: what was left out and why, and how to read it.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Section:
         return "\n".join([self.title, *("  " + line.rstrip() for line in lines), *("  " + n for n in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Title, rows as objects, and notes."""
+        """Title, rows as dicts, and notes."""
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {"title": self.title, "rows": rows, "notes": self.notes}
 
@@ -74,7 +74,7 @@ class Report:
     Attributes
     ----------
     command : str
-        What repeats it.
+        Command that repeats the benchmark.
     facts : dict of str to str
         The machine, and versions.
     sections : list of Section
@@ -104,17 +104,17 @@ def _text(cell: Cell, spec: str) -> str:
 
 
 def quiet(text: str) -> None:
-    """Say nothing; a `Say`."""
+    """Say nothing: a `Say` that ignores its text."""
 
 
 def check_runs(runs: int) -> None:
-    """Refuse fewer runs than one (InputError)."""
+    """Refuse a number of runs below 1 (InputError)."""
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
 
 
 def surroundings() -> dict[str, str]:
-    """What a report says of where it was made: machine, load, versions."""
+    """Facts about the machine on which a report is made: processor, load, versions."""
     return {"machine": machine(), "load": load(), "versions": versions()}
 
 
@@ -126,7 +126,7 @@ def load() -> str:
 
 
 def machine() -> str:
-    """The processor's name, its cores, the memory, the system."""
+    """Name of the processor, numbers of cores, memory and system."""
     import psutil
 
     memory = psutil.virtual_memory().total
@@ -142,7 +142,7 @@ def _processor() -> str:
 
 
 def versions() -> str:
-    """Versions of Python and of the packages that take part."""
+    """Versions of Python and of the packages involved."""
     installed = [f"python {platform.python_version()}"]
     for package in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Measurements of `dasktc bench scaling`, each in a process of its own: tasks one by one, and real workers."""
+"""Measurements of `dasktc bench scaling` in fresh processes: tasks one by one, and counts on real workers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PARTS, SPLITS = 4, 4
 
 
 class Recipe(NamedTuple):
-    """A graph by its generator's name and first arguments."""
+    """A generated graph, given by its generator's name and first arguments."""
 
     name: str
     arguments: tuple[Any, ...]
 
     def source(self) -> Source:
-        """The graph."""
+        """The graph as a source."""
         from dasktc.io.generators import synthetic as generate
 
         makers = {
@@ -51,7 +51,7 @@ class Recipe(NamedTuple):
 
 @dataclass(frozen=True)
 class Priced:
-    """The tasks of a plan, and the counting seconds of each.
+    """The tasks of a plan, with the counting seconds of each.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Priced:
     block_bytes: list[int]
 
     def fetches(self, rate: float) -> Fetches:
-        """The blocks of its tasks, received at a rate."""
+        """The blocks that its tasks need, received at `rate`."""
         needs = [triple for triple in self.triples for _ in range(self.splits)]
         held = np.array(self.block_bytes)
         built = homes(*needed(np.array(self.triples), self.splits, np.arange(self.workers)), held)
@@ -85,7 +85,7 @@ class Priced:
 
 @dataclass(frozen=True)
 class Real:
-    """Measurements of a count on real workers of one thread each.
+    """Measurements of a count on real workers with one thread each.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Real:
     seconds : float
         Wall time of the count.
     overhead, latency : float
-        Of a nearly empty graph: wall seconds a task, and the part of a count's that does not grow with its tasks.
+        For a nearly empty graph: wall seconds per task, and the wall seconds that do not grow with the tasks.
     parts, splits : int
     space_imbalance : float or None
     """
@@ -114,7 +114,7 @@ class Real:
 
 
 def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> list[Priced]:
-    """Count the tasks of the plans for some numbers of workers, one after another in this process.
+    """Count the tasks of plans for several numbers of workers, one after another in this process.
 
     Parameters
     ----------
@@ -122,14 +122,14 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
     options : Options
     workers : list of int
     runs : int
-        Times that each is counted; the least time is its price.
+        Number of times that each task is counted; its least time is taken.
     """
     from dasktc.api.count import build
     from dasktc.executors.local import LocalExecutor
 
     graph = build(LocalExecutor(), recipe.source(), options)
     backend = graph.options.chosen_backend
-    _count(graph, plan_for(graph.plan, 1, options.splits, backend), 1)  # compiles, or loads what was compiled
+    _count(graph, plan_for(graph.plan, 1, options.splits, backend), 1)  # compiles, or loads compiled code
     return [_price(graph, plan_for(graph.plan, number, options.splits, backend), runs) for number in workers]
 
 
@@ -177,7 +177,7 @@ def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
 
 
 def _count(graph: Graph, plan: Plan, workers: int) -> tuple[list[float], int]:
-    """Seconds of each task and all triangles; each worker's share in a thread that keeps no tables yet."""
+    """Seconds of each task, and all triangles; each worker's share is counted in a new thread, which has no tables."""
     from dasktc.counting.tasks import check, jobs
 
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
@@ -197,14 +197,14 @@ def _one_by_one(graph: Graph, part: list[Job]) -> list[Record]:
 
 
 def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> list[Real]:
-    """Count on new worker processes by each plan, and measure the scheduler's time a task there.
+    """Count on new worker processes by each plan, and measure the scheduler's time per task there.
 
     Parameters
     ----------
     recipe : Recipe
     plans : list of Options
     workers, runs : int
-        Of which the least times are taken.
+        Number of worker processes, and number of counts, of which the least times are taken.
     """
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
@@ -214,7 +214,7 @@ def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> l
     with connect(RunOptions(workers=workers), plans[0].chosen_backend) as tasks:
         for options in plans:
             graph = build(tasks, recipe.source(), options)
-            graph.triangle_count()  # compiles, and brings the blocks to the workers
+            graph.triangle_count()  # a warm-up: compiles, and copies the blocks to the workers
             counted.append([graph.triangle_count() for _ in range(runs)])
             del graph
         dask = _dask_seconds(tasks, plans[0])
@@ -241,7 +241,7 @@ def _real(workers: int, results: list[TriangleCount], overhead: float, latency: 
 
 
 def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:
-    """Dask's overhead: wall seconds a task, and before and after all tasks, of a nearly empty graph."""
+    """Dask's overhead for a nearly empty graph: wall seconds per task, and before and after all tasks."""
     from dasktc.api.count import build
 
     small = Recipe("kronecker", (4,)).source()

@@ -1,9 +1,9 @@
-"""`dasktc bench scaling`: how counting scales with workers, beyond those that are here (TRUST, fig. 15 and table 6).
+"""`dasktc bench scaling`: how counting scales with workers, beyond those available (TRUST, fig. 15 and table 6).
 
-For every number of workers the scheme's own task list is really counted here, task after task and each worker's
-share in a thread of its own, so that every worker makes its own tables. Those seconds are scheduled on simulated
-workers (module `simulate`) with the scheduler's time a task as it was measured in the same run. As many real workers
-as there are cores, or GPUs, count too.
+For every number of workers the scheme's own task list is counted here, task after task, with each worker's share in a
+thread of its own, so that every worker makes its own tables. The measured seconds are scheduled on simulated workers
+(module `simulate`) with the scheduler's time per task as measured in the same run. Real workers, as many as there are
+cores or GPUs, count too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dasktc.options import Options, bytes_of
 __all__ = ["run"]
 
 RATE_NETWORK = 1.1e9
-"""Bytes a second between two workers, TCP."""
+"""Bytes per second between two workers, TCP."""
 QUICK: dict[str, Any] = {
     "scale": 13,
     "vertices": 1 << 14,
@@ -60,33 +60,33 @@ def run(
     Parameters
     ----------
     graphs : str
-        Of kronecker, random, grid3d and theory, those to count.
+        Graphs to count: some of kronecker, random, grid3d and theory, comma-separated.
     scale : int
-        Of the Kronecker graph, edge factor 16, seed 1.
+        Scale of the Kronecker graph, with edge factor 16 and seed 1.
     vertices, edges : int
-        Of the random graph.
+        Size of the random graph.
     side : int
-        Of the torus.
+        Side of the torus.
     stars : str
         Leaves of the theory graph's stars.
     most : int
-        Most simulated workers; a power of two.
+        Largest number of simulated workers; a power of two.
     workers : str, optional
-        Numbers of real workers, e.g. "1,2,4"; default: powers of two up to the cores, or GPUs, that are here.
+        Numbers of real workers, e.g. "1,2,4"; default: powers of two up to the available cores or GPUs.
     runs : int
-        Times that every task is counted; the least time is taken.
+        Number of times that every task is counted; the least time is taken.
     rate_network : int or str, optional
-        Bytes that a simulated worker receives in a second; default 1.1 GB.
+        Bytes per second that a simulated worker receives; default 1.1 GB.
     quick : bool
         Small graphs, 64 workers, one run.
     overhead : bool
-        Only measure what Dask takes of a count of more than ten seconds on as many real workers as there are cores.
+        Only measure Dask's overhead in a count of more than ten seconds, on as many real workers as there are cores.
     plots : tuple of str
         Files to draw: .png, .svg, .pdf or .html.
     say : callable (str), optional
         Told what is being measured.
     **options
-        Of a count: backend, kernel, partition, parts, reorder, memory.
+        Options of a count: backend, kernel, partition, parts, reorder, memory.
 
     Returns
     -------
@@ -95,9 +95,9 @@ def run(
     Raises
     ------
     InputError
-        An option makes no sense.
+        An option is invalid.
     CountError
-        Two plans count different triangles.
+        Two plans count different numbers of triangles.
     """
     if overhead:
         return _overhead(workers, quick, say or quiet)

@@ -1,9 +1,9 @@
-"""Simulates the schedule of counting tasks on workers: who runs which, and when all are done.
+"""Simulates the schedule of counting tasks on workers: which worker runs which task, and when all are done.
 
-The scheduler hands tasks out one after another, `overhead` seconds each, to workers in the order in which they ask.
-A worker asks at the start and whenever it has finished a task. It gets the next task of its own share; when that is
-used up, the last one of the share with most left (`placement.Shares`, by which `Executor.map_unordered` deals them
-out too). It then fetches the task's blocks that it has not got, one after another, keeps them while they fit, and
+The scheduler hands out tasks one after another, `overhead` seconds each, to workers in the order in which they ask. A
+worker asks at the start and whenever it has finished a task. It gets the next task of its own share; when that is used
+up, the last one of the share with most left (`placement.Shares`, by which `Executor.map_unordered` also deals tasks).
+It then fetches those of the task's blocks that it does not have, one after another, keeps them while they fit, and
 counts.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["Fetches", "Simulation", "simulate"]
 
 @dataclass(frozen=True)
 class Fetches:
-    """The blocks that tasks need, and how they travel.
+    """The blocks that tasks need, and the network that transfers them.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Fetches:
         Numbers of the blocks of each task.
     block_bytes : sequence of float
     rate : float
-        Bytes that a worker receives in a second; every worker has a link of its own.
+        Bytes per second that a worker receives; every worker has a link of its own.
     homes : sequence of int
         The worker that built each block.
     capacity : float
@@ -43,7 +43,7 @@ class Fetches:
     capacity: float = inf
 
     def copies(self, workers: int) -> list[ReplicaCache]:
-        """The workers' replica caches before counting: each holds the blocks that its worker built."""
+        """The workers' replica caches before the count: each holds the blocks that its worker built."""
         built: list[list[int]] = [[] for _ in range(workers)]
         for block, worker in enumerate(self.homes):
             built[worker].append(block)
@@ -52,16 +52,16 @@ class Fetches:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The outcome of a simulation.
+    """Result of a simulation.
 
     Attributes
     ----------
     seconds : float
-        Until the last task has ended.
+        Time at which the last task has ended.
     busy : list of float
-        Seconds of counting alone, a worker each.
+        Seconds of counting alone, by worker.
     received : list of float
-        Bytes, a worker each.
+        Bytes received, by worker.
     ran : list of int
         The worker of each task.
     """
@@ -78,7 +78,7 @@ class Simulation:
 
     @property
     def time_imbalance(self) -> float | None:
-        """Counting seconds of the busiest over those of the least busy worker (TRUST, table 6); None for x / 0."""
+        """Counting seconds of the busiest worker over those of the least busy one (TRUST, table 6); None for x / 0."""
         return max(self.busy) / min(self.busy) if min(self.busy) else None
 
 
@@ -89,7 +89,7 @@ def simulate(
     fetches: Fetches | None = None,
     start: float = 0.0,
 ) -> Simulation:
-    """Schedule tasks on workers.
+    """Simulate the schedule of tasks on workers.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def simulate(
         Seconds of each task, in the order of `count.jobs`.
     workers : int
     overhead : float
-        Seconds that the scheduler takes for a task.
+        Seconds of the scheduler per task.
     fetches : Fetches, optional
         Default: every worker has all blocks.
     start : float
@@ -125,7 +125,7 @@ def simulate(
 
 
 def _fetch(copies: ReplicaCache, task: int, fetches: Fetches) -> float:
-    """Bytes that come for a task."""
+    """Bytes that a worker receives for a task."""
     come, _ = copies.take(fetches.needs[task])
     copies.give_back(fetches.needs[task])
     return float(sum(fetches.block_bytes[block] for block in sorted(come)))

@@ -1,13 +1,13 @@
-"""`dasktc bench soak`: changing graphs on one cluster, while its workers are killed, stopped and slowed.
+"""`dasktc bench soak`: counts changing graphs on one cluster while its workers are killed, stopped and slowed.
 
-Every answer is compared with one that is known: by arithmetic for theory graphs and tori, for random ones by a count of
-this process with another kernel. A case ends exact, refused by an error of dasktc's own, or wrong; the run fails by one
-that is wrong, by any other exception, by a file that is left, or by memory that grows.
+Every answer is compared with a known one: from arithmetic for theory graphs and tori, for random graphs from a count in
+this process with another kernel. A case ends exact, refused with an error of dasktc's own, or wrong; the run fails if
+any is wrong, if any other exception is raised, if a file is left, or if memory grows.
 
-A worker that is killed every half minute cannot show that it keeps something. So any worker is killed in the first
-eighth of the time; then one is spared, and its memory, its GPU's, and this process's are what must stay flat. Both
-processes first load all compiled kernels, 0.3 MB each: a rare one would otherwise be loaded, and look like growth, when
-chance first asks for it.
+A worker that is killed every half minute cannot show that it keeps memory. So any worker may be killed in the first
+eighth of the time; then one is spared, and its memory, that of its GPU and of this process must stay flat. Both
+processes first load all compiled kernels, 0.3 MB each: otherwise a rare one would be loaded when chance first asks for
+it, and look like growth.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from dasktc.registry import KERNELS, ORDERS, SCHEMES
 __all__ = ["FLAT", "Known", "run"]
 
 FLAT = 0.02
-"""Growth of memory, from the second quarter of the time to the last, from which on a run fails."""
+"""Growth of memory, from the second quarter of the time to the last, from which a run fails."""
 SETTLED = 600.0
-"""Seconds a run takes at least for its memory to be judged: caches and compiled code fill before."""
+"""Least duration of a run, in seconds, for its memory to be judged: before that, caches and compiled code fill."""
 SPARED = 1 / 8
 """Share of the time after which one worker is spared."""
 SMALL_DISK = 1 << 30
@@ -63,7 +63,7 @@ MEMORY = (None, None, "200MB", "1GB")
 
 
 class Known(NamedTuple):
-    """A graph whose triangles are known.
+    """A graph whose number of triangles is known.
 
     Attributes
     ----------
@@ -85,20 +85,20 @@ def run(
     work_dir: str | None = None,
     say: Say = quiet,
 ) -> Report:
-    """Count for some minutes on a cluster in trouble.
+    """Count for some minutes on a cluster whose workers are disturbed.
 
     Parameters
     ----------
     minutes : float
     workers : int
-        Processes that count.
+        Number of worker processes.
     backend : {"cpu", "cuda"}
     seed : int, optional
-        Of graphs, options and troubles; drawn and reported where it is not given.
+        Seed of graphs, options and disturbances; if it is not given, it is drawn and reported.
     work_dir : str, optional
-        Folder for files. Its file system is filled and freed too, if it has at most 1 GiB.
+        Folder for files. Its file system is also filled and freed, if it has at most 1 GiB.
     say : callable
-        Told what went on, once a minute.
+        Told once a minute what has happened.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def run(
     notes += [f"refused {number} times: {why}" for why, number in refusals.most_common(5)]
     try:
         _judge(left, growth, seconds)
-    except CountError:  # which names one cause of several
+    except CountError:  # it names one of several causes
         for note in (f"{dict(outcomes)}, {dict(trouble.made)}", *notes):
             say(note)
         raise
@@ -179,7 +179,7 @@ def _judge(left: list[str], growth: dict[str, float | None], seconds: float) -> 
 
 
 def _growth(sizes: list[tuple[float, int]]) -> float | None:
-    """Compare the median of the last quarter of the time with that of the second; None where one has no figure."""
+    """Growth from the median of the second quarter of the time to that of the last; None where one has no figure."""
     last = sizes[-1][0] if sizes else 0.0
     quarters: list[list[int]] = [[], [], [], []]
     for when, size in sizes:
@@ -192,12 +192,12 @@ def _percent(grown: float | None) -> str:
 
 
 def _held(client: Any, backend: str, spared: int | None) -> dict[str, int]:
-    """Bytes of this process, and of the worker that is spared and of its GPU.
+    """Bytes of this process, of the spared worker, and of that worker's GPU.
 
     Raises
     ------
     CountError
-        That worker has ended.
+        The spared worker has ended.
     """
     gc.collect()
     held = {"client": psutil.Process().memory_info().rss}
@@ -208,8 +208,8 @@ def _held(client: Any, backend: str, spared: int | None) -> dict[str, int]:
         raise CountError(f"worker process {spared} has ended, which nobody killed: its log says why; report this")
     held["worker"] = psutil.Process(spared).memory_info().rss
     if backend == "cuda":
-        gpu = visible()[pids.index(spared)]  # a worker a GPU, in their order
-        if None not in (gpu["memory_bytes"], gpu["free_bytes"]):  # some drivers do not say
+        gpu = visible()[pids.index(spared)]  # one worker per GPU, in their order
+        if None not in (gpu["memory_bytes"], gpu["free_bytes"]):  # some drivers do not report these
             held["device"] = gpu["memory_bytes"] - gpu["free_bytes"]
     return held
 
@@ -270,7 +270,7 @@ def _options(draw: random.Random, backend: str) -> dict[str, Any]:
     return options
 
 
-# scenes: each raises CountError where an answer is wrong
+# scenes; each raises CountError if an answer is wrong
 
 
 def _check(triangles: int, known: Known, what: str) -> None:
@@ -279,13 +279,13 @@ def _check(triangles: int, known: Known, what: str) -> None:
 
 
 def counted(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
-    """Count."""
+    """Count the graph with random options."""
     options = _options(draw, backend)
     _check(int(triangle_count(known.source, client, work_dir=folder, **options)), known, f"{options}")
 
 
 def asked(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
-    """Ask a prepared graph per vertex and per edge."""
+    """Ask a prepared graph for answers per vertex and per edge."""
     options = _options(draw, backend)
     with prepare(known.source, client, work_dir=folder, **options) as graph:
         by_vertex = int(graph.triangles(frame="pandas").sum())
@@ -299,7 +299,7 @@ def asked(known: Known, client: Any, backend: str, folder: Path, draw: random.Ra
 
 
 def resumed(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
-    """Count twice with a checkpoint of which a part was cut off."""
+    """Count twice with a checkpoint, of which a part is cut off in between."""
     options, kept = _options(draw, backend), folder / "checkpoint"
     try:
         for _ in range(2):
@@ -311,7 +311,7 @@ def resumed(known: Known, client: Any, backend: str, folder: Path, draw: random.
 
 
 def signalled(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
-    """End a program by a signal while it counts with a checkpoint, beside another on the same one; then go on."""
+    """End a program by a signal while it counts beside another with the same checkpoint; then resume from it."""
     graph, kept = folder / "graph.parquet", folder / "signalled"
     write_edges(known.source, graph, LocalExecutor())
     command = [sys.executable, "-m", "dasktc", "count", str(graph), "--quiet", "--checkpoint", str(kept)]
@@ -328,7 +328,7 @@ def signalled(known: Known, client: Any, backend: str, folder: Path, draw: rando
             if program.returncode == 0:
                 _check(int(said), known, "a program that was signalled too late")
         last = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if last.returncode and os.strerror(errno.ENOSPC) in last.stderr:  # the disk was just filled
+        if last.returncode and os.strerror(errno.ENOSPC) in last.stderr:  # the disk was filled just then
             raise DasktcError(last.stderr.strip())
         if last.returncode:
             raise CountError(f"a program did not go on from a checkpoint: {last.stderr.strip()}: report this")
@@ -339,7 +339,7 @@ def signalled(known: Known, client: Any, backend: str, folder: Path, draw: rando
 
 
 def left_alone(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
-    """Close a second client while it counts: it is told so, and the cluster counts on."""
+    """Close a second client while it counts: it gets an error, and the cluster continues to count."""
     from distributed import Client
 
     second = Client(client.scheduler.address, set_as_default=False)
@@ -362,14 +362,14 @@ SCENES = (counted, counted, asked, asked, resumed, signalled, left_alone)
 
 
 class _Trouble:
-    """Kills, stops and slows workers at random, in a thread, and fills a small disk.
+    """Disturbs the cluster at random, in a thread: kills, stops and slows workers, and fills a small disk.
 
     Attributes
     ----------
     made : Counter
-        Troubles by kind.
+        Number of disturbances by kind.
     spared : int or None
-        Process of the worker that is not killed any more.
+        Process id of the worker that is no longer killed.
     """
 
     def __init__(self, client: Any, folder: Path, draw: random.Random, spared_from: float) -> None:
@@ -393,7 +393,7 @@ class _Trouble:
     def _make(self) -> None:
         while not self._over.wait(self._draw.uniform(1, 8)):
             pids = worker_pids(self._client)
-            if not pids or len(pids) != len(self._client.cluster.scheduler.workers):  # some are coming back
+            if not pids or len(pids) != len(self._client.cluster.scheduler.workers):  # some are still coming back
                 continue
             if self.spared is None and time.monotonic() > self._spared_from:
                 with suppress(Exception):  # an error of Dask's, where the worker is just lost: another is spared then

@@ -1,4 +1,4 @@
-"""The tables of `dasktc bench cpu`: ratios are taken within a run or a turn, and medians over them."""
+"""Tables of `dasktc bench cpu`: ratios are taken within a run or a turn, and medians over these."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MB = 1_000_000
 
 @dataclass
 class Measured:
-    """Measurements of `dasktc bench cpu`; each list but `turns` has one entry a run.
+    """Measurements of `dasktc bench cpu`; each list except `turns` has one entry per run.
 
     Attributes
     ----------
     scale, runs : int
     vertices, edges : int
-        Of the Kronecker graph after clean-up.
+        Size of the Kronecker graph after clean-up.
     counts : dict of str to (int, str)
         Triangles by graph, and who counted them first.
     counted : dict of str to list of float
@@ -37,17 +37,17 @@ class Measured:
     processes : dict of str to list of ProcessRun
         By source, "generated" or "Parquet".
     clusters : dict of (str, int) to list of ClusterRun
-        By source and workers.
+        By source and number of workers.
     turns : list of Turn
         Counts on one worker and on two, of all runs.
     ways : dict of str to list of Way
-        Counts from files to the number, by who runs them, of all runs.
+        Counts from files to the number, by way of running them, of all runs.
     files : dict of str to (str, str)
-        Paths of the packed and the plain file, by graph.
+        Paths of the compressed and of the plain file, by graph.
     skipped : dict of str to str
         Why a file was not measured.
     read : dict of (str, str) to list of float
-        CPU seconds from file to count, by graph and what was read (".gz", "plain") or "igraph".
+        CPU seconds from file to count, by graph and by what was read (".gz", "plain") or "igraph".
     """
 
     scale: int
@@ -65,7 +65,7 @@ class Measured:
     read: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def check(self, graph: str, who: str, triangles: int) -> None:
-        """Refuse a number of triangles that differs from the first one of that graph."""
+        """Refuse a number of triangles that differs from the first one counted for that graph."""
         known, first = self.counts.setdefault(graph, (triangles, who))
         if triangles != known:
             raise CountError(
@@ -89,7 +89,7 @@ def sections(results: Measured, counters: Iterable[Counter]) -> list[Section]:
 
 
 def _ratio(seconds: list[float], others: list[float]) -> float:
-    """The median over runs, or turns, of one figure over another of the same."""
+    """Median, over runs or turns, of the ratio of two figures of the same run or turn."""
     return median(_over(a, b) for a, b in zip(seconds, others, strict=True))
 
 

@@ -1,6 +1,6 @@
 """Counts of a prepared graph on one worker process and on two, in turns.
 
-Both clusters are up all the time, so that what else the machine does meets both counts of a turn alike.
+Both clusters are up all the time, so that other load of the machine affects both counts of a turn alike.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ __all__ = ["Turn", "in_turns", "take_turns"]
 
 
 class Turn(NamedTuple):
-    """Measurements of a turn: a count on one worker, then on two.
+    """Measurements of one turn: a count on one worker, then one on two.
 
     Attributes
     ----------
     triangles : (int, int)
-        As one worker counted, and as two did.
+        As counted by one worker, and by two.
     one : float
         CPU seconds of the counting tasks on one worker.
     two : list of float
-        Those on each of the two, in any order; of one of them if the other had no task.
+        CPU seconds on each of the two, in any order; a single entry if one of them had no task.
     """
 
     triangles: tuple[int, int]
@@ -33,7 +33,7 @@ class Turn(NamedTuple):
 
 
 def in_turns(scale: int, turns: int) -> list[Turn]:
-    """Count a Kronecker graph on new clusters of one worker and of two, of one thread each.
+    """Count a Kronecker graph on new clusters of one worker and of two, with one thread each.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def take_turns(one: Graph, two: Graph, turns: int) -> list[Turn]:
     turns : int
     """
     measured = [_turn(_anew(one), _anew(two)) for _ in range(1 + turns)]
-    return measured[1:]  # the first one imports, compiles, and brings blocks to where they are needed
+    return measured[1:]  # the first turn imports, compiles, and copies blocks to where they are needed
 
 
 def _turn(one: TriangleCount, two: TriangleCount) -> Turn:
@@ -74,7 +74,7 @@ def _seconds(result: TriangleCount) -> list[float]:
 
 
 def _anew(graph: Graph) -> TriangleCount:
-    """Count without the tables that workers' threads keep of the last count, as a first count does."""
+    """Count without the tables that workers' threads keep from the last count, as a first count does."""
     from dasktc.backends.cpu import hub_tables
 
     client = graph.executor.client  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Counts from files to the number by one thread, all threads, one worker process and two, in turns.
 
-All clusters are up all the time, so that what else the machine does meets all counts of a turn alike.
+All clusters are up all the time, so that other load of the machine affects all counts of a turn alike.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ __all__ = ["Way", "in_ways"]
 
 
 class Way(NamedTuple):
-    """Measurements of counts from files to the number, in one way.
+    """Measurements of a count from files to the number, in one way of running it.
 
     Attributes
     ----------
     triangles : int
     wall, cpu : float
-        Seconds; CPU seconds are those of this process and of all workers.
+        Wall seconds, and CPU seconds of this process and all workers.
     """
 
     triangles: int
@@ -31,7 +31,7 @@ class Way(NamedTuple):
 
 
 def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
-    """Count files in each way, a way after the other, after a warm-up of each.
+    """Count files in each way, in turns, after a warm-up of each.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
     Returns
     -------
     dict of str to list of Way
-        One entry a turn.
+        One entry per turn.
     """
     from dasktc.executors.connect import connect
     from dasktc.executors.threads import allowed_threads
@@ -57,11 +57,11 @@ def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
     with ExitStack() as stack:
         executors = {name: stack.enter_context(connect(run, lean=False)) for name, run in runs.items()}
         measured = [{name: _count(executors[name], path) for name in runs} for _ in range(1 + turns)]
-    return {name: [turn[name] for turn in measured[1:]] for name in runs}  # the first one imports and compiles
+    return {name: [turn[name] for turn in measured[1:]] for name in runs}  # the first turn imports and compiles
 
 
 def _count(executor: Executor, path: str) -> Way:
-    """As users count: by tasks on workers, or in one call on one, whichever is predicted to be sooner."""
+    """Count as users do: by tasks on workers, or in one call on one of them, whichever is predicted to be faster."""
     from dasktc.api.count import triangle_count
 
     began, spent = time.perf_counter(), _cpu(executor)
@@ -73,6 +73,6 @@ def _count(executor: Executor, path: str) -> Way:
 
 
 def _cpu(executor: Executor) -> float:
-    """CPU seconds so far, of this process and of the workers."""
+    """CPU seconds of this process and of the workers so far."""
     workers: list[float] = executor.run_on_workers(time.process_time) if executor.distributed else []
     return time.process_time() + sum(workers)

@@ -1,1 +1,1 @@
-"""Who runs a stage function, and where its results stand."""
+"""Executors run stage functions; stores keep their results."""

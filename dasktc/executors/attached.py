@@ -1,4 +1,4 @@
-"""The executor of an unpickled graph: over futures that another client of the cluster made."""
+"""The executor of an unpickled graph, whose futures another client of the cluster made."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ __all__ = ["AttachedExecutor", "futures_in"]
 
 
 class AttachedExecutor:
-    """The executor of a graph that was unpickled, made when it is first used.
+    """The executor of an unpickled graph, made on first use.
 
-    Dask binds the futures of a published object to the client that asked for it only after they are unpickled.
+    It is not made earlier because Dask unpickles the futures of a published object first, and binds them to the client
+    that asked for it afterwards.
 
     Parameters
     ----------
     futures : list of Future
-        All that the graph has.
+        All futures of the graph.
     backend : str
-        Its name.
+        Name of the backend.
     patience, retries : float, int
-        As of `DaskExecutor`.
+        As for `DaskExecutor`.
     """
 
     def __init__(self, futures: list[Any], backend: str, patience: float, retries: int) -> None:
@@ -49,12 +50,12 @@ class AttachedExecutor:
         for future in self._futures:
             if future.client is None:
                 future.bind_client(client)
-        client._inform_scheduler_of_futures()  # as Dask does for what it publishes: they stay while this graph does
+        client._inform_scheduler_of_futures()  # as Dask does for published futures: they live as long as this graph
         return DaskExecutor(client, *self._options).for_backend(self._backend)
 
 
 def futures_in(*objects: Any) -> list[Any]:
-    """Return the futures that objects hold, however deep; what is found is what pickle meets.
+    """Return the futures that objects hold, however deep, as pickling these objects meets them.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def futures_in(*objects: Any) -> list[Any]:
     """
     from distributed import Future
 
-    futures: dict[int, Any] = {}  # several may be of one key, and each is bound to a client
+    futures: dict[int, Any] = {}  # by identity: several may have the same key, and each is bound to a client
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, obj: Any) -> Any:

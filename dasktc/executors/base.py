@@ -1,28 +1,29 @@
-"""Executors and stores: who calls a stage's functions, and where their results stand.
+"""Executors and stores: who calls a stage's functions, and where their results are kept.
 
-A stage of the pipeline is given an `Executor` and calls nothing else here: it submits functions of handles, and gets
-handles of their results. An executor is a submitter and a store, put together by `memory_budget.limited`:
+A stage of the pipeline is given an `Executor` and uses nothing else of this package: it submits functions with handles
+as arguments, and gets handles of their results. An executor is a submitter and a store; `memory_budget.limited` puts
+them together:
 
     submitter                   store                    a handle is
     LocalExecutor, which calls  MemoryStore              the value itself
-    here, on threads            FileStore                in memory while there is room, else in a file that is mapped
+    here, on threads            FileStore                in memory while there is room, else in a mapped file
                                 DeviceStore              a DeviceHandle: on the GPU, in pinned memory, or in a file
     DaskExecutor, which         MemoryStore              a future of the value, which Dask keeps
-    submits to a client         SharedFileStore          a future of the place in a file that all workers see
+    submits to a client         SharedFileStore          a future of a place in a file that all workers see
                                 DeviceClusterStore       a future of a DeviceHandle of the worker that made it
 
-The submitter decides the order of calls, and waits; it knows no kind of handle. The store knows nothing of stages. In
-this process the submitter has a `LocalStore` make a call (`evaluate`: handles in, a value out) and keep its result
+The submitter orders calls and waits for them; it knows no kind of handle. The store knows nothing of stages. In this
+process the submitter has a `LocalStore` make a call (`evaluate`: handles in, a value out) and keep its result
 (`keep`: a handle). For a call on a worker it asks a `ClusterStore` what to submit in the function's place (`wrap`): a
-small picklable object which, on the worker, reads the values of handles, calls the function and keeps its result; on a
-worker with a GPU a DeviceStore of its own does so. Counting tasks go the same way, but a
-store may have their blocks read ahead of use: LocalStores run the tasks in their order (`tasks`), ClusterStores name
-to each task the blocks of the next one (`wrap_tasks`), and are told when the last one has ended (`after_tasks`).
+small picklable object which, on the worker, reads the values of handles, calls the function and keeps its result. On a
+worker with a GPU this object leaves all that to a DeviceStore of its own. Counting tasks go the same way, but a store
+may read their blocks ahead of use: LocalStores run the tasks in order (`tasks`); ClusterStores pass each task the
+blocks of the next one (`wrap_tasks`), and are told when the last task has ended (`after_tasks`).
 
-An out-of-core count on several GPUs is these files: `memory_budget` puts it together; `dask.executor` submits;
-`device.cluster_store` is what a worker does within its budget, with `device.store`, whose results are
-`device.handles`, whose blocks come by `device.prefetch` and are moved by `device.copies`. `dask.flow_control` says
-which task is in flight where, `dask.futures` waits for results, and `dask.faults` is what happens when workers die.
+An out-of-core count on several GPUs uses these files: `memory_budget` puts executor and store together; `dask.executor`
+submits; `device.cluster_store` keeps the budget on a worker, by means of `device.store`, whose results are
+`device.handles`, and whose blocks are prefetched by `device.prefetch` and moved by `device.copies`. `dask.flow_control`
+decides which task is in flight where, `dask.futures` waits for results, and `dask.faults` handles deaths of workers.
 """
 
 from __future__ import annotations
@@ -46,30 +47,30 @@ __all__ = [
 CPU = lazy_backend("cpu")
 Function = Callable[..., Any]
 ArgumentLists = Iterable[tuple[Any, ...]]
-"""Arguments of calls, one after another."""
+"""Argument lists of consecutive calls."""
 Tasks = tuple[Function, list[tuple[Any, ...]]]
-"""What is called, and with which arguments."""
+"""A function, and the argument lists that it is called with."""
 AskWorkers = Callable[..., dict[str, Any]]
-"""Calls a function on every worker, outside of its tasks: the answers by address, of those that answer."""
+"""Calls a function on every worker, outside of its tasks; returns the answers, by address, of those that answer."""
 
 
 def ask_nobody(function: Function, *args: Any) -> dict[str, Any]:
-    """Answer for no workers: the `AskWorkers` of an executor of this process."""
+    """Return no answers: the `AskWorkers` of an executor in this process."""
     return {}
 
 
 class Fold(NamedTuple):
-    """A reduction of many inputs to one result, as Dask's `fold`: one result is held at a time.
+    """A reduction of many inputs to one result, as Dask's `fold`; only one result is held at a time.
 
     Attributes
     ----------
     start : callable () -> result
-        Of no input.
+        The result of no input.
     add : callable (result, input) -> result
-        May overwrite `result`, which nobody else has, once it has allocated all that it takes: after a MemoryError it
-        may be called again.
+        May overwrite `result`, which nobody else holds, once it has allocated all the memory that it needs: after a
+        MemoryError it may be called again.
     combine : callable (list of results) -> result
-        Associative and commutative. May empty the list, not overwrite the results.
+        Associative and commutative. May empty the list, but not overwrite the results.
     """
 
     start: Callable[[], Any]
@@ -82,17 +83,17 @@ class Fold(NamedTuple):
 
 
 class Executor(Protocol):
-    """Runs the functions of stages. A handle stands for a result, wherever the executor's store has it.
+    """Runs the functions of stages; a handle stands for a result, wherever the store keeps it.
 
     Attributes
     ----------
     distributed : bool
-        Functions run in other processes than the caller's, and handles are futures.
+        Whether functions run in other processes than the caller's; handles are then futures.
     store : Store
     backend : Backend
-        What the functions of stages compute with.
+        The backend with which stage functions compute.
     tracker : Tracker or None
-        Hears of the calls that have been made.
+        Is told of the calls that have been made.
     """
 
     distributed: bool
@@ -104,18 +105,18 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many calls run at a time."""
+        """Number of calls that run at the same time."""
 
     @property
     def worker_threads(self) -> list[str]:
-        """The address of the worker of each thread that runs calls."""
+        """The address of each thread's worker, one entry per thread that runs calls."""
 
     def for_edges(self, edges: int) -> Executor:
-        """Return the executor for a graph of so many edges: the same store, perhaps fewer threads."""
+        """Return the executor for a graph with this number of edges: the same store, perhaps fewer threads."""
         return self
 
     def for_backend(self, name: str) -> Self:
-        """The same executor, whose stages compute with the named backend."""
+        """Return this executor with the named backend for its stages."""
         if name == self.backend.name:
             return self
         other = copy(self)
@@ -123,36 +124,36 @@ class Executor(Protocol):
         return other
 
     def memory(self, budget: int | None = None) -> int:
-        """Bytes that one counting task may take: of a worker's budget, or without one of its free memory."""
+        """Bytes that one counting task may take: from a worker's budget, or without one from its free memory."""
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call `function(*args)` once in every process that runs calls."""
 
     def unusable(self, backend: str) -> list[str]:
-        """Why processes that run calls cannot use a backend, those that cannot."""
+        """Ask each process that runs calls whether it can use a backend; return the reasons of those that cannot."""
         return [why for why in self.run_on_workers(unusable, backend) if why]
 
     @property
     def memory_per_call(self) -> int | None:
-        """Bytes that one call may take beside the results that are kept; None: no budget was given."""
+        """Bytes that one call may take beside kept results; None: no budget was given."""
         return self.store.memory_per_call  # type: ignore[no-any-return]
 
     @property
     def memory_in_parallel(self) -> int | None:
-        """Bytes that each of several calls may take that are made at a time."""
+        """Bytes that each of several concurrent calls may take."""
         share: int | None = self.store.memory_in_parallel
         return self.memory_per_call if share is None else share
 
     def set_task_memory(self, needed: int) -> None:
-        """Reserve this many bytes for a counting task; results that are kept get the rest."""
+        """Reserve this many bytes for counting tasks; kept results get the rest."""
         self.store.set_task_memory(needed)
 
     def make_room(self, needed: int) -> None:
-        """Have so many bytes free of results for the call that follows, where the store keeps a budget on a device."""
+        """Move results out until `needed` bytes are free for the next call, where the store keeps a device budget."""
         self.store.make_room(needed)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Handles of the values of Dask Delayeds, computed together; of None for None."""
+        """Compute Dask Delayeds together, and return handles of their values; None stays None."""
 
     def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
         """Call `function(*args)`, on the preferred worker if it lives.
@@ -163,44 +164,41 @@ class Executor(Protocol):
     def measured(
         self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
     ) -> tuple[list[Any], list[Any]]:
-        """Make calls; return handles of the results' values, and the (small) facts of each result."""
+        """Make calls; return handles of their results' values, and the (small) facts about each."""
         made = self.map(stage, partial(_apart, function), [list(call) for call in calls])
         values, facts = self.transpose(stage, made, 2)
         return values, self.gather(facts)
 
     def replicated(self, stage: str, function: Function, *args: Any) -> Any:
-        """As `submit`, for a result that all workers' counting tasks need: each worker makes its own copy."""
+        """Submit a call whose result all workers' counting tasks need; each worker makes its own copy."""
         return self.submit(stage, function, *args)
 
     def wait(self, handles: Iterable[Any]) -> None:
-        """Wait until results are made; they stay where they are."""
+        """Wait until results are made; they are not moved."""
         return
 
     def homes(self, count: int) -> list[str | None]:
-        """The workers that should hold so many partitions, as many of them on each; None: any."""
+        """The workers that should hold `count` partitions, spread evenly; None: any worker."""
         return [None] * count
 
     def holders(self, handles: list[Any]) -> list[str | None]:
-        """The worker that holds each result, of those that are made; None: no matter."""
+        """The worker that holds each finished result; None where it does not matter."""
         return [None] * len(handles)
 
     @property
     def exchanges(self) -> bool:
-        """Whether partitions stand in the memory of several processes, and travel between them as inputs of tasks."""
+        """Whether partitions are in the memory of several processes, and travel between these as inputs of tasks."""
         return False
 
     @property
     def shares_memory(self) -> bool:
-        """Whether handles are values in this process, of no budget: calls may write to arrays that they share."""
+        """Whether handles are values in this process without a budget, so that calls may write to shared arrays."""
         return False
 
     def submit_all(
         self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()
     ) -> list[Any]:
-        """Submit calls that need nothing from each other, and empty the list; `prefer` has a worker for each, or none.
-
-        The list is taken over as that of `map`.
-        """
+        """Submit independent calls, and empty the list as `map` does; `prefer` names a worker for each, or is empty."""
         where, handles = list(prefer) or [None] * len(calls), list[Any]()
         calls.reverse()
         while calls:
@@ -208,13 +206,12 @@ class Executor(Protocol):
         return handles
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
-        """Call `function(*call)`, which yields results, for each call; a handle of every result, in order."""
+        """Call `function(*call)`, which yields results, for each call; return handles of all results, in order."""
 
     def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
         """Call `function(input, *shared)` for each input, and empty `inputs`.
 
-        The list is taken over so that each input can be freed as soon as it is used; pass
-        `list(inputs)` to keep it.
+        The list is emptied so that each input can be freed as soon as it is used; pass `list(inputs)` to keep it.
         """
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
@@ -223,56 +220,56 @@ class Executor(Protocol):
     def map_and_fold(
         self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
     ) -> tuple[list[Any], Any]:
-        """As `map`, and reduce the results, which stay, to one more: in a single pass where they go out of core."""
+        """Map as `map` does, and also reduce the results: in one pass over them where they go out of core."""
         made = self.map(stage, function, inputs, *shared)
         return made, self.fold(stage, fold, list(made))
 
     @property
     def transpose_submits(self) -> bool:
-        """Whether each entry that `transpose` hands on is a task of its own for a scheduler."""
+        """Whether `transpose` submits a task to a scheduler for each entry."""
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists of `count` entries each: entry k of the result has entry k of every list's handle."""
+        """Transpose handles of lists of `count` entries: entry k of the result holds entry k of every list."""
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Load (small) results into this process, into memory that is freed with them."""
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Turn handles into what a caller of dasktc may hold: results, or futures of results if `distributed`."""
+        """Turn handles into what dasktc's caller may hold: results, or futures of results if `distributed`."""
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
-        """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
+        """Call `function(*call)` for each call, and yield the (small) results as they arrive, in any order."""
 
     def fold_unordered(
         self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
     ) -> tuple[list[Any], dict[Any, Any]]:
-        """As `map_unordered`, for a function that also makes large arrays, which are combined where they are.
+        """Make calls as `map_unordered` does, and combine the large arrays that they return, where they are.
 
-        The function returns a list of arrays, and at its end a small result; `keys` makes of a call's first argument
-        the keys of these arrays, and `fold` combines the arrays of a key, beginning with the first one. Returns the
-        small results, in any order, and for each key the handle of its combined array.
+        The function returns a list of arrays followed by one small result. `keys` returns the keys of these arrays,
+        from a call's first argument; `fold` combines the arrays of each key, beginning with the first. Returns the
+        small results, in any order, and the handle of the combined array by key.
         """
 
     def close(self) -> None:
-        """Remove everything that the store has kept."""
+        """Remove everything that the store keeps."""
 
 
 class Store(Protocol):
-    """Where results are kept; the defaults here are those of results in memory without a bound.
+    """Keeps results; the defaults are those of results in memory, without a bound.
 
     Attributes
     ----------
     memory_per_call : int or None
         As `Executor.memory_per_call`.
     memory_in_parallel : int or None
-        As `Executor.memory_in_parallel`; None: as much as one alone.
+        As `Executor.memory_in_parallel`; None: as much as a single call may take.
     """
 
     memory_per_call: int | None = None
     memory_in_parallel: int | None = None
 
     def memory(self, budget: int | None) -> int | None:
-        """Bytes that a counting task may take, of a budget or of the store's own; None: the store sets no bound."""
+        """Bytes that a counting task may take, from `budget` or the store's own; None: the store sets no bound."""
         return None
 
     def set_task_memory(self, needed: int) -> None:
@@ -284,11 +281,11 @@ class Store(Protocol):
         return
 
     def entries(self, handle: Any) -> list[Any]:
-        """Handles of the entries of a list, none of which is moved; each is freed without the others."""
+        """Handles of the entries of a list, none of which is moved; each can be freed without the others."""
         return list(handle)
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
-        """Remove everything that was kept, also on the workers that are asked to."""
+        """Remove everything that was kept, also on the workers, which `ask` reaches."""
         return
 
 
@@ -298,26 +295,26 @@ class LocalStore(Store, Protocol):
     Attributes
     ----------
     repeats : bool
-        A call may be made twice, so its function must overwrite no argument; of `Fold.add` see there.
+        A call may be made twice, so its function must not overwrite an argument; for folds see `Fold.add`.
     """
 
     repeats: bool = False
 
     def evaluate(self, function: Function, handles: list[Any]) -> Any:
-        """Call a function of the values of handles, and empty the list. Of a list's entry it may return the handle."""
+        """Call a function with the values of handles, and empty the list; an entry of a list may come as a handle."""
 
     def keep(self, value: Any) -> Any:
-        """The handle of a value that nobody else will change; of a handle itself."""
+        """Return a handle of a value that nobody else will change; a handle is returned as it is."""
 
     def call(self, function: Function, handles: list[Any]) -> Any:
-        """Call a function of the values of handles, and keep its result."""
+        """Call a function with the values of handles, and keep its result."""
         return self.keep(self.evaluate(function, handles))
 
     def stream(self, function: Callable[..., Iterator[Any]], handles: list[Any]) -> list[Any]:
-        """Call a function that yields results, each of which is kept, once, before the next is made."""
+        """Call a function that yields results; each is kept once, before the next one is made."""
         kept: list[Any] = []
 
-        def go_on(*args: Any) -> None:  # a call that is made twice passes over what is kept
+        def go_on(*args: Any) -> None:  # a call that is made twice skips results already kept
             for value in islice(function(*args), len(kept), None):
                 kept.append(self.keep(value))
 
@@ -325,7 +322,7 @@ class LocalStore(Store, Protocol):
         return kept
 
     def expect(self, handles: list[Any]) -> None:
-        """Announce the inputs of the call after the next one, which may be copied meanwhile."""
+        """Announce the inputs of the call after the next one, which may be copied while the next one runs."""
         return
 
     def load(self, handle: Any) -> Any:
@@ -333,34 +330,34 @@ class LocalStore(Store, Protocol):
         return self.evaluate(unchanged, [handle])
 
     def at_a_time(self, threads: int, calls: list[tuple[Any, ...]]) -> int:
-        """How many counting tasks, of these calls and at most one a thread, may run at a time."""
+        """Number of counting tasks, among these calls and at most one per thread, that may run at the same time."""
         return min(threads, len(calls))
 
     def tasks(self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int) -> Generator[Callable[[], Any]]:
-        """Yield for each call, in order, a function that makes it and returns its (small) result; may prefetch blocks.
+        """Yield, in order, a function that makes each call and returns its (small) result; blocks may be prefetched.
 
-        No more than `at_a_time` of them run when the next one is asked for.
+        At most `at_a_time` of these functions run when the next one is asked for.
         """
         for call in calls:
             yield partial(self.evaluate, function, list(call))
 
     def folding(self) -> AbstractContextManager[None]:
-        """A context in which counting tasks make large results that the store keeps."""
+        """Context in which counting tasks make large results that the store keeps."""
         return nullcontext()
 
 
 class ClusterStore(Store, Protocol):
-    """The store of a DaskExecutor: it says what workers do in the place of a function, and what futures stand for.
+    """The store of a DaskExecutor: it decides what workers do in a function's place, and what futures stand for.
 
     Attributes
     ----------
     placed : bool
-        The values of futures say where results stand: they are small, so the client takes them and finds the entries
-        of lists by itself (`entries`). Else tasks take lists apart.
+        The values of futures are small: they locate results. The client takes them, and finds the entries of lists
+        by itself (`entries`); otherwise tasks take lists apart.
     replica_bytes : float or None
         Bytes that a worker has for copies of other workers' blocks; None: what counting tasks leave of its share.
     load_there : callable (handle) -> value, or None
-        Makes a value of a handle on a worker; None: futures are of values.
+        Loads the value of a handle on a worker; None: futures are of values.
     """
 
     placed: bool = False
@@ -368,23 +365,23 @@ class ClusterStore(Store, Protocol):
     load_there: Callable[[Any], Any] | None = None
 
     def load(self, handle: Any) -> Any:
-        """The value of a handle that came to the client, in memory of its own."""
+        """Load the value of a handle that came to the client, into memory of its own."""
         return handle
 
     def wrap(self, function: Function) -> Function:
-        """The function to submit in place of this one: it takes values of futures, calls it and keeps the result."""
+        """Return the function to submit instead: it takes futures' values, calls the function, and keeps the result."""
         return function
 
     def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
-        """As `wrap`, of a function that yields results; each is kept before the next is made."""
+        """As `wrap`, for a function that yields results; each is kept before the next is made."""
         return partial(_listed, function)
 
     def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
-        """What is called as counting tasks, and with which arguments; `arrays`: they are those of `fold_unordered`."""
+        """Return the function and arguments to submit as counting tasks; `arrays`: for `fold_unordered`."""
         return function, calls
 
     def after_tasks(self, ask: AskWorkers) -> None:
-        """Called once when all counting tasks have ended."""
+        """Clean up once all counting tasks have ended."""
         return
 
     def discard(self, handle: Any) -> None:
@@ -393,35 +390,35 @@ class ClusterStore(Store, Protocol):
 
 
 class MemoryStore(LocalStore, ClusterStore):
-    """Results in memory, of no bound: values stand for themselves here, and on workers Dask keeps them."""
+    """Keeps results in memory, without a bound: here values are their own handles; on workers Dask keeps them."""
 
     def evaluate(self, function: Function, handles: list[Any]) -> Any:
-        """Call the function; arguments that the caller does not hold either go when the function lets go of them."""
+        """Call the function; arguments that the caller does not hold either are freed when the function drops them."""
         args, handles[:] = tuple(handles), []
         return function(*args)
 
     def keep(self, value: Any) -> Any:
-        """The value itself."""
+        """Return the value itself."""
         return value
 
     def load(self, handle: Any) -> Any:
-        """The value itself."""
+        """Return the value itself."""
         return handle
 
 
 class DelayedValue:
-    """The value of a Dask Delayed, computed when it is needed, so that one is in memory at a time."""
+    """The value of a Dask Delayed, computed on demand so that only one is in memory at a time."""
 
     def __init__(self, delayed: Any) -> None:
         self._delayed = delayed
 
     def load(self, copy: bool = False) -> Any:
-        """Compute it."""
+        """Compute the value."""
         return self._delayed.compute(scheduler="sync")
 
 
 def unchanged(value: Any) -> Any:
-    """The value itself, as a function to call."""
+    """Return the value; the identity function."""
     return value
 
 
@@ -435,17 +432,17 @@ def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
 
 
 def available(backend: Backend) -> int:
-    """Bytes that this process could allocate now where a backend's blocks are."""
+    """Bytes that this process could allocate now, where the backend keeps its blocks."""
     return backend.memory()
 
 
 def tree(
     executor: Executor, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int | None = None
 ) -> Any:
-    """Reduce handles, at least one, to one with `function(list)`, `arity` at a time, and empty the list.
+    """Reduce handles, at least one, to one with `function(list)`, `arity` at a time; the list is emptied.
 
-    The function is associative and commutative, e.g. the sum of arrays. The default arity is 8, or out of core 2, for
-    all that is reduced is in memory meanwhile.
+    The function is associative and commutative, e.g. the sum of arrays. The default arity is 8, but 2 out of core,
+    because all inputs of one call are in memory at once.
     """
     level, handles[:], arity = list(handles), [], arity or (8 if executor.memory_per_call is None else 2)
     while len(level) > 1:

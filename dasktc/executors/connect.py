@@ -1,7 +1,7 @@
-"""Connect to what runs the tasks: this process, local workers (of CPUs or GPUs), or a running Dask cluster.
+"""Connects to what runs the tasks: this process, local workers (on CPUs or GPUs), or a running Dask cluster.
 
-Starting clusters of other kinds (Slurm, Kubernetes, SSH) is left to the Dask projects for that; a
-client of any of them can be passed in.
+Clusters of other kinds (Slurm, Kubernetes, SSH) are started by the Dask projects for them; a client of any of these
+can be passed in.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ __all__ = [
 log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
 GPU_FILES = ("/dev/nvidiactl", "/dev/dxg")
-"""What a system with an NVIDIA driver has, Linux or WSL."""
+"""Files of a system with an NVIDIA driver, on Linux or WSL."""
 POOL = 0.01
-"""Share of a device's memory, and of what is free of it, that a worker's pool begins with; it doubles when it is full.
-UCX maps memory of such pools to other devices, and none of `cudaMallocAsync`."""
+"""Initial size of a worker's pool, as a share of the device's memory or of what is free there; a full pool doubles.
+UCX maps memory of such pools to other devices, but not memory of `cudaMallocAsync`."""
 LEAST_POOL = 1 << 20
-"""Bytes; dask-cuda takes 0 for no number."""
+"""Bytes; 0 would mean no size to dask-cuda."""
 GPU_WORKER_BYTES = 3 << 29
-"""Device memory of a worker that holds no data: CUDA contexts and libraries, of its nanny too. None starts on an H200
-whose other programs leave 1.3 GB."""
+"""Device memory of a worker without data: CUDA contexts and libraries, those of its nanny included. On an H200 whose
+other programs leave 1.3 GB no worker starts."""
 SPAWN, DASK_TRIM = "distributed.nanny.pre-spawn-environ", 1 << 16
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1, "MALLOC_TOP_PAD_": 1 << 26}
-"""glibc's names: one heap for all threads, large arrays included, which grows by 64 MiB and keeps 1 GiB at its end."""
+"""glibc's names: one heap for all threads, also for large arrays, which grows by 64 MiB and keeps 1 GiB at its end."""
 KEPT_BY_DASK = {
     "distributed.admin.low-level-log-length": (1000, 200),
     "distributed.admin.log-length": (10_000, 1000),
@@ -70,38 +70,38 @@ KEPT_BY_DASK = {
     "distributed.scheduler.events-cleanup-delay": ("1h", "10m"),
     "distributed.worker.profile.interval": ("10ms", "200ms"),
 }
-"""What Dask keeps in memory of the past: as it has it, and on clusters started here unless the user set it. That is the
-latest messages of every connection, with their tasks' arguments; log records; half seconds of the dashboard's plots;
-events of workers that went. These fill for as long as an hour, and this process grows meanwhile. The last is how often
-a worker samples what its threads run, for the page of profiles: each sample of a source file that was not seen before
-keeps its text, so a worker grew by 0.8 MB a minute for an hour, and 100 samples a second took a tenth of the CPU time
-of its event loop."""
+"""How much of the past Dask keeps in memory: its default, and our value for clusters started here, where the user set
+none. These are the latest messages of every connection, with their tasks' arguments; log records; half seconds of the
+dashboard's plots; events of workers that left. They fill for as long as an hour, and this process grows meanwhile. The
+last entry is how often a worker samples its threads for the page of profiles. Dask keeps the text of every source file
+that a sample meets, so a worker grew by 0.8 MB a minute for an hour, and 100 samples a second took a tenth of the CPU
+time of its event loop."""
 PORT_TAKEN = "Port .* is already in use"
-"""What Dask warns of where another program took the dashboard's port since we looked."""
+"""Dask's warning where another program took the dashboard's port after we looked for a free one."""
 WORKER_BYTES = 1 << 27
-"""Resident memory of a worker's interpreter and libraries, at least."""
+"""Least resident memory of a worker's interpreter and libraries."""
 
 
 @contextmanager
 def connect(run: RunOptions | None = None, backend: str = "cpu", lean: bool = True) -> Iterator[Executor]:
-    """Yield the executor that the options name, and close what was started for it.
+    """Yield the executor that the options ask for, and close what was started for it.
 
     Parameters
     ----------
     run : RunOptions, optional
         Default: the active client, or this process.
     backend : str
-        Which kind of local workers to start, or, in this process, what is to count. That of the CPU is loaded (and
-        compiled) here before, so that they find compiled code; that of CUDA by the workers alone.
+        Kind of local workers to start or, in this process, the backend that counts. The CPU backend is loaded (and
+        compiled) here first, so that the workers find compiled code; that of CUDA is loaded by the workers alone.
     lean : bool
-        Workers of the CPU that are started give freed memory back at once, as a budget needs it.
+        Have local CPU workers return freed memory at once, as a budget requires.
 
     Raises
     ------
     InputError
-        Fewer than one worker, or more than the host has memory for; no usable certificates; no client.
+        Fewer than one worker, or more than fit the host's memory; unusable certificates; no client.
     ClusterError
-        The scheduler does not answer, or no worker came.
+        The scheduler does not answer, or no worker joined.
     """
     run = RunOptions() if run is None else run
     if run.scheduler is not None or run.scheduler_file is not None:
@@ -123,13 +123,13 @@ def connect(run: RunOptions | None = None, backend: str = "cpu", lean: bool = Tr
 
 
 def threads_here(run: RunOptions, backend: str) -> int:
-    """Number of threads where everything runs in this process: 1 where a GPU counts; 0 where workers run the calls.
+    """Number of threads where everything runs in this process (1 where a GPU counts); 0 where workers run the calls.
 
     Parameters
     ----------
     run : RunOptions
     backend : str
-        As it was asked for.
+        As the caller asked for it.
     """
     if run.threads is None and (run.places or active_client() is not None):
         return 0
@@ -139,9 +139,9 @@ def threads_here(run: RunOptions, backend: str) -> int:
 
 
 def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Executor:
-    """The executor for the chosen backend.
+    """Return the executor for the chosen backend.
 
-    That of this process has all its threads then, if the CPU was chosen though there may be a GPU.
+    In this process it gets all its threads now if the CPU was chosen although there may be a GPU.
     """
     executor = executor.for_backend(backend)
     if executor.backend.on_device and (run.threads or 1) > 1:
@@ -156,7 +156,7 @@ def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Execu
 
 
 def _may_use_a_gpu() -> bool:
-    """Whether a GPU and CuPy seem to be there; loading CuPy would tell for sure, but takes seconds."""
+    """Whether a GPU and CuPy seem to be present; loading CuPy would tell for sure, but takes seconds."""
     return any(map(os.path.exists, GPU_FILES)) and ("cupy" in sys.modules or find_spec("cupy") is not None)
 
 
@@ -175,19 +175,19 @@ def started(
     ----------
     workers : int or "all"
     backend : {"auto", "cpu", "cuda"}
-        With "auto" a worker a GPU where dask-cuda and a GPU are there, else a worker a core.
+        "auto": one worker per GPU where dask-cuda and a GPU are present, else one per core.
     security : distributed.Security, optional
     default : bool
-        The client becomes the active one of this process.
+        Make the client the active one of this process.
     lean : bool
         As for `connect`.
     protocol : {"auto", "tcp", "ucx"}
-        Between workers with GPUs, "auto": UCX where it is installed. Others use TCP.
+        Network between workers with GPUs; "auto": UCX where it is installed. Workers without GPUs use TCP.
 
     Raises
     ------
     InputError, ClusterError
-        As `connect`.
+        As for `connect`.
     """
     _end_if_imported_again()
     security = checked(security)
@@ -203,7 +203,7 @@ def started(
 
 
 def active_client() -> Any:
-    """The process's current Dask client, or the one of the task that this runs in, or None."""
+    """The current Dask client of the process or of the task that calls this, or None."""
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client
@@ -217,12 +217,12 @@ def active_client() -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse what cannot run tasks and answer at once.
+    """Refuse a client that cannot run tasks synchronously.
 
     Raises
     ------
     InputError
-        It is no client, or closed, or asynchronous.
+        It is not a client, or closed, or asynchronous.
     """
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(
@@ -254,7 +254,7 @@ def _step_aside() -> None:
         get_worker()
         secede()
     except (ValueError, KeyError):
-        pass  # in no task, or it has done so before
+        pass  # not in a task, or it seceded before
 
 
 @contextmanager
@@ -278,7 +278,7 @@ def _remote(address: str | None, file: str | None, security: Any) -> Iterator[An
 
 
 def _address(file: str | None) -> str:
-    """Read the address from a scheduler file; a scheduler that is just starting is given time to write it."""
+    """Read the address from a scheduler file; a scheduler that is just starting gets time to write it."""
     ends = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
@@ -303,7 +303,7 @@ def _wants_gpus(backend: str) -> bool:
 
 
 def _number(workers: int | str, all_of_them: int | None) -> int | None:
-    """Number of workers to start: a number as given, or `all_of_them` for "all"."""
+    """Number of workers to start: as given, or `all_of_them` for "all"."""
     if isinstance(workers, str) and workers == "all":
         return all_of_them
     from distributed.system import MEMORY_LIMIT
@@ -318,7 +318,7 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
 
 @contextmanager
 def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) -> Iterator[Any]:
-    """Start a worker for each GPU, whose cuDF and CuPy share an RMM pool; this process touches no GPU."""
+    """Start one worker per GPU, whose cuDF and CuPy share an RMM pool; this process touches no GPU."""
     number = _number(workers, None)
     try:
         from dask_cuda import LocalCUDACluster  # noqa: TID251  (here alone)
@@ -348,7 +348,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
                 _refuse_failed(cluster)
         except DasktcError:
             raise
-        except Exception as error:  # of NVML, of dask-cuda, of the workers
+        except Exception as error:  # from NVML, dask-cuda or the workers
             raise InputError(
                 f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, "
                 "or the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
@@ -361,7 +361,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
 
 
 def _refuse_failed(cluster: Any) -> None:
-    """Refuse a cluster of which workers failed to start: dask-cuda hands it out as if nothing were wrong."""
+    """Refuse a cluster with workers that failed to start: dask-cuda returns it as if nothing were wrong."""
     from distributed import Status
 
     failed = sum(worker.status is Status.failed for worker in cluster.workers.values())
@@ -378,7 +378,7 @@ def _pool(number: int | None) -> int | float:
     Raises
     ------
     ClusterError
-        They hold so much that no worker starts.
+        Other programs leave so little that no worker starts.
     """
     free = least_free(number)
     if free is not None and free < GPU_WORKER_BYTES + LEAST_POOL:
@@ -419,17 +419,17 @@ def _local(workers: int | str, security: Any, default: bool, lean: bool) -> Iter
 
 
 def _keeping_memory(environ: dict[str, Any]) -> dict[str, Any]:
-    """Dask configuration for workers that reuse freed memory rather than trim it; empty where the user set it.
+    """Dask configuration for workers that reuse freed memory instead of trimming it; empty where the user set this.
 
-    Dask has them trim, and malloc maps large arrays anew each time, so that each is faulted in again: of two workers
-    that count Kronecker 20 the system takes 0.7 s then, and 0.3 s with one heap.
+    By default Dask has them trim, and malloc maps large arrays anew each time, so that each is faulted in again: two
+    workers that count Kronecker 20 then spend 0.7 s of system time, and 0.3 s with one heap.
     """
     usual = environ.get("MALLOC_TRIM_THRESHOLD_") == DASK_TRIM
     return {SPAWN: {**environ, **KEEPING}} if usual else {}
 
 
 def _with_page(cluster: Any, client: Any) -> None:
-    """Add the page `/dasktc` to the dashboard of a cluster that was started here, and say where it is."""
+    """Add the page `/dasktc` to the dashboard of a cluster started here, and log its address."""
 
     async def add() -> bool:
         return install(cluster.scheduler)
@@ -446,7 +446,7 @@ def _silent() -> AbstractContextManager[Any]:
 
 
 _silence = SharedContext(_silent)
-"""While any cluster started here is up; one that ended would have the others' logs shown."""
+"""Active while any cluster started here is up; with a context each, one that ends would show the others' logs."""
 
 
 def _brief() -> AbstractContextManager[Any]:
@@ -458,16 +458,16 @@ def _brief() -> AbstractContextManager[Any]:
 
 
 _brief_logs = SharedContext(_brief)
-"""While any cluster started here is up: its parts make their logs as they start, and workers may at any time."""
+"""Active while any cluster started here is up: its parts create their logs as they start, workers at any time."""
 
 
 IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"
-"""Names a file that a worker makes whose start ran the user's script once more."""
+"""Environment variable with the path of a file, which a worker creates if its start runs the user's script again."""
 
 
 def _end_if_imported_again() -> None:
     """End, quietly, a starting worker process that has run the user's script again as its main module."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # the test that multiprocessing itself uses
         with suppress(KeyError, OSError):
             open(os.environ[IMPORTED_AGAIN], "w").close()
         raise SystemExit(1)
@@ -475,11 +475,11 @@ def _end_if_imported_again() -> None:
 
 @contextmanager
 def _main_guarded() -> Iterator[None]:
-    """Turn the failure of a script that starts workers whenever it is imported into an error of one line.
+    """Report in one line the failure of a script that starts workers whenever it is imported.
 
-    A worker's process imports the main module of the one that starts it.
+    A worker's process imports the main module of the process that starts it.
     """
-    work = WorkDir(tempfile.gettempdir())  # Dask's own place may not be there, which `_starting` says
+    work = WorkDir(tempfile.gettempdir())  # Dask's own folder may be missing, which `_starting` reports
     os.environ[IMPORTED_AGAIN] = again = work.new_path()
     try:
         yield
@@ -501,7 +501,7 @@ def _main_file() -> str:
 
 @contextmanager
 def _starting(number: int | None) -> Iterator[None]:
-    """Turn failures to start workers into an error of one line."""
+    """Turn a failure to start workers into an error of one line."""
     try:
         yield
     except (OSError, RuntimeError, TimeoutError) as error:

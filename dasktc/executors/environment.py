@@ -1,4 +1,4 @@
-"""`dasktc info`: versions, devices and missing packages of this machine, and how to install these."""
+"""`dasktc info`: versions, devices and missing packages of this machine, and how to install the packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIONAL = {
 
 
 def collect() -> dict[str, Any]:
-    """Versions, the machine, the backends and the missing optional packages, ready for JSON."""
+    """Versions, the machine, the backends and missing optional packages, as a dict ready for JSON."""
     import psutil
 
     gpu = gpus.collect()
@@ -41,7 +41,7 @@ def collect() -> dict[str, Any]:
 
 
 def describe(facts: dict[str, Any]) -> str:
-    """Format the facts of `collect` for people."""
+    """Format the dict of `collect` as text."""
     machine = facts["machine"]
     lines = [f"{name:<20}{number or 'missing'}" for name, number in (facts["versions"] | facts["optional"]).items()]
     lines.append(

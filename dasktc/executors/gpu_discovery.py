@@ -1,4 +1,4 @@
-"""List this machine's GPUs and the packages that the CUDA backend needs, without touching a GPU."""
+"""Lists this machine's GPUs and the packages that the CUDA backend needs, without touching a GPU."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PACKAGES = {
     "dask-cuda": ("dask-cuda",),
     "UCXX": ("distributed-ucxx-cu13", "distributed-ucxx-cu12", "distributed-ucxx"),
 }
-"""Distributions by what people call them: of CUDA 13, of CUDA 12, of conda."""
+"""Distributions of each package, by its usual name: for CUDA 13, for CUDA 12, and on conda."""
 OPTIONAL = {"dask-cuda": "--workers with GPUs", "UCXX": "blocks that travel from GPU to GPU, not through the host"}
 NEWEST_DRIVER = 580
-"""First driver of CUDA 13; older ones, from 525 on, run CUDA 12."""
+"""First driver that runs CUDA 13; older ones, from 525 on, run CUDA 12."""
 
 
 def devices(only: str | None = None) -> list[dict[str, Any]]:
@@ -31,7 +31,7 @@ def devices(only: str | None = None) -> list[dict[str, Any]]:
     Parameters
     ----------
     only : str, optional
-        Which of them: numbers or UUIDs with commas between.
+        Numbers or UUIDs of the wanted GPUs, separated by commas.
 
     Returns
     -------
@@ -61,46 +61,46 @@ def _bytes(mebibytes: str) -> int | None:
 
 
 def visible(number: int | None = None) -> list[dict[str, Any]]:
-    """List the GPUs that CUDA shows this process.
+    """List the GPUs that CUDA shows to this process.
 
     Parameters
     ----------
     number : int, optional
-        The first so many; default: all.
+        List only the first `number`; default: all.
 
     Returns
     -------
     list of dict
-        As of `devices`.
+        As `devices` returns.
     """
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
     return devices()[:number] if shown is None else devices(",".join(shown.replace(" ", "").split(",")[:number]))
 
 
 def least_free(number: int | None) -> int | None:
-    """Free bytes of the fullest of the GPUs that so many workers would use.
+    """Free bytes of the fullest GPU among those that `number` workers would use.
 
     Parameters
     ----------
     number : int or None
-        As of `visible`.
+        As for `visible`.
 
     Returns
     -------
     int or None
-        None where the driver does not tell.
+        None where the driver does not say.
     """
     free = [device["free_bytes"] for device in visible(number)]
     return min(free) if free and None not in free else None
 
 
 def install(gpus: list[dict[str, Any]]) -> str:
-    """The command that installs what the CUDA backend needs, for the driver that is there.
+    """The command that installs what the CUDA backend needs, for this machine's driver.
 
     Parameters
     ----------
     gpus : list of dict
-        As `devices` has them.
+        As `devices` returns.
     """
     drivers = [device["driver"].partition(".")[0] for device in gpus]
     old = any(driver.isdigit() and int(driver) < NEWEST_DRIVER for driver in drivers)
@@ -108,13 +108,13 @@ def install(gpus: list[dict[str, Any]]) -> str:
 
 
 def collect() -> dict[str, Any]:
-    """Devices, packages and what is missing, ready for JSON.
+    """Devices, packages and what is missing, as a dict ready for JSON.
 
     Returns
     -------
     dict
-        `devices`; `packages`, version or None by name; `missing`, by name what it is for and how to
-        get it; `state`, a sentence.
+        `devices`; `packages`, the version or None by name; `missing`, by name the purpose and the command that installs
+        it; `state`, a sentence.
     """
     gpus = devices()
     packages = {name: installed(*candidates) for name, candidates in PACKAGES.items()}
@@ -137,7 +137,7 @@ def _state(gpus: list[dict[str, Any]], lacking: list[str]) -> str:
 
 
 def describe(facts: dict[str, Any]) -> list[str]:
-    """Format the facts of `collect` as lines for people."""
+    """Format the dict of `collect` as lines of text."""
     lines = []
     for number, device in enumerate(facts["devices"]):
         memory = format_size(device["memory_bytes"]) if device["memory_bytes"] else "memory not known"
@@ -148,7 +148,7 @@ def describe(facts: dict[str, Any]) -> list[str]:
 
 
 def installed(*candidates: str) -> str | None:
-    """Return the version of the first of some distributions that is installed; None where none is."""
+    """Version of the first distribution among `candidates` that is installed; None where none is."""
     for name in candidates:
         try:
             return version(name)

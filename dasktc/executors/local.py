@@ -25,9 +25,9 @@ from dasktc.executors.threads import Call, completed, results
 __all__ = ["LocalExecutor"]
 
 FEW_EDGES = 1 << 18
-"""A graph of fewer edges is counted by one thread, in 30 ms: with two it takes as long, and 1.3 times the CPU time."""
+"""Graphs with fewer edges are counted by one thread, in 30 ms; two take as long, and 1.3 times the CPU time."""
 ACCUMULATORS = 8
-"""Most threads of a fold: each adds to a result of its own, mostly a vector of all vertices."""
+"""Most threads of a fold, because each adds to a result of its own, mostly a vector of all vertices."""
 
 
 class LocalExecutor(Executor):
@@ -36,16 +36,16 @@ class LocalExecutor(Executor):
     Parameters
     ----------
     store : LocalStore, optional
-        Where results stand. Default: in memory, without a bound.
+        Keeps results. Default: in memory, without a bound.
     threads : int
-        Calls that are made at a time; one for a store that makes no more.
+        Number of concurrent calls; 1 for a store that makes one at a time.
     backend : Backend, optional
-        What they compute with. Default: the CPU's.
+        Backend of the calls. Default: the CPU's.
 
     Attributes
     ----------
     workers : int
-        The same.
+        Number of threads.
     """
 
     distributed = False
@@ -57,7 +57,7 @@ class LocalExecutor(Executor):
         self.workers, self.backend = threads, backend
 
     def for_edges(self, edges: int) -> LocalExecutor:
-        """Take one thread for a small graph: starting others takes longer than they save."""
+        """Use one thread for a small graph: starting others takes longer than they save."""
         return self if self.workers == 1 or edges >= FEW_EDGES else self._with_one_thread()
 
     def _with_one_thread(self) -> LocalExecutor:
@@ -67,25 +67,25 @@ class LocalExecutor(Executor):
 
     @property
     def worker_threads(self) -> list[str]:
-        """Address of this process, once a thread."""
+        """The address of this process, once per thread."""
         return [""] * self.workers
 
     @property
     def shares_memory(self) -> bool:
-        """Results stand in the host's memory, for which there is no budget."""
+        """Whether results are in host memory without a budget."""
         return type(self.store) is MemoryStore and not self.backend.on_device
 
     def memory(self, budget: int | None = None) -> int:
-        """Bytes that the store leaves of the budget; without one, what this machine, or its GPU, has free now."""
+        """Bytes that the store leaves of the budget; without one, what this machine or its GPU has free now."""
         bound = self.store.memory(budget)
         return bound if bound is not None else budget or available(self.backend)
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
-        """Call the function here."""
+        """Call the function in this process."""
         return [function(*args)]
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute them here, together; within a budget each when it is read."""
+        """Compute Delayeds here, all together; within a budget each is computed when it is read."""
         if self.memory_per_call is not None:
             return [None if item is None else DelayedValue(item) for item in delayed]
         if all(item is None for item in delayed):
@@ -96,11 +96,11 @@ class LocalExecutor(Executor):
         return list(dask.compute(*delayed, **how))
 
     def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
-        """Call the function."""
+        """Call the function, and keep its result."""
         return self.store.call(function, list(args))
 
     def _all(self, calls: Generator[Call[Any]], count: int) -> list[Any]:
-        """The results of calls that need nothing from each other, in their order."""
+        """Results of independent calls, in the order of the calls."""
         return results(self.workers, calls, count, None if self.tracker is None else self.tracker.step)
 
     def submit_all(
@@ -112,7 +112,7 @@ class LocalExecutor(Executor):
         return self._all((partial(self.store.call, function, list(calls.pop())) for _ in range(count)), count)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
-        """Make the calls, some at a time; each result is kept before the next of its call is made, once."""
+        """Make the calls on the threads; each result is kept before the next one of its call is made."""
         given = [list(call) for call in calls]
         lists = self._all((partial(self.store.stream, function, call) for call in given), len(given))
         return [handle for handles in lists for handle in handles]
@@ -124,16 +124,16 @@ class LocalExecutor(Executor):
         return self._all((partial(self.store.call, function, self._next(inputs, values)) for _ in range(count)), count)
 
     def _next(self, inputs: list[Any], values: list[Any]) -> list[Any]:
-        """Handles of the next call of several; the store hears of the one after it."""
+        """Handles of the next call; the store is told of the input of the call after it."""
         handles = [inputs.pop(), *values]
         self.store.expect(inputs[-1:])
         return handles
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
-        """Add up the inputs, freeing each afterwards; the store keeps the result once it is whole.
+        """Reduce the inputs, freeing each afterwards; the store keeps the result once it is complete.
 
-        Each thread has a result of its own to add to; within a budget there is one thread. Where a call may be made
-        twice `Fold.add` may, too: it has changed nothing when memory is short.
+        Each thread adds to a result of its own; within a budget there is one thread. Where calls may be made twice, so
+        may `Fold.add`: when memory is short it has changed nothing yet.
         """
         inputs.reverse()
         if self.store.repeats:
@@ -158,7 +158,7 @@ class LocalExecutor(Executor):
     def map_and_fold(
         self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
     ) -> tuple[list[Any], Any]:
-        """Add each result before the store may move it away, where the store does."""
+        """Map and fold in one pass where the store may move results away: each is added before it is kept."""
         if not self.store.repeats:
             return super().map_and_fold(stage, function, inputs, fold, *shared)
         values, made = self.store.evaluate(_listed_args, list(shared)), list[Any]()
@@ -171,20 +171,20 @@ class LocalExecutor(Executor):
         return made, self.store.keep(folded)
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists whose entries stay where they are."""
+        """Transpose lists; their entries are not moved."""
         rows, handles[:] = [self.store.entries(handle) for handle in handles], []
         return [[row[k] for row in rows] for k in range(count)]
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Load results."""
+        """Load results into memory of their own."""
         return [self.store.load(handle) for handle in handles]
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Results."""
+        """Load results."""
         return self.gather(handles)
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
-        """Make the calls, some at a time, and yield their results as they end."""
+        """Make the calls on the threads, and yield their results as they end."""
         work = [tuple(call) for call in calls]
         threads = self.store.at_a_time(self.workers, work)
         for _, result in completed(threads, self.store.tasks(function, work, threads)):
@@ -193,9 +193,9 @@ class LocalExecutor(Executor):
     def fold_unordered(
         self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
     ) -> tuple[list[Any], dict[Any, Any]]:
-        """Combine each call's arrays with those of the calls before it, and let go of them.
+        """Add each call's arrays to the sums of the calls before it, and free them.
 
-        Within a budget one call is made at a time: two with their arrays exceeded it, by up to a tenth.
+        Within a budget one call is made at a time: two calls with their arrays exceeded it by up to a tenth.
         """
         work = [tuple(call) for call in calls]
         combined, combining = dict[Any, Any](), Lock()
@@ -220,7 +220,7 @@ class LocalExecutor(Executor):
 
 
 def _add_arrays(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Add all arrays to the last one, which is the caller's own; empties the list."""
+    """Add all arrays to the last one, which the caller owns; empties the list."""
     result = arrays.pop()
     while arrays:
         result = add(result, arrays.pop())

@@ -1,7 +1,7 @@
-"""`Measured`: a large result with small facts; the client gets the facts, the result stays on its worker.
+"""`Measured`: a large result with small facts about it; the client gets the facts, the result stays on its worker.
 
-What a plan needs of a stage (rows, spans, samples) would else be a task of its own for each result, or the result would
-come to the client. Arrays inside go from device to device, as they do alone.
+The numbers that a plan needs of a stage (rows, spans, samples) would otherwise take a task for each result, or the
+result would come to the client. Arrays inside go from device to device, as they do alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _registered(name: str) -> Any:
     return globals()[name]
 
 
-copyreg.pickle(_Registering, _by_name)  # a worker that receives one asks for its class first
+copyreg.pickle(_Registering, _by_name)  # a worker that receives an instance first looks up its class
 
 
 class Measured(metaclass=_Registering):
@@ -45,7 +45,7 @@ class Measured(metaclass=_Registering):
             register()
 
     def __sizeof__(self) -> int:
-        from dask.sizeof import sizeof  # as Dask goes by it: on a worker
+        from dask.sizeof import sizeof  # Dask's measure, which is used on workers
 
         return int(sizeof(self.value))
 
@@ -59,9 +59,9 @@ def value_of(arg: Any) -> Any:
 
 @cache
 def register() -> None:
-    """Register `Measured` with Dask's serialization, so that arrays inside are sent as they are alone; once a process.
+    """Register `Measured` with Dask's serialization, once per process, so that its arrays are sent as they are alone.
 
-    A worker that is spawned imports the user's script first, which may import this module before Dask.
+    A spawned worker first imports the user's script, which may import this module before Dask.
     """
     from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
     from distributed.protocol.serialize import register_generic

@@ -1,4 +1,4 @@
-"""`--memory`: composes an executor with the store that keeps the budget, and removes its files afterwards."""
+"""`--memory`: puts an executor together with the store that keeps the budget; its files are removed afterwards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["limited", "within_memory"]
 
 Place = str | os.PathLike[str] | None
 HOST = 0.5
-"""Share of the host's free memory that results of a GPU may take where nobody says."""
+"""Default share of the host's free memory for results of a GPU in pinned memory."""
 SHARE = 2 * LEAST
-"""Bytes of a budget that each thread of this process has, at least."""
+"""Least bytes of the budget for each thread of this process."""
 NAMED = 3
-"""Hosts that an error names."""
+"""Most hosts that an error names."""
 
 
 @contextmanager
@@ -47,13 +47,13 @@ def limited(executor: Executor, memory: int | str | None, place: Place, host: in
     ----------
     executor : Executor
     memory : int, str or None
-        `--memory`: on a device of its memory, of each worker. Threads of this process share it; with less than SHARE
-        bytes for each there are fewer.
+        `--memory`: bytes of each worker, of device memory on GPUs. Threads of this process share them; there are fewer
+        threads where each would have less than SHARE bytes.
     place : path or None
-        `--work-dir`: the folder in which the work directory stands. All workers must see it; on devices each has a
-        folder of its own where none was given and some do not see the default.
+        `--work-dir`: the folder in which the work directory is made. All workers must see it; workers on GPUs use
+        folders of their own where none is given and some do not see the default.
     host : int, str or None
-        `--host-memory`: bytes of pinned memory for what leaves a GPU, of each worker.
+        `--host-memory`: bytes of each worker's pinned memory for results that leave a GPU.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def limited(executor: Executor, memory: int | str | None, place: Place, host: in
     if isinstance(executor, LocalExecutor):
         threads = max(1, min(executor.workers, budget // SHARE))
         return LocalExecutor(FileStore(WorkDir(place), budget, threads=threads), threads)
-    if isinstance(executor, DaskExecutor):  # a Dask worker grows by itself
+    if isinstance(executor, DaskExecutor):  # OVERHEAD once more: a Dask worker's own memory grows
         return executor.keeping(SharedFileStore(_shared(executor, place), budget - OVERHEAD))
     return executor
 
@@ -90,7 +90,7 @@ def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | 
 
 
 def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
-    """Make a work directory, and refuse it unless every worker says that it can write there."""
+    """Make a work directory, and refuse it unless every worker can write to it."""
     work = WorkDir(place)
     try:
         answers = executor.run_on_workers(hidden_here, work.folder)

@@ -1,4 +1,4 @@
-"""Checks of paths that the caller gave, before anything is read."""
+"""Checks of paths given by the caller, before anything is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check_regular", "check_writable_folder"]
 
 
 def check_regular(option: str, path: str) -> None:
-    """Refuse a path that exists and is no regular file: reading a pipe or a device may never end.
+    """Refuse a path that exists and is not a regular file: reading a pipe or a device may never end.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def check_regular(option: str, path: str) -> None:
 
 
 def check_writable_folder(option: str, folder: str) -> None:
-    """Refuse a folder in which this user cannot make files.
+    """Refuse a folder in which this user cannot create files.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""`Tracker`: what a run has done of what it planned, and when it will end; every view of progress is fed by one.
+"""`Tracker`: what a run has done of its planned work, and when it will end; the source of every view of progress.
 
-Stages report their steps to a tracker, which keeps the planned work of each: bytes of a source that is read, counting
-tasks weighed by the probes that are expected of their blocks. Listeners get *events*, dicts of strings, numbers and
-dicts of these, so that they can be sent (`executors.dask.progress`) and printed; `dasktc/README.md` has their schema.
-There are two a second at most, and one when a stage begins or ends.
+Stages report their steps to a tracker, which knows each one's planned work: the bytes of a source to read, and counting
+tasks weighted by the probes expected of their blocks. Listeners get *events*, dicts of strings, numbers and dicts of
+these, so that they can be sent (`executors.dask.progress`) and printed; `dasktc/README.md` has their schema. There are
+at most two a second, and one whenever a stage begins or ends.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from uuid import uuid4
 __all__ = ["EVENT_SECONDS", "Event", "Listener", "Pace", "Progress", "Stage", "Tracker", "clock_time", "tracker_of"]
 
 Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, how many of its steps are done, and how many there are."""
+"""Called with a stage's name, the number of its finished steps, and the number of all its steps."""
 Event = dict[str, Any]
 Listener = Callable[[Event], None]
 EVENT_SECONDS, EVALUATED_SECONDS = 0.5, 0.1
-"""Between two events of progress, and between two predictions of the end of counting, at least."""
+"""Least seconds between two events of progress, and between two predictions of the end of counting."""
 MANY = 16
-"""Steps of a stage before counting, from which its end is predicted from those that are done."""
+"""Least number of steps of a stage before counting for its end to be predicted from the steps that are done."""
 PRIOR_SECONDS, PRIOR_SHARE = 3.0, 0.1
-"""For which a machine is taken to be as fast as predicted, at least, and what share of all that is predicted: of stages
-that took so long, half is believed."""
+"""Weight of the prior that this machine is as fast as predicted: at least these seconds, and this share of all
+predicted seconds. Once stages have taken so long, prior and measurement weigh the same."""
 STAGES = ("read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify")
 """In their order."""
 PREPARING = STAGES[:6]
 AHEAD = PREPARING[1:5]
-"""Whose tasks a cluster still runs while the client submits the next stages'."""
+"""Stages whose tasks a cluster still runs while the client submits those of the next stages."""
 FEW = ("reorder", "plan")
-"""Those of them that may have no task."""
+"""Those of AHEAD that may have no task."""
 PARTS_OF = {
     "read-rows": "read",
     "vertices": "canonical",
@@ -44,27 +44,27 @@ PARTS_OF = {
     "degrees": "orient",
     "orient-plan": "orient",
 }
-"""The stage that tasks of other names belong to."""
+"""The stage to which tasks of other names belong."""
 RUN = "run"
-"""In the place of a stage: events of the run as a whole."""
+"""Stands in the place of a stage in events of the whole run."""
 
 
 class Watched(Protocol):
-    """What reports the steps of a stage while it calls them: an executor."""
+    """Reports the steps of a stage while it makes their calls: an executor."""
 
     tracker: Tracker | None
 
 
 @dataclass
 class _Slot:
-    """A thread that counts: the end of its last task, and its work and seconds, the latest of which weigh most."""
+    """A counting thread: the end of its last task, and its work and seconds, in which late tasks weigh most."""
 
     ended: float
     work: float = 0.0
     seconds: float = 0.0
 
     def add(self, work: float, now: float, began: float) -> None:
-        """Add a task; what it did in the half of the run until now weighs twice what it did in the half before."""
+        """Add a task; work of the later half of the run so far weighs twice as much as work of the earlier half."""
         spent = now - self.ended
         forgets = 0.5 ** (2 * spent / max(1e-9, now - began))
         self.work, self.seconds = forgets * self.work + work, forgets * self.seconds + spent
@@ -76,16 +76,16 @@ class _Slot:
 
 
 class Pace:
-    """Predicts the end of tasks that several threads work off, from those that have ended.
+    """Predicts when tasks that several threads work off will have ended, from those that have.
 
-    Each thread's rate is its work over the time until its last task ended, so what is in flight biases nothing.
+    A thread's rate is its work over the time until its last task ended, so tasks in flight do not bias it.
 
     Parameters
     ----------
     began : float
         When the first tasks began.
     threads : int
-        That work.
+        Number of working threads.
     """
 
     def __init__(self, began: float, threads: int) -> None:
@@ -94,7 +94,7 @@ class Pace:
         self._tasks, self._work = 0, 0.0
 
     def ended(self, worker: str, work: float, seconds: float, now: float) -> None:
-        """Record a task: its worker, its planned work, and how long it took."""
+        """Record a finished task: its worker, its planned work, and how long it took."""
         self._tasks, self._work = self._tasks + 1, self._work + work
         slots = self._slots.setdefault(worker, [])
         free = [slot for slot in slots if slot.ended <= now - 0.9 * seconds]
@@ -110,7 +110,7 @@ class Pace:
         slot.add(work, now, self._began)
 
     def left(self, work: float, now: float) -> float | None:
-        """Seconds until so much more work, some of it in flight, will have ended; None before any task has."""
+        """Seconds until `work` more, some of it in flight, will be done; None before any task has ended."""
         if not self._tasks:
             return None
         slots = sorted((slot for slots in self._slots.values() for slot in slots), key=lambda slot: -slot.ended)
@@ -125,23 +125,23 @@ class Pace:
 
 @dataclass
 class Stage:
-    """A stage of a run.
+    """A stage of a run, and how much of it is done.
 
     Attributes
     ----------
     name : str
     began : float
     done, total : int
-        Steps: calls, or tasks.
+        Finished steps and all steps: calls or tasks.
     share : float
-        Of the planned work, what is done: 0 to 1.
+        Share of the planned work that is done, 0 to 1.
     steps : int
-        Of how many steps the share tells: more than `total` where tasks report their own.
+        Number of steps that the share is based on: more than `total` where tasks report their own.
     ended : float or None
     bytes : int
-        Of the source, of the stage that reads it.
+        Bytes of the source, for the stage that reads it.
     more : dict
-        What events of it say besides.
+        Further fields of the stage's events.
     """
 
     name: str
@@ -156,33 +156,33 @@ class Stage:
 
 
 class Tracker:
-    """What a run has done of what it planned.
+    """Tracks what a run has done of its planned work, and predicts when it will end.
 
     Parameters
     ----------
     told : callable (stage, done, total), optional
-        Hears of every step, in the thread that reports it.
+        Called for every step, in the thread that reports it.
     clock : callable () -> float
-        Seconds.
+        Returns seconds.
 
     Attributes
     ----------
     name : str
-        Of the run, in its events.
+        Name of the run in its events.
     facts : dict
-        Of the run, in its first event.
+        Further fields of the run's first event.
     forecast : dict of str to float
         Seconds that stages are predicted to take.
     source_bytes : int
-        Of the source's files; 0 where it has none.
+        Bytes of the source's files; 0 where it has none.
     reads_compute : bool
-        Reading keeps processors busy, as later stages do, so that it tells how fast these will be.
+        Whether reading keeps processors busy, as later stages do, so that its speed predicts theirs.
     counts : bool
-        The run ends with the number, not with a prepared graph.
+        Whether the run ends with the number, and not with a prepared graph.
     follows : bool
-        Its events go to the scheduler of a cluster that its stages run on.
+        Whether its events go to the scheduler of the cluster that runs its stages.
     ahead : bool
-        Stages are submitted to a cluster, before those that they follow have ended.
+        Whether stages are submitted to a cluster before the stages that they follow have ended.
     """
 
     def __init__(self, told: Progress | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -205,10 +205,10 @@ class Tracker:
         self._looked = self._before = self._all = self._left = 0.0
         self.ahead = self.follows = False
 
-    # what is told
+    # reports
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Report that so many steps of a stage are done; another stage than before has begun, and that one ended."""
+        """Report finished steps of a stage; if it is another stage than before, that one has ended."""
         if self._told is not None:
             self._told(stage, done, total)
         if not self._listeners:
@@ -220,7 +220,7 @@ class Tracker:
         self._changed()
 
     def step(self, done: int, total: int) -> None:
-        """Report calls that have been made, of a source that is read; other stages make several passes of calls."""
+        """Report finished calls while a source is read; other stages make several passes of calls."""
         if (stage := self._current) is not None and stage.name == "read":
             stage.done, stage.total, stage.share, stage.steps = done, total, done / max(1, total), total
             self._changed()
@@ -230,13 +230,13 @@ class Tracker:
         groups: Mapping[str, tuple[int, int]],
         within: Mapping[str, Collection[tuple[int, int]]] = MappingProxyType({}),
     ) -> None:
-        """Report how many tasks of each stage a cluster has run, of how many.
+        """Report how many tasks of each stage a cluster has run, out of how many.
 
         Parameters
         ----------
         groups : mapping of str to (int, int)
         within : mapping of str to collection of (int, int), optional
-            For tasks under way that report their own steps, how many are done, of how many.
+            For tasks under way that report their own steps: finished steps and all steps of each.
         """
         counts: dict[str, tuple[int, int]] = {}
         for name, (done, total) in groups.items():
@@ -255,7 +255,7 @@ class Tracker:
                 known.share = min(1.0, (known.done + parts) / max(1, known.total))
                 known.steps = max(known.total, sum(total for _, total in own))
         for known in self._open():
-            gone = known.name in self._grouped.union(FEW) - counts.keys()  # Dask forgets what nobody needs
+            gone = known.name in self._grouped.union(FEW) - counts.keys()  # Dask forgets tasks that nobody needs
             if known.name == latest or not (gone or known.share == 1):
                 break  # no stage ends before one that it follows
             self._end(known)
@@ -268,13 +268,13 @@ class Tracker:
         Parameters
         ----------
         threads : int
-            That work on them.
+            Number of threads that work on them.
         tasks : (int, int)
-            How many a checkpoint has, and all.
+            Number of tasks that a checkpoint has, and of all tasks.
         work, done : float
-            All planned work, and what a checkpoint has of it.
+            All planned work, and the part of it that a checkpoint has.
         more : dict
-            What events say besides, with `probes`.
+            Further fields of the stage's events, `probes` among them.
         """
         if self._listeners:
             self._all, self._left = work, work - done
@@ -283,7 +283,7 @@ class Tracker:
             self._begin("count", Stage("count", self._clock(), *tasks, done / work if work else 0.0, more=more))
 
     def counted(self, worker: str, work: float, seconds: float, said: Event, threads: int) -> None:
-        """Record a counting task that has ended, what the stage's events say now, and the threads there are."""
+        """Record a finished counting task, the fields of the stage's next events, and the current number of threads."""
         if self._pace is not None and (stage := self._current) is not None:
             self._pace.threads = max(1, threads)
             self._pace.ended(worker, work, seconds, self._clock())
@@ -296,11 +296,11 @@ class Tracker:
                 self._ends = None if left is None else now + left
 
     def fault(self, what: str, **more: Any) -> None:
-        """Report that something was lost, and is done again."""
+        """Report that something was lost, and is made again."""
         self._emit({"event": "fault", "what": what, **more})
 
     def heard(self, event: Event) -> None:
-        """Take over an event of this run from the process in which it goes on."""
+        """Take over an event of this run from the process in which it continues."""
         stage, done, total, kind = event["stage"], event["done"], event["total"], event["event"]
         if stage == RUN:
             self._heard_of_all(event)
@@ -314,7 +314,7 @@ class Tracker:
             listener(event)
 
     def _heard_of_all(self, event: Event) -> None:
-        """Hand on that the run has begun, once, and that it ended with a result: of errors `close` says more."""
+        """Pass on, once, that the run has begun, and that it ended with a result; `close` reports errors in full."""
         begins = event["event"] == "begun"
         if (begins and self._begun) or "error" in event:
             return
@@ -323,12 +323,12 @@ class Tracker:
             listener(event)
 
     def end_stages(self) -> None:
-        """End all stages: the run goes on in another process."""
+        """End all stages, because the run continues in another process."""
         for stage in self._open():
             self._end(stage)
 
     def goes_on(self) -> None:
-        """Take the run back from the process that had begun it."""
+        """Continue the run here, after the process that had begun it."""
         self._begun, self._heard = True, None
 
     def close(self, error: str | None = None, **result: Any) -> None:
@@ -343,24 +343,24 @@ class Tracker:
             for listener in self._listeners.values():
                 getattr(listener, "flush", _nothing)()
 
-    # what is heard
+    # listeners
 
     def listen(self, key: Any, listener: Listener) -> None:
-        """Have a listener called with every event from now on; one that is there under the same key stays alone."""
+        """Call a listener with every event from now on, unless there is one under the same key."""
         self._listeners.setdefault(key, listener)
 
     @property
     def tells(self) -> bool:
-        """Whether a callable hears of every step."""
+        """Whether a callable is told of every step."""
         return self._told is not None
 
     @property
     def heeded(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there are any listeners."""
         return bool(self._listeners)
 
     def now(self) -> Event:
-        """Describe where the run is, as an event of progress; {} before it has begun."""
+        """Describe the current state as an event of progress; {} before the run has begun."""
         if self._heard is not None:
             since = self._clock() - self._looked
             left = self._heard["left"]
@@ -383,7 +383,7 @@ class Tracker:
         return self._base() | said | stage.more
 
     def left(self) -> float | None:
-        """Seconds until the run ends; None: nobody knows."""
+        """Seconds until the run ends; None where that is unknown."""
         stage = next(iter(self._open()), self._current)
         if stage is None or stage.name not in STAGES:
             return None
@@ -402,18 +402,18 @@ class Tracker:
         return left or None
 
     def _left_of(self, stage: Stage, expected: float, now: float) -> float:
-        """Seconds until a stage ends that is expected to take so long: by its share, where that tells anything."""
+        """Seconds until a stage ends that is expected to take `expected`; by its share, where that is informative."""
         spent, left = now - self._start(stage), 1 - stage.share
         if _evenly(stage):
             return left * spent / stage.share
-        if _tells(stage):  # its pace weighs as much as is done
+        if _tells(stage):  # its pace weighs as much as the share that is done
             return left * (spent + left * expected)
         return max(0.0, left * expected - spent)
 
     def _slower(self, current: Stage, now: float) -> float:
-        """How many times as long as predicted stages take here: those that ended, and the current one so far."""
+        """Factor by which stages here take longer than predicted: those that ended, and the current one so far."""
         took = predicted = max(PRIOR_SECONDS, PRIOR_SHARE * sum(self.forecast.values()))
-        for stage in list(self._stages.values()):  # a bar's thread asks while others begin
+        for stage in list(self._stages.values()):  # a copy: a bar's thread asks while others begin
             expected = self.forecast.get(stage.name, 0.0)
             if not expected or stage.name not in PREPARING[0 if self.reads_compute else 1 :]:
                 continue
@@ -426,12 +426,12 @@ class Tracker:
         return took / predicted
 
     def _start(self, stage: Stage) -> float:
-        """When a stage's work began: one whose tasks are submitted ahead waits for the stages before it."""
+        """When a stage's work began: a stage whose tasks are submitted ahead waits for those before it."""
         before = STAGES[: STAGES.index(stage.name)] if stage.name in STAGES else ()
         ends = [self._stages[name].ended or 0.0 for name in before if name in self._stages]
         return min(max([stage.began, *ends]), stage.ended or inf)
 
-    # how
+    # implementation
 
     def _base(self) -> Event:
         return {"run": self.name, "seconds": round(self._clock() - self._began, 3)}
@@ -440,7 +440,7 @@ class Tracker:
         return [stage for stage in list(self._stages.values()) if stage.ended is None]  # a bar's thread asks, too
 
     def _stage(self, name: str, total: int) -> Stage:
-        """The stage of this name, which begins now if it is not under way."""
+        """The stage of this name; it begins now if it is not under way."""
         known = self._stages.get(name)
         if known is not None and known.ended is None:
             return known
@@ -449,17 +449,17 @@ class Tracker:
         return self._begin(name, stage)
 
     def _begin(self, name: str, stage: Stage) -> Stage:
-        """Begin a stage; others end, but those whose tasks a cluster may still run."""
+        """Begin a stage; the others end, except those whose tasks a cluster may still run."""
         for other in self._open():
             if not (self.ahead and other.name in AHEAD and name in PREPARING):
                 self._end(other)
         if not self._begun:
             self._begun = True
             self._emit({"stage": RUN, "event": "begun", **self.facts})
-        self._stages.pop(name, None)  # a stage that begins once more is the latest
+        self._stages.pop(name, None)  # a stage that begins again is the latest
         self._current = self._stages[name] = stage
         begins = self.now() | {"event": "begun"}
-        self._current = self._open()[0]  # of those submitted ahead the one that the others wait for
+        self._current = self._open()[0]  # among those submitted ahead, the one that the others wait for
         self._said = self._clock()
         self._emit(begins)
         return stage
@@ -483,7 +483,7 @@ class Tracker:
 
     @contextmanager
     def watching(self, executor: Watched) -> Iterator[None]:
-        """Have an executor report its calls here; where nobody listens nothing is done."""
+        """Have an executor report its calls to this tracker; without listeners nothing is done."""
         if not self._listeners:
             yield
             return
@@ -495,21 +495,21 @@ class Tracker:
 
 
 def _tells(stage: Stage) -> bool:
-    """Whether the share of a stage's steps that are done tells when it will end; of `count` a checkpoint has some."""
+    """Whether a stage's share of finished steps predicts its end; that of `count` may come from a checkpoint."""
     return stage.name != "count" and stage.share > 0.05 and stage.steps >= MANY
 
 
 def _evenly(stage: Stage) -> bool:
-    """Whether it does, and steps take about as long as each other; other stages have tasks of several kinds."""
+    """Whether also its steps take about equally long: those of `read` do, other stages have tasks of several kinds."""
     return stage.name == "read" and _tells(stage)
 
 
 def _nothing() -> None:
-    """Nothing waits to be sent."""
+    """Do nothing: the flush of a listener that has none."""
 
 
 def tracker_of(progress: Progress | None) -> Tracker:
-    """The tracker itself, or one that tells a callable of every step."""
+    """Return a tracker as it is; wrap a callable in one that calls it for every step."""
     return progress if isinstance(progress, Tracker) else Tracker(progress)
 
 

@@ -1,6 +1,7 @@
-"""A context of the whole process, such as a setting of Dask or the handlers of logs, for several users at a time.
+"""A context of the whole process, such as a setting of Dask or log handlers, that several users share.
 
-Each would put back what it found; where they do not end in reverse order, the last one puts back another's setting.
+With a context each, every user would restore what it found; where they do not end in reverse order, the last one would
+restore another's setting.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ __all__ = ["SharedContext"]
 
 
 class SharedContext:
-    """A context that is entered with the first of those who need it, and left with the last; any thread may be one.
+    """A context that is entered with its first user and left with its last; users may be in any threads.
 
     Parameters
     ----------
     make : callable ()
-        Makes what is entered.
+        Makes the context to enter.
     """
 
     def __init__(self, make: Callable[[], AbstractContextManager[Any]]) -> None:

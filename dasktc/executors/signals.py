@@ -1,8 +1,8 @@
-"""Handle the signals that end a command: no process prints a traceback, and workers and files are removed.
+"""Handles the signals that end a command, so that no process prints a traceback and workers and files are removed.
 
-These are Ctrl-C, which is reported in one line, SIGTERM, as a batch system ends a job, and SIGHUP, as a terminal
-that is closed does; under `nohup` SIGHUP stays ignored. A terminal sends SIGINT and SIGHUP to every process of the
-command, so to local workers too. Only the client takes them: it closes what it opened, and that ends the workers.
+These are Ctrl-C, which is reported in one line; SIGTERM, with which a batch system ends a job; and SIGHUP, which a
+closed terminal sends, and which stays ignored under `nohup`. A terminal sends SIGINT and SIGHUP to every process of the
+command, so also to local workers. Only the client takes them: it closes what it opened, and that ends the workers.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ __all__ = ["INTERRUPTED", "dask_hushed", "ended_by", "held", "loop_without_inter
 
 INTERRUPTED = 128 + signal.SIGINT
 GRACE_SECONDS = 5.0
-"""A second Ctrl-C within this time changes nothing: what the first one began is on its way."""
+"""Seconds within which a second Ctrl-C changes nothing, because the first one is still being handled."""
 CHECK_SECONDS = 1.0
-"""After a signal's exception was raised: is it on its way?"""
+"""Seconds after which a signal's exception is checked: it may have been dropped."""
 
 SILENT = 2 * logging.CRITICAL
-"""A closed connection is critical to Dask."""
+"""Log level above CRITICAL, at which Dask reports a closed connection."""
 WORKER_LEVEL = "DASK_LOGGING__DISTRIBUTED"
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 OF_TERMINALS = {number for number in ENDING if number != signal.SIGTERM}
-"""Those that a terminal sends to all processes of a command."""
+"""Signals that a terminal sends to all processes of a command."""
 
 _ended = float("-inf"), 0
-"""When this process was last told to end, and by which signal."""
+"""Time of the last signal to end this process, and its number."""
 _raised: BaseException | None = None
 _check: threading.Timer | None = None
 _checks: bool = False
@@ -51,11 +51,12 @@ def ended_by() -> int | None:
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Raise KeyboardInterrupt or SystemExit once for several signals, and again where it was dropped.
+    """Raise one KeyboardInterrupt or SystemExit for several signals, and raise it again where it was dropped.
 
-    Python drops it inside finalizers, and says so (`sys.unraisablehook`); C code that tries something and clears every
-    error of it says nothing. NumPy does when a dtype is compared with an object that is none: the handler is called
-    while the text of its error is made. So a second after it was raised the handler looks whether it is being handled.
+    Python drops such exceptions inside finalizers, and reports that (`sys.unraisablehook`). C code that tries something
+    and then clears any error drops them silently: NumPy does when it compares a dtype with another object, because the
+    handler is called while NumPy makes the text of its own error. So one second after the exception was raised, the
+    handler checks whether it is being handled.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -72,7 +73,7 @@ def one_at_a_time() -> Iterator[None]:
         yield
     finally:
         _stop_checking()
-        if ended_by() is None:  # else a further one would break into the end of the process
+        if ended_by() is None:  # else a further signal would break into the end of the process
             for number, handler in before.items():
                 signal.signal(number, handler)
             sys.unraisablehook = hook
@@ -80,7 +81,7 @@ def one_at_a_time() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Delay signals while processes are started or ended, a second or two; a later signal breaks in."""
+    """Delay signals while processes are started or ended, a second or two; a later second signal breaks in."""
     global _held, _late
     _held, _late = True, None
     try:
@@ -97,7 +98,7 @@ def _end(number: int, frame: Any) -> None:
     if checks:
         if _raised is None or _under_way(_raised):
             return
-        _ended = float("-inf"), 0  # it was dropped
+        _ended = float("-inf"), 0  # the exception was dropped
     if _held and (_late is None or now - _late[0] < GRACE_SECONDS):
         _late = _late or (now, number)
     elif now - _ended[0] > GRACE_SECONDS:
@@ -111,7 +112,7 @@ def _end(number: int, frame: Any) -> None:
 
 
 def _under_way(raised: BaseException) -> bool:
-    """Whether this thread is handling an exception, or one that was raised while it did."""
+    """Whether this thread is handling an exception, or one that was raised while it was handled."""
     error = sys.exc_info()[1]
     while error is not None and error is not raised:
         error = error.__context__
@@ -119,7 +120,7 @@ def _under_way(raised: BaseException) -> bool:
 
 
 def _look_again(number: int) -> None:
-    """Have the handler called again, in the main thread, to see whether its exception was dropped."""
+    """Have the handler called again, in the main thread, to check whether its exception was dropped."""
     global _checks
     _checks = True
     _tell_main_thread(number)
@@ -154,10 +155,10 @@ def _tell_main_thread(number: int) -> None:
 
 @contextmanager
 def loop_without_interrupts() -> Iterator[Any]:
-    """Yield a running event loop whose threads, and processes that they start, do not get a terminal's signals.
+    """Yield a running event loop whose threads, and the processes that they start, ignore a terminal's signals.
 
-    The mask of signals is inherited, by workers that a nanny starts later as well. The helper process of
-    multiprocessing is started first: starting it takes the mask for SIGINT off its thread.
+    The signal mask is inherited, also by workers that a nanny starts later. The helper process of multiprocessing is
+    started first, because starting it takes SIGINT off its thread's mask.
     """
     from multiprocessing import resource_tracker
 

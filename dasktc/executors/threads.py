@@ -1,7 +1,7 @@
 """Runs the calls of a stage on threads of this process; kernels, NumPy and Arrow release the GIL.
 
-The threads live for one stage. Starting some takes 0.1 ms, and a pool that outlived the stage would keep the scratch
-that counting kernels leave in their thread, would have to be ended with the graph, and would not survive pickling.
+The threads live for one stage, because starting them takes only 0.1 ms. A longer-lived pool would keep the scratch that
+counting kernels leave in its threads, would have to be shut down with the graph, and could not be pickled.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ QUOTA = "/sys/fs/cgroup/cpu.max"
 
 
 def allowed_threads() -> int:
-    """Number of cores that this process may use, by affinity and container quota; in a task of a Dask worker 1."""
+    """Number of cores that this process may use, by affinity and container quota; 1 within a task of a Dask worker."""
     if _in_dask_task():
         return 1
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    with suppress(OSError, ValueError), open(QUOTA) as file:  # "max 100000" where there is none
+    with suppress(OSError, ValueError), open(QUOTA) as file:  # "max 100000" means no quota
         quota, period = map(int, file.read().split())
         cores = min(cores, -(-quota // period))
     return max(1, cores)
@@ -47,7 +47,7 @@ def _in_dask_task() -> bool:
 
 
 class _Ended(NamedTuple):
-    """The outcome of a call: its number, and its result or the error that it raised."""
+    """Outcome of a call: its number, and its result or the error that it raised."""
 
     number: int
     result: Any
@@ -55,7 +55,7 @@ class _Ended(NamedTuple):
 
 
 class _Running:
-    """Threads that take calls, one after another, until there are no more or one fails."""
+    """Threads that take and make calls, one after another, until none are left or one fails."""
 
     def __init__(self, threads: int, calls: Generator[Call[Any]]) -> None:
         self._calls: Generator[Call[Any]] | None = calls
@@ -64,7 +64,7 @@ class _Running:
         self._threads = [threading.Thread(target=self._run, name="dasktc-call") for _ in range(threads)]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
@@ -74,7 +74,7 @@ class _Running:
         self.ended.put(None)
 
     def _next(self) -> _Ended | None:
-        """Make one call; a separate function, so that a waiting thread holds no argument and no result."""
+        """Make one call; a function of its own, so that a waiting thread holds no reference to arguments or results."""
         with self._taking:
             if self._calls is None:
                 return None
@@ -94,34 +94,34 @@ class _Running:
             return _Ended(number, None, error)
 
     def stop(self) -> None:
-        """Begin no more calls."""
+        """Prevent further calls from beginning."""
         with self._taking:
             self._calls = None
 
     def wait(self) -> None:
-        """Wait for the calls that have begun: the data that they use must outlive them."""
+        """Wait for the calls that have begun, because the data that they use must outlive them."""
         for thread in self._threads:
-            with suppress(RuntimeError):  # a signal broke off its start: it finds no call
+            with suppress(RuntimeError):  # a signal interrupted the thread's start; no call is lost
                 thread.join()
 
 
 def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]]:
-    """Make calls, some at a time, and yield each one's number and result as it ends.
+    """Make calls on several threads, and yield each call's number and result as it ends.
 
-    Calls are taken from the generator in order, by one thread at a time, each when a thread is free for it. The caller
-    waits, so that a signal is handled at once; where there is one thread it makes the calls itself.
+    Threads take calls from the generator in order, one thread at a time, each when it is free. The caller's thread only
+    waits, so that a signal is handled at once; with one thread the caller's thread makes the calls itself.
 
     Parameters
     ----------
     threads : int
-        Calls that are made at a time.
+        Number of concurrent calls.
     calls : generator of callable () -> result
 
     Raises
     ------
     BaseException
-        That of the first call, in their order, that failed. After it, and when the caller takes no more results or is
-        interrupted, no call begins and those that have begun are waited for.
+        The error of the first failed call, in the order of calls. After a failure, and when the caller takes no more
+        results or is interrupted, no call begins, and calls that have begun are waited for.
     """
     if threads <= 1:
         with closing(calls):
@@ -156,7 +156,7 @@ def _failed(queue: SimpleQueue[_Ended | None]) -> Iterator[_Ended]:
 def results(
     threads: int, calls: Generator[Call[T]], count: int, told: Callable[[int, int], None] | None = None
 ) -> list[T]:
-    """The results of `count` calls, in their order; as `completed`. `told` hears how many have ended, of how many."""
+    """Results of `count` calls, in order, made as by `completed`; `told` gets the numbers of ended and of all calls."""
     in_order: list[Any] = [None] * count
     for ended, (number, result) in enumerate(completed(min(threads, count), calls), 1):
         in_order[number] = result

@@ -1,7 +1,7 @@
-"""TLS between this process and a Dask cluster: certificates from options, or from Dask's own configuration.
+"""TLS between this process and a Dask cluster, with certificates from options or from Dask's own configuration.
 
-Dask checks both ends: the scheduler's certificate and ours have to be signed by the same authority. Without
-any, anyone who reaches a scheduler's port can run code on its workers.
+Dask checks both ends: the same authority must have signed the scheduler's certificate and ours. Without certificates,
+anyone who reaches a scheduler's port can run code on its workers.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ OPTIONS = "--tls-ca-file, --tls-cert and --tls-key"
 
 
 def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> Any:
-    """Make a `distributed.Security` of files in PEM format.
+    """Make a `distributed.Security` from files in PEM format.
 
     Parameters
     ----------
     ca_file : path, optional
         Certificate of the authority.
     cert, key : path, optional
-        Our certificate, and its key where that is not in the same file. A cluster that is started here
-        uses them for the scheduler and the workers too.
+        Our certificate, and its key where the certificate's file does not contain it. A cluster started here also uses
+        them for its scheduler and workers.
 
     Returns
     -------
     distributed.Security or None
-        None without any of the three. What is not given comes from Dask's configuration.
+        None if none of the three is given. Missing ones come from Dask's configuration.
     """
     given = {"ca-file": ca_file, "cert": cert, "key": key}
     files = {name: path_text(f"--tls-{name}", file) for name, file in given.items() if file is not None}
@@ -58,12 +58,12 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
 
 
 def checked(security: Any) -> Any:
-    """Check a `distributed.Security`, by default that of Dask's configuration, and return it.
+    """Check and return a `distributed.Security`, by default that of Dask's configuration.
 
     Raises
     ------
     InputError
-        It is none, or its files cannot be used.
+        It is not a `Security`, or its files cannot be used.
     """
     from distributed.security import Security
 
@@ -93,7 +93,7 @@ def with_scheme(address: str, security: Any) -> str:
 
 
 def greet(address: str, security: Any, seconds: float) -> None:
-    """Connect to a scheduler within a time limit: Client would wait for ever for one that does not answer.
+    """Connect to a scheduler within a time limit, because Client would wait for ever for one that does not answer.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def greet(address: str, security: Any, seconds: float) -> None:
     ClusterError
         The two do not trust each other's certificates, or only one of them uses TLS.
     OSError, ValueError, TimeoutError
-        Nobody is there.
+        No scheduler answers.
     """
     context = security.get_connection_args("client")["ssl_context"]
     if address.startswith("tls://"):
@@ -130,9 +130,9 @@ async def _exchange(address: str, security: Any, seconds: float) -> None:
 
 
 def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -> None:
-    """Try a TLS handshake, to report why it fails at once: Dask would retry until the time is over, and not tell.
+    """Try a TLS handshake, to report at once why it fails: Dask would retry until its timeout, without a reason.
 
-    With TLS 1.3 the other side's refusal comes when something is read; a scheduler speaks first.
+    With TLS 1.3 the other side's refusal arrives when something is read; a scheduler speaks first.
     """
     if context is None:
         raise ClusterError(
@@ -150,7 +150,7 @@ def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -
 
 
 def _connected(place: tuple[str, int], seconds: float) -> socket.socket:
-    """Open a connection; a scheduler that is just starting is waited for."""
+    """Open a connection; a scheduler that is just starting gets time to accept it."""
     ends = time.monotonic() + seconds
     while True:
         try:

@@ -1,4 +1,4 @@
-"""UCX, which takes blocks from GPU to GPU, where TCP takes them through the host: when it is used, and what it logs."""
+"""UCX, which copies blocks from GPU to GPU where TCP copies them through the host: when it is used, what it logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _warned = set[str]()
 
 
 def chosen_protocol(asked: str) -> str:
-    """Choose what joins workers that have GPUs: with "auto" UCX where it is installed, else TCP.
+    """Choose the network between workers with GPUs; "auto": UCX where it is installed, else TCP.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def refuse_ucx(asked: str) -> None:
     Raises
     ------
     InputError
-        It was asked for.
+        UCX was asked for.
     """
     if asked == "ucx":
         raise InputError(
@@ -54,9 +54,9 @@ def _installed() -> bool:
 
 
 def log_ucx(client: Any) -> None:
-    """Log, at DEBUG, what UCX's Python layer would show on stderr here and on all workers, present and to come.
+    """Log at DEBUG what UCX's Python layer would print to stderr, here and on all workers, present and to come.
 
-    It calls every connection to a worker that dies an error: 10 to 80 lines a death, while the count goes on.
+    It reports every connection to a worker that dies as an error: 10 to 80 lines a death, while the count goes on.
     """
     if "UCXPY_LOG_LEVEL" not in os.environ:  # else somebody wants to see them
         _redirect()
@@ -77,7 +77,7 @@ def _plugin() -> Any:
 
 
 def _redirect() -> None:
-    """Give the logger of UCX's Python layer, which shows what it logs, a handler that hands it to dasktc's."""
+    """Replace the handlers of UCX's Python logger, which print, by one that passes records to dasktc's logger."""
     of_ucx = logging.getLogger("ucx")
     if not any(isinstance(handler, _ToOurLog) for handler in of_ucx.handlers):
         of_ucx.handlers[:] = [_ToOurLog()]
@@ -94,7 +94,7 @@ def warn_of_tcp(executor: Executor) -> None:
     Parameters
     ----------
     executor : Executor
-        Its workers count with CUDA.
+        One whose workers count with CUDA.
     """
     client = getattr(executor, "client", None)
     address = getattr(getattr(client, "scheduler", None), "address", None)
@@ -115,5 +115,5 @@ def warn_of_tcp(executor: Executor) -> None:
 
 
 def _direct(worker: str) -> bool:
-    """Whether a worker is reached without TCP: by UCX, or in this process."""
+    """Whether a worker is reached without TCP: by UCX, or within this process."""
     return worker.startswith(("ucx", "inproc"))

@@ -1,4 +1,4 @@
-"""What each process of an executor has taken: its largest resident memory, what it sent to others, what it spilled."""
+"""Resources used by each process of an executor: peak resident memory, bytes sent, bytes spilled."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Usage(NamedTuple):
     worker : str
         Host and process, as records of counting tasks name it.
     resident, peak : int
-        Bytes of resident memory now, and the most since the process began: Python and its libraries are in both.
+        Bytes of resident memory now, and the most since the process began; both include Python and its libraries.
     sent : int or None
-        Bytes that a Dask worker has sent to other workers and clients; None: this is none.
+        Bytes that a Dask worker has sent to other workers and clients; None where the process is no worker.
     spilled : int
-        Bytes that Dask has on a worker's disk now.
+        Bytes that Dask now has on a worker's disk.
     limit : int or None
-        Bytes that Dask lets a worker take; None: no bound.
+        Bytes that Dask lets a worker take; None: no limit.
     """
 
     worker: str
@@ -40,7 +40,7 @@ class Usage(NamedTuple):
 
 
 def usage_of(executor: Executor) -> dict[str, Usage]:
-    """Ask every process that runs an executor's calls; by `Usage.worker`."""
+    """Ask every process that runs an executor's calls for its usage; return the answers by `Usage.worker`."""
     answers: list[Usage] = executor.run_on_workers(_of_this_process)
     return {usage.worker: usage for usage in answers}
 
@@ -64,9 +64,9 @@ def _of_this_process(dask_worker: Any = None) -> Usage:
 
 
 def _peak() -> int:
-    """The largest resident memory of this process so far, bytes; 0 where the system does not say."""
+    """Peak resident memory of this process in bytes; 0 where the system does not report it."""
     status = Path("/proc/self/status")
-    if status.exists():  # what `getrusage` says on Linux is that of the parent, if it was larger
+    if status.exists():  # on Linux `getrusage` returns the parent's peak, if that was larger
         of_peak = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
         return int(of_peak[0].split()[1]) << 10 if of_peak else 0
     info = psutil.Process().memory_info()

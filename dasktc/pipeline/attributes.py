@@ -1,13 +1,14 @@
-"""Weights and directions of edges, beside the blocks of a graph that one process prepares.
+"""Edge weights and directions, kept in arrays parallel to each block's columns, for graphs prepared in one process.
 
-The rows of a source are read once, with their weights. Their ends go through the stages of every graph; then each row's
-key, by the ids that blocks are built with, is sorted together with its direction and its weight, so that the rows of an
-edge come together, and what they say of it is put where the edge stands in each block. A direction is a bit: of an edge
-(u, v) of a block 1 says u → v, 2 says v → u, 3 both.
+The rows of a source are read once, with their weights. Their ends go through the same stages as those of any graph.
+Each row's key, in the ids of the blocks, is then sorted together with its direction and weight: the rows of one edge
+become neighbours, are combined, and the result is stored at the edge's position in each block. A direction is a bit: of
+an edge (u, v) of a block 1 says u → v, 2 says v → u, 3 both.
 
-A weight is kept as the cube root of its share of the largest one, which is what the geometric mean of a triangle's
-weights is made of (Onnela et al., Physical Review E 71, 065103, 2005). Both directions' roots are added: the sum over
-the eight directed triangles of three vertices is a product of such sums (Fagiolo, Physical Review E 76, 026107, 2007).
+A weight is stored as the cube root of its ratio to the largest weight, because the geometric mean of a triangle's
+weights is a product of such roots (Onnela et al., Physical Review E 71, 065103, 2005). The roots of both directions are
+added: the sum over the eight directed triangles of three vertices is a product of such sums (Fagiolo, Physical Review E
+76, 026107, 2007).
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ ALONG, AGAINST = 1, 2
 
 
 class Neighbours(NamedTuple):
-    """Each vertex's number of neighbours by direction of the edge, int64, over the blocks' ids.
+    """Each vertex's number of neighbours by the direction of the edge, int64, indexed by the blocks' ids.
 
     Attributes
     ----------
     out, into, both : array of int64, shape (V,)
-        Only from the vertex, only to it, and both.
+        Neighbours by edges from the vertex only, to it only, and in both directions.
     """
 
     out: Array
@@ -52,21 +53,22 @@ class Neighbours(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EdgeAttributes:
-    """What is known of edges beside their ends, in the order of each block's columns.
+    """Weights and directions of the edges, in the order of each block's columns.
 
     Attributes
     ----------
     weight : str or None
-        The name of the weights.
+        Name of the weight column.
     directed : bool
     largest : float
-        The largest weight, loops' included, as in NetworkX.
+        The largest weight, those of loops included, as in NetworkX.
     roots : dict of block's place to array of float64
-        Sums of cube roots of weights by the largest (of themselves where that is 0); empty where there are no weights.
+        Cube roots of weight / largest (of the weights themselves where the largest is 0), summed over both directions;
+        empty where there are no weights.
     directions : dict of block's place to array of uint8
-        Empty where the graph is not directed.
+        Empty where the graph is undirected.
     neighbours : Neighbours or None
-        Of a directed graph.
+        None where the graph is undirected.
     """
 
     weight: str | None
@@ -79,7 +81,7 @@ class EdgeAttributes:
 
 @dataclass(frozen=True, eq=False)
 class _ReadPart:
-    """A part of a source whose rows have been read already, so that attributes need no second pass over files."""
+    """A part of a source whose rows are in memory, so that attributes need no second pass over the files."""
 
     frame: Frame
     ids: Ids
@@ -95,7 +97,7 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
     Returns
     -------
     source : Source
-        The same without weights, of the rows in memory.
+        The same source without weights; its parts are the rows in memory.
     frames : list of DataFrame
         "src", "dst", and "weight" where there are any.
     """
@@ -114,7 +116,7 @@ def _read(part: Any, upstream: Any) -> Frame:
 def attach(
     executor: Executor, prepared: Prepared, blocks: Blocks, frames: list[Frame], options: AttributeOptions
 ) -> EdgeAttributes:
-    """Put what the rows say of each edge beside the blocks.
+    """Combine the rows of each edge, and store its weight and direction beside the blocks.
 
     Parameters
     ----------
@@ -129,9 +131,9 @@ def attach(
     Raises
     ------
     InputError
-        Rows repeat an edge with other weights, and no option says what that means.
+        Rows give one edge different weights, and no option says how to combine them.
     CountError
-        The rows and the blocks have different edges.
+        The rows and the blocks do not have the same edges.
     """
     vertices, order = executor.gather([prepared.vertices, prepared.graph.order.whole])
     shift, weighted = shift_of(len(order)), options.weight is not None
@@ -161,7 +163,7 @@ def attach(
 
 
 def _coded(frame: Frame, vertices: VertexMap, place: Array, shift: int, options: AttributeOptions) -> tuple[Array, Any]:
-    """Each row's key and, in the lowest bit, whether it goes from the smaller id to the larger; and its weight."""
+    """Each row's key << 1 | direction (1: from the smaller id to the larger), and its weight; loops are left out."""
     proper = np.asarray(frame["src"] != frame["dst"], dtype=bool)
     frame = frame if proper.all() else frame[proper]
     a, b = (place.take(vertices.dense(frame[end])) for end in ("src", "dst"))
@@ -182,7 +184,7 @@ Clash = tuple[int, float, float]
 
 
 def _distinct(codes: Array, weights: Any, bound: int, duplicates: str | None) -> tuple[Array, Any, Clash | None]:
-    """Ascending codes, each once, and their weights: of equal codes the one weight, their sum, or the last row's."""
+    """Sort codes, keep each once, and combine weights of equal codes: the one weight, their sum, or the last row's."""
     codes, order = _ascending(codes, bound, weights is not None)
     new = np.ones(len(codes), bool)
     np.not_equal(codes[1:], codes[:-1], out=new[1:])
@@ -213,7 +215,7 @@ def _check_sums(sums: Array) -> None:
 
 
 def _ascending(codes: Array, bound: int, positions: bool) -> tuple[Array, Any]:
-    """Sort codes below a bound; with `positions` say where each stood, equal ones in the order in which they stood."""
+    """Sort codes below `bound`; with `positions` return each one's old position too, equal codes in their old order."""
     bits = max(1, (len(codes) - 1).bit_length())
     if not positions:
         return CPU.sort(codes, bound), None
@@ -227,7 +229,7 @@ def _ascending(codes: Array, bound: int, positions: bool) -> tuple[Array, Any]:
 
 
 def _by_edge(codes: Array, weights: Any, largest: float, directed: bool) -> tuple[Array, Any, Any]:
-    """Each edge's key, its directions, and the sum of its weights' roots."""
+    """For each edge: its key, the bits of its directions, and the sum of the roots of its weights."""
     keys = codes >> 1
     new = np.ones(len(keys), bool)
     np.not_equal(keys[1:], keys[:-1], out=new[1:])
@@ -257,7 +259,7 @@ def _neighbours(keys: Array, directions: Array, shift: int, vertices: int) -> Ne
 
 
 def _places(block: OrientedCSR, keys: Array, shift: int) -> tuple[Any, Array]:
-    """Where each edge of a block stands among all keys, and whether it goes from the smaller id to the larger."""
+    """Position of each edge of a block among all keys, and whether the edge goes from the smaller id to the larger."""
     u = block.row_ids(np.repeat(np.arange(block.rows), np.diff(block.offsets)))
     v = block.column_ids(block.columns)
     own, swapped = pack(np.maximum(u, v), np.minimum(u, v), shift), u < v
@@ -270,13 +272,13 @@ def _places(block: OrientedCSR, keys: Array, shift: int) -> tuple[Any, Array]:
 
 
 def _turned(directions: Array, swapped: Array) -> Array:
-    """Directions as the block has its edges; a new array."""
+    """Express directions relative to each block edge's own (u, v), in a new array."""
     turned = (directions >> 1) | (directions << 1 & AGAINST)
     return np.where(swapped, turned, directions)
 
 
 def _loops(frames: list[Frame], options: AttributeOptions) -> float:
-    """The largest weight of loops."""
+    """The largest weight of the loops, -inf where there are none."""
     import pandas as pd
 
     of_loops = [frame[["src", "weight"]][np.asarray(frame["src"] == frame["dst"], dtype=bool)] for frame in frames]

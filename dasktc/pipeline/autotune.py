@@ -45,7 +45,7 @@ ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the othe
 
 
 def look(executor: Executor, graph: Oriented) -> Facts:
-    """Collect the statistics of an oriented graph that the kernels' rules decide by."""
+    """Collect the degree statistics on which the kernels' `auto` rules decide."""
     if graph.facts is not None:
         counts, processors = graph.facts.lengths, graph.facts.processors
     else:
@@ -62,7 +62,7 @@ def look(executor: Executor, graph: Oriented) -> Facts:
 
 
 def _rows(out_degree: Array, first: int, bins: int, backend: Backend) -> tuple[Array, int]:
-    """Histogram of row lengths below `bins`, on the host, and the device's number of processors."""
+    """Histogram of row lengths with at least `bins` bins, on the host, and the device's number of processors."""
     own = backend.vertices
     counts = backend.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
     return on_host(counts).astype("int64", copy=False), backend.processors()
@@ -71,7 +71,7 @@ def _rows(out_degree: Array, first: int, bins: int, backend: Backend) -> tuple[A
 def choose(
     options: Options, facts: Facts | None, possible: Callable[[str], bool] = lambda _: True
 ) -> tuple[Options, str]:
-    """Replace "auto" by a kernel and a vertex order, and say why.
+    """Choose kernel and vertex order where they are "auto", and give the reasons.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def choose(
 
 
 def _order(options: Options, kernel: str, possible: Callable[[str], bool]) -> tuple[str, str]:
-    """The order that was asked for; else the kernel's own."""
+    """The order that was asked for, else the kernel's own, with the reason."""
     if options.reorder != "auto":
         return options.reorder, " as asked"
     own, usual = kernel_of(kernel).order, next(iter(ORDERS))
@@ -110,7 +110,7 @@ def _order(options: Options, kernel: str, possible: Callable[[str], bool]) -> tu
 
 
 def rules(backend: str) -> list[tuple[str, Rule]]:
-    """The rules of a backend's kernels as (kernel, rule), in the order of their ranks; the first that fits decides."""
+    """The `auto` rules of a backend's kernels as (kernel, rule), ascending by rank; the first that fits decides."""
     own = [(name, rule) for name, kernel in KERNELS[backend].items() for rule in kernel.auto]
     return sorted(own, key=lambda pair: pair[1].rank)
 

@@ -1,4 +1,4 @@
-"""Builds CSR blocks on the workers, for schemes that assign rows and columns to blocks by vertex id.
+"""Builds CSR blocks on the workers for the schemes that assign rows and columns to blocks by vertex id.
 
 Each block has a contiguous range of keys: an edge from row r to column c of a block of C columns gets the block's
 first key + r·C + c. One distributed sort thus brings the edges of each block together, ordered by row and, within a
@@ -41,18 +41,18 @@ Array = Any
 
 
 class Partition(Protocol):
-    """An assignment of the vertices to the blocks of a scheme: the blocks' sizes are known, the blocks not built yet.
+    """An assignment of the vertices to the blocks of a scheme, with the blocks' sizes; the blocks are not built yet.
 
     Attributes
     ----------
     sizes : Sizes
         Of the blocks.
     proxies : tuple of Proxies
-        One a part, where parts have proxies.
+        One for each part, where the scheme has proxies.
     wedges : int
-        Wedges that the counting tasks must stream, in all.
+        Wedges that all counting tasks together must stream.
     shift : int
-        Bits an id takes in an edge key.
+        Bits of an id in an edge key.
     """
 
     @property
@@ -75,7 +75,7 @@ class Partition(Protocol):
 
 
 class GridPartition(NamedTuple):
-    """A grid of blocks, each of which has a contiguous range of keys."""
+    """A grid of blocks, each with a contiguous range of keys."""
 
     layout: Layout
     sizes: Sizes
@@ -89,11 +89,11 @@ class GridPartition(NamedTuple):
 
     @property
     def shift(self) -> int:
-        """Bits an id takes in an edge key."""
+        """Bits of an id in an edge key."""
         return self.layout.shift
 
     def numbering(self, side: int) -> tuple[int, int]:
-        """First id and stride of the vertices of a row or column of the grid."""
+        """First id and stride of the vertices in a row or column of the grid."""
         return self.layout.numbering(side)
 
     def build(self, executor: Executor, graph: Oriented, where: Where) -> Blocks:
@@ -120,8 +120,8 @@ def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Optio
 def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
     """Assign rows and columns to ranges of ids with equal degree sums (`planning.schemes.BY_RANGES`).
 
-    Rows are cut in n by out-degree, columns likewise, and in `column_parts`, or n, by in-degree; parameters as for
-    `by_remainder`.
+    Rows are cut into n ranges by out-degree. Columns are cut into the same n ranges, and into `column_parts` (default:
+    n) ranges by in-degree. Parameters as for `by_remainder`.
     """
     rows, columns = (
         Axis(shape.vertices, count, _ranges(executor, degree, count))
@@ -131,14 +131,14 @@ def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options,
 
 
 def _ranges(executor: Executor, degree: Sharded, parts: int) -> tuple[int, ...]:
-    """First ids of ranges with about equally many edges, and the number of vertices."""
+    """First ids of `parts` ranges with about equally many edges, followed by the number of vertices."""
     return (*_cuts(executor, "plan", degree, Axis(degree.size, 1), parts)[0], degree.size)
 
 
 def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int) -> list[list[int]]:
-    """Cut each part's share of a vector into `count` ranges of equal sums: the positions where the ranges begin.
+    """Cut each part's share of a vector into `count` ranges of equal sums; return the ranges' first positions.
 
-    Sums run over all shards; each shard counts those of its positions that lie before a cut.
+    Sums run over all shards; each shard counts its positions before every cut, and these counts are added.
     """
     if count == 1:
         return [[0]] * axis.parts
@@ -159,7 +159,7 @@ def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
 def _places_before(
     vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: Backend
 ) -> list[list[int]]:
-    """For each cut, how many entries of each part's share have a running sum below the one wanted."""
+    """For each part and cut, the number of entries whose running sum is below the cut's target sum."""
     xp, places = backend.array, []
     for part in range(axis.parts):
         sums = xp.cumsum(axis.share(vector, part, first), dtype="int64")
@@ -183,7 +183,7 @@ def measure(executor: Executor, graph: Oriented, layout: Layout) -> Sizes:
 
 
 def _histogram(keys: Array | list[Array], layout: Layout, backend: Backend) -> list[int]:
-    """Edges of one partition, or of several, in each block, row after row."""
+    """Edges of one partition, or of several, in each block of the grid, in row-major order."""
     own, modulus = backend.raw_edges, layout.residues
     if own is not None and modulus and modulus**2 <= backend.edges.ranges and not isinstance(keys, list):
         in_each: list[int] = own.residues(keys, layout.shift, modulus).tolist()
@@ -212,7 +212,7 @@ def build_blocks(
 ) -> dict[Block, Any]:
     """Shuffle the oriented edges into CSR blocks.
 
-    One block for all is built in slabs of rows, one a partition, which every worker puts together for itself.
+    A single block is built in slabs of rows, one per partition, and every worker stacks them for itself.
 
     Parameters
     ----------
@@ -256,25 +256,25 @@ def build_blocks(
 
 
 def _is_dealt(graph: Oriented, layout: Layout) -> bool:
-    """Whether orientation has dealt the edges to ranges of rows, of which the one block's slabs are made."""
+    """Whether orientation already dealt the edges to the ranges of rows that become the slabs of a single block."""
     return graph.rows is not None and layout.shape == (1, 1)
 
 
 def _slab_rows(executor: Executor, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
-    """For each row of the grid, the first row of every slab: of `slabs` slabs, or of those that were dealt."""
+    """For each row of the grid, the first row of every slab: those that orientation dealt to, else `slabs` new ones."""
     if _is_dealt(graph, layout) and graph.rows:
         return [graph.rows]
     return _row_ranges(executor, graph, layout, slabs)
 
 
 def _keys_by_block(executor: Executor, graph: Oriented, layout: Layout) -> Inputs:
-    """Inputs of a shuffle whose keys lie in their blocks' ranges; the graph's partitions are emptied."""
+    """Inputs of a shuffle, as keys in their blocks' ranges; the graph's partitions are emptied."""
     if layout.shape == (1, 1):
         return Inputs(graph.partitions)
     if len(layout.families) == 1 and not executor.exchanges:
         return Inputs(graph.ranges(), _block_keys, (layout, 0, executor.backend))
     made = list[Any]()
-    for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
+    for family in range(len(layout.families)):  # one at a time: two families' keys at once would enlarge the partitions
         partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
         made += executor.map("blocks", _block_keys, partitions, layout, family, executor.backend)
     return Inputs(made)
@@ -283,10 +283,10 @@ def _keys_by_block(executor: Executor, graph: Oriented, layout: Layout) -> Input
 def _stacked_blocks(
     executor: Executor, built: list[Any], slabs: int, layout: Layout, planned: list[int | None], where: Where
 ) -> Blocks:
-    """Put every block together from its slabs, `slabs` of them each, and empty the list of their handles."""
+    """Stack every block from its `slabs` slabs, and empty the list of their handles."""
     places, backend = layout.places, executor.backend
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
-    built.clear()  # so that stacking, which empties its list, frees what it has copied
+    built.clear()  # so that stacking, which empties its list, frees each slab that it has copied
     sizes = [of for of in planned if of is not None]
     if executor.memory_per_call is not None and not executor.distributed and slabs > 1 and sizes:
         stacks.reverse()
@@ -310,7 +310,7 @@ def _stacked_blocks(
 
 
 def _block_here(executor: Executor, graph: Oriented, layout: Layout) -> OrientedCSR:
-    """The one block, whose arrays the threads of this process fill, each with ranges of rows."""
+    """Build the single block in this process: its threads fill ranges of rows of shared arrays."""
     ((rows,),) = layout.sizes[0].tolist()
     offsets = np.zeros(rows + 1, np.int64)
     dealt = deal_here(executor, "blocks", graph.partitions, 1 << 2 * layout.shift)
@@ -323,7 +323,7 @@ def _block_here(executor: Executor, graph: Oriented, layout: Layout) -> Oriented
 def _fill_rows(
     span: tuple[int, int], buckets: Any, offsets: Array, columns: Array, shift: int, loose: int, backend: Backend
 ) -> None:
-    """Sort a range of buckets, each of which has whole rows, and write their offsets and columns."""
+    """Sort the keys of a range of buckets, each of whole rows, and write the rows' offsets and columns."""
     shared: Any = backend.shared
     rows, last = buckets.shift - shift, len(offsets) - 1
     for first, end, keys in buckets.sorted(*span, low=loose):
@@ -333,16 +333,16 @@ def _fill_rows(
 
 
 def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
-    """For each row of the grid the first rows of `slabs` ranges with about equally many edges."""
+    """For each row of the grid, the first rows of `slabs` ranges with about equally many edges."""
     axis = layout.rows
     if slabs == 1 or graph.facts is None or not graph.facts.cuts or axis.starts is not None or slabs > CUTS:
         return _cuts(executor, "blocks", graph.out_degree, axis, slabs)
     cuts = [graph.facts.cuts[CUTS * slab // slabs] // axis.parts for slab in range(slabs)]
-    return [[0, *cuts[1:]]] * axis.parts  # of vertices that are dealt out in turn each part has as many of any range
+    return [[0, *cuts[1:]]] * axis.parts  # vertices dealt out in turn: every part has the same share of each range
 
 
 def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: Backend) -> Array:
-    """Recode keys, or those of several arrays, by block of a family of columns."""
+    """Recode the keys of one or several arrays by their blocks, within one family of columns."""
     if isinstance(keys, list):
         return backend.array.concatenate([_block_keys(some, layout, family, backend) for some in keys])
     xp, axis = backend.array, layout.families[family]
@@ -358,7 +358,7 @@ def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend:
 
 
 def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Array, xp: ModuleType) -> Array:
-    """Keys of edges in the blocks of a family, whose first keys and keys a row are given."""
+    """Keys of edges in the blocks of a family, from the blocks' first keys and keys per row."""
     source, target = unpack(keys, layout.shift)
     (i, row), (j, column) = layout.rows.dealt(source, xp), axis.dealt(target, xp)
     return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
@@ -367,9 +367,9 @@ def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Arra
 def _slab(
     slices: list[Array], start: int, end: int, columns: int, bound: int, loose: int, backend: Backend
 ) -> tuple[Array, Array]:
-    """Offsets and columns of the rows whose keys lie in [start, end); every key of a block is below `bound`.
+    """Sort the keys of a slab, [start, end), and return the offsets and columns of its rows.
 
-    A row has `columns` keys; the lowest `loose` bits of keys need not be sorted.
+    A row has `columns` keys; every key of the block is below `bound`; the lowest `loose` bits need not be sorted.
     """
     keys = merge(slices, bound, backend, loose)
     return backend.edges.rows(keys, start, -(-(end - start) // columns), columns)
@@ -387,19 +387,19 @@ def _block(
     layout: Layout,
     edges: int | None,
 ) -> OrientedCSR:
-    """A block of one slab."""
+    """Build a block that has a single slab."""
     return _checked([_slab(slices, start, end, columns, bound, loose, backend)], place, layout, backend, edges)
 
 
 def _checked(slabs: list[Any], place: Block, layout: Layout, backend: Backend, edges: int | None) -> OrientedCSR:
-    """Put a block together, and check that it has as many edges as were measured."""
+    """Stack the slabs of a block, and check that it has as many edges as were measured."""
     block = _stack(slabs, place, layout, backend)
     check_edges(block, edges)
     return block
 
 
 class _Filling:
-    """Copies slabs into a block that is allocated as a whole: two times its bytes need not fit a budget.
+    """Copies slabs into a block allocated at full size, because two copies of its bytes need not fit a budget.
 
     Parameters
     ----------
@@ -421,13 +421,13 @@ class _Filling:
         return 8 * (self._rows + 1) + 4 * self._edges
 
     def start(self) -> OrientedCSR:
-        """The block, empty."""
+        """Allocate the block, empty."""
         xp = self._backend.array
         slab = xp.zeros(self._rows + 1, dtype="int64"), xp.empty(self._edges, dtype="int32")
         return _stack([slab], self._place, self._layout, self._backend)
 
     def add(self, block: OrientedCSR, slab: tuple[Array, Array]) -> OrientedCSR:
-        """Copy the next slab."""
+        """Copy the next slab into the block."""
         offsets, columns = slab
         row, edge = self._row + len(offsets) - 1, self._edge + len(columns)
         if edge <= self._edges:
@@ -438,12 +438,12 @@ class _Filling:
         return block
 
     def check(self) -> None:
-        """Refuse slabs that have not as many edges as the plan says (CountError)."""
+        """Refuse slabs that do not have as many edges as the plan says (CountError)."""
         _check_edges(self._place, self._edge, self._edges)
 
 
 def _filled(executor: Executor, slabs: list[Any], filling: _Filling) -> Any:
-    """Assemble a block from its slabs in place: each is freed once it is copied. Returns the block's handle."""
+    """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""
     largest = 2 * filling.nbytes // len(slabs)
     executor.make_room(filling.nbytes + largest)
     block = executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
@@ -459,7 +459,7 @@ def _stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> 
 
 
 def check_edges(block: OrientedCSR, edges: int | None) -> None:
-    """Refuse a block that has not as many edges as the plan says (CountError)."""
+    """Refuse a block that does not have as many edges as the plan says (CountError)."""
     _check_edges(block.place, block.edges, edges)
 
 
@@ -474,7 +474,7 @@ def _check_edges(place: Block, edges: int, planned: int | None) -> None:
 def stacked(slabs: list[Any], backend: Backend) -> tuple[Array, Array]:
     """Concatenate slabs of rows to the offsets and columns of one block.
 
-    The list, which is the task's own, is emptied slab by slab, so that what was copied can be freed.
+    The list belongs to the task and is emptied slab by slab, so that copied slabs can be freed.
     """
     xp = backend.array
     if len(slabs) == 1:

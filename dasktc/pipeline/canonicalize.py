@@ -1,7 +1,7 @@
-"""Canonicalization: reads a source to edge frames, and makes them distinct undirected edges over dense ids.
+"""Canonicalization: reads a source to edge frames, and turns them into distinct undirected edges over dense ids.
 
 Loops are removed, directions dropped, and of equal edges one is kept. From here on an edge is one int64 key
-(`edge_keys`) and a partition an array of keys: 8 bytes an edge.
+(`edge_keys`) and a partition is an array of keys: 8 bytes an edge.
 """
 
 from __future__ import annotations
@@ -32,23 +32,26 @@ __all__ = ["Canonical", "Frames", "canonical", "edges_of", "partition_count", "r
 Array = Any
 Frame = Any
 ROW_BYTES = {"int": 160, "text": 640}
-"""Bytes that a row of a chunk of a part takes: decoded, as a frame, without loops, its ids looked up, and as keys."""
+"""Bytes for each row of a chunk of a part: decoded, as a frame, without loops, with its ids looked up, and as keys."""
 EDGE_BYTES = {"cpu": 40, "cuda": 240}
-"""Bytes an edge of the stage that takes most memory for a partition: `cut` sorts a copy of a partition in a file.
+"""Bytes an edge of a partition at the stage that takes most memory: `cut` sorts a copy of a partition from a file.
 
-On a device six times as many, so that most of the budget is left for results, which then stay there.
+Six times as many on a device, so that most of the budget is left for results, which then stay there.
 """
 SAMPLED = 1 << 8
-"""Edges that are sampled of each array that a device reads within a budget."""
+"""Edges sampled from each array that a device reads within a budget."""
 SPLIT_BYTES = 100
-"""The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
+"""As EDGE_BYTES, where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
 PIECES, PIECE_EDGES = 8, 1 << 26
 """In one process a device holds its edges in PIECES arrays of at least PIECE_EDGES edges, so that the results and the
-sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays is a task."""
+sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays would be a task."""
 MADE_TWICE = 1 << 21
-"""Rows from which keys are made where they are read, twice, which takes as long as to write them, and no memory."""
+"""Rows from which keys are not stored before the sort: both passes over them make them anew from the edges' ends.
+
+That takes as long as writing them, and no memory.
+"""
 SPLIT_EDGES, LEAST_PIECES = 1 << 22, 3
-"""Edges from which on a device holds them in three arrays at the least: what one takes besides is a third of all."""
+"""Edges from which a device holds them in at least LEAST_PIECES arrays: one array's scratch is a third of all edges."""
 
 
 class Canonical(NamedTuple):
@@ -59,11 +62,11 @@ class Canonical(NamedTuple):
     partitions : list of handles of int64 arrays
         Distinct keys, ascending within and across partitions.
     rows : int
-        What they were made of: an upper bound on their number.
+        Rows that they were made of, without loops: an upper bound on their number.
     folded : handle, or None
-        What `canonical` was asked to make of the partitions as they came.
+        Result of `canonical`'s fold over the partitions.
     sample : array of int64, or None
-        Keys of some edges, loops and duplicates among them, where edges were sampled; on the host.
+        Keys of sampled edges, loops and duplicates among them, on the host; None where edges were not sampled.
     """
 
     partitions: list[Any]
@@ -73,21 +76,21 @@ class Canonical(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """The edge frames of a source, and what reading has counted.
+    """The edge frames of a source, and the statistics gathered while reading.
 
     Attributes
     ----------
     frames : list of handles of edge frames, or of lists of edge frames; at least one
-        Without loops; but pairs of arrays, src and dst, with loops, where ids are integers and the backend has fused
-        edge functions (`Backend.edges`).
+        Without loops. Pairs of arrays (src, dst), loops included, where ids are integers and the backend has fused
+        edge functions (`Backend.raw_edges`).
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None
-        Smallest and largest id, of integers.
+        Smallest and largest id, where ids are integers.
     samples : list of (array of shape (2, any), int)
-        Of each handle some of its edges, and how many it has; of integers.
+        For each handle a sample of its edges and their number, where ids are integers.
     at : sequence of str or None
-        The worker that has each, where Dask chose it.
+        The worker that holds each frame, where Dask chose it.
     """
 
     frames: list[Any]
@@ -99,7 +102,7 @@ class Frames(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Statistics of frames: rows, loops, and for integer ids their span and a sample of the edges."""
+    """Statistics of frames: rows, loops, and where ids are integers their span and a sample of the edges."""
 
     rows: int
     loops: int
@@ -108,14 +111,14 @@ class _Counts(NamedTuple):
 
 
 def read(executor: Executor, source: Source) -> Frames:
-    """Read the parts of a source: on a cluster as many together as make one partition for each worker's thread."""
+    """Read the parts of a source; on a cluster neighbouring parts are grouped to one partition per worker thread."""
     parts = source.parts or (_NoPart(source.ids),)
     if executor.memory_per_call is None:
         groups = _grouped(parts, executor)
         upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
         sampled = max(SAMPLES * executor.workers, LEAST_SAMPLES // len(groups))  # edges of each group
         calls = [(group, [next(upstream) for _ in group], sampled, executor.backend) for group in groups]
-        placed = any(part.upstream is not None for part in parts)  # on workers: each is read where it is
+        placed = any(part.upstream is not None for part in parts)  # data on workers: each part is read where it is
         frames, totals = executor.measured("read-rows", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()
     else:
@@ -137,9 +140,9 @@ def read(executor: Executor, source: Source) -> Frames:
 
 
 def _grouped(parts: Sequence[Part], executor: Executor) -> list[tuple[Part, ...]]:
-    """Group neighbouring parts: on a cluster as many groups of about equal size as threads.
+    """Group neighbouring parts: on a cluster into as many groups of about equal size as there are worker threads.
 
-    Those that bring their rows with them, or need a value first, stay alone. Generated ones are joined and cut anew.
+    Parts that carry their rows, or that need a value first, stay alone. Generated parts are joined and cut anew.
     """
     if not executor.exchanges or any(part.upstream is not None or hasattr(part, "places") for part in parts):
         return [
@@ -161,7 +164,7 @@ def _grouped(parts: Sequence[Part], executor: Executor) -> list[tuple[Part, ...]
 
 
 def _size(part: Any) -> int:
-    """Rows or bytes of a part, to compare it with others of its source; 0 where it does not say."""
+    """Rows or bytes of a part, to compare it with other parts of its source; 0 where the part states neither."""
     start, stop, rows = (getattr(part, name, None) for name in ("start", "stop", "rows"))
     if isinstance(rows, int):
         return rows
@@ -169,7 +172,7 @@ def _size(part: Any) -> int:
 
 
 def _joined(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
-    """Join generated parts to few large ones of at most so many rows: a large one costs no more calls than a small."""
+    """Join generated parts into larger ones of at most `most` rows: a large part takes as many calls as a small one."""
     if not all(hasattr(part, "joined") for part in parts):
         return tuple(parts)
     merged = list[Any]()
@@ -182,7 +185,7 @@ def _joined(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class _NoPart:
-    """Stands in for the parts of an empty source: reads as an empty frame."""
+    """The part of a source that has none: reads as an empty frame."""
 
     ids: Ids
     upstream: None = None
@@ -193,7 +196,7 @@ class _NoPart:
 
 
 def _read(parts: tuple[Part, ...], upstream: list[Any], most: int, backend: Backend) -> Measured:
-    """Read parts, and remove loops: a frame, or a list of frames of several; `most` edges are sampled."""
+    """Read parts and remove loops: a frame, or a list of frames for several parts; about `most` edges are sampled."""
     pairs = list(zip(parts, upstream, strict=True))
     made = [_without_loops(backend.read(*pair), backend) for pair in with_steps(pairs)]
     stage_ended("read")
@@ -227,7 +230,7 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
 
 
 def _shared_out(executor: Executor, frames: list[Any], rows: int) -> list[Any]:
-    """Slice frames, of a file that is read as a whole, so that each thread has some; the slices are views."""
+    """Slice the frames of a file that is read as a whole, so that every thread has some; the slices are views."""
     if rows <= ONE_PARTITION:
         return frames
     most = max(ONE_PARTITION, -(-rows // executor.workers))
@@ -251,9 +254,9 @@ def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array,
 
 
 def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend) -> Iterator[Any]:
-    """Read a part in frames of `most` rows or fewer, each followed by its counts.
+    """Read a part as frames of at most `most` rows, each followed by its statistics.
 
-    A part that cannot be read in chunks is read at once, and its frame is sliced.
+    A part without a chunked reader is read at once, and its frame is sliced.
     """
     chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
     for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
@@ -280,7 +283,7 @@ def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:
         src, dst, loops, low, high = shared.proper(*arrays_of(frame))
         frame = backend.frame.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame
         return frame, _Counts(rows, loops, Span.of_frame(low, high, rows - loops))
-    proper = (frame["src"] != frame["dst"]).astype(bool)  # comparing text, pandas 3.0 returns an Arrow array
+    proper = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
     kept = int(proper.sum())
     return frame if kept == rows else frame[proper].reset_index(drop=True), _Counts(rows, rows - kept)
 
@@ -298,7 +301,7 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold
     size : int
         Number of vertices, or of ids in the range.
     fold : Fold, optional
-        Of the partitions; in one pass with the last one over them, where that is made in this process.
+        Over the partitions, computed in the same pass as these where this process makes them.
     """
     shift, rows = shift_of(size), frames.rows - frames.loops
     if not isinstance(vertices, SplitIds) and sorts_here(executor, rows):
@@ -336,12 +339,12 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold
 
 
 def sorts_here(executor: Executor, keys: int) -> bool:
-    """Whether the threads of this process sort this many keys together, in shared memory."""
+    """Whether the threads of this process sort this number of keys together, in shared memory."""
     return keys >= ONE_PARTITION and executor.shares_memory
 
 
 def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: Any, shift: int) -> list[Any]:
-    """Canonical keys in slices of one array, ascending; the frames are emptied."""
+    """Canonical keys as ascending slices of one array; the list of frames is emptied."""
     if isinstance(vertices, IdRange) and rows >= MADE_TWICE:
         keys = [ends for frame in frames for ends in _ends_of(frame, vertices, shift, executor.backend)]
         frames.clear()
@@ -352,7 +355,7 @@ def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: 
 
 
 def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Backend) -> Array:
-    """Sort a range of buckets, and keep each key once: moved to its begin, or where many go, apart."""
+    """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter of the keys go."""
     keys, kept = buckets.keys[slice(*buckets.ends[[*span]])], 0
     for _, _, batch in buckets.sorted(*span):
         once = backend.edges.distinct(batch, shift)
@@ -387,14 +390,14 @@ def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int
 
 
 def _ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
-    """The edges of a frame, or of a list of frames, for their keys."""
+    """The edges of a frame, or of a list of frames, from which their keys are made as they are read."""
     shared: Any = backend.shared
     listed = frames if isinstance(frames, list) else [frames]
     return [shared.ends(*arrays_of(frame), ids.low, shift) for frame in listed]
 
 
 def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
-    """Keys of a sample of edges in NumPy, from their ids' distances from the smallest one."""
+    """Keys of sampled edges in NumPy, from the offsets of their ids from the smallest id."""
     high, low = np.minimum(*ends), np.maximum(*ends)
     if ids.low:
         high, low = high.astype("int64") - ids.low, low.astype("int64") - ids.low
@@ -402,20 +405,20 @@ def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
 
 
 def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
-    """The same by any map, on the device."""
+    """Keys of sampled edges by any id map, computed on the backend's device."""
     xp = backend.array
     return [on_host(_keys((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples]
 
 
 def _own_keys(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:
-    """Keys of a frame's edges, from the dense ids of that frame's vertices alone."""
+    """Keys of a frame's edges, from the dense ids of the frame's own vertices."""
     xp = backend.array
     a, b = numbers.take(ends[0]), numbers.take(ends[1])
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
 def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
-    """Both columns of a range of rows, of a frame or of a pair of arrays."""
+    """Both columns of a range of rows, from a frame or from a pair of arrays."""
     if isinstance(frame, tuple):
         return frame[0][start:stop], frame[1][start:stop]
     rows = frame.iloc[start:stop]
@@ -428,7 +431,7 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: Bac
 
 
 def partition_count(edges: int, executor: Executor, edge_bytes: int | None = None) -> int:
-    """Number of partitions for so many edges: one a worker's thread, unless memory or the backend needs more."""
+    """Number of partitions for the given edges: one per worker thread, unless memory or the backend needs more."""
     largest = PARTITION_EDGES[executor.backend.name]
     if executor.memory_in_parallel is not None:
         largest = min(largest, max(1, executor.memory_in_parallel // (edge_bytes or EDGE_BYTES[executor.backend.name])))

@@ -1,4 +1,4 @@
-"""Edge keys: an edge as one int64, `high << shift | low`, so that edges are sorted, cut and merged as integers."""
+"""Edge keys: an edge packed into one int64, `high << shift | low`, so that edges are sorted and merged as integers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = Any
 
 
 def shift_of(vertices: int) -> int:
-    """Bits that an id takes in a key."""
+    """Bits of a dense id in an edge key, for the given number of vertices."""
     return max(1, (vertices - 1).bit_length())
 
 
@@ -32,16 +32,16 @@ def unpack(keys: Array, shift: int) -> tuple[Array, Array]:
 
 
 def ends_of(keys: Array, shift: int, backend: Backend) -> Iterator[tuple[Array, Array]]:
-    """Yield the ends of keys as `unpack` does, a cache-sized chunk at a time (`transform` says why)."""
+    """Yield the ends of keys as `unpack` does, one cache-sized chunk at a time (reason: `transform`)."""
     for start in range(0, len(keys), backend.chunk):
         yield unpack(keys[start : start + backend.chunk], shift)
 
 
 def transform(keys: Array, function: Callable[[Array], Array], backend: Backend) -> Array:
-    """Apply an elementwise function to keys, a cache-sized chunk at a time.
+    """Apply an elementwise function to keys, one cache-sized chunk at a time.
 
-    Whole-array arithmetic would move every intermediate through memory; in chunks it stays in cache
-    (and, on a device, within bounded memory).
+    Whole-array arithmetic would move every intermediate through memory; chunks stay in cache (and, on a device, within
+    bounded memory).
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def transform(keys: Array, function: Callable[[Array], Array], backend: Backend)
     Returns
     -------
     array of int64
-        A new array: `keys` may be another task's input too.
+        A new array, because `keys` may also be another task's input.
     """
     result = backend.array.empty(len(keys), dtype="int64")
     chunk = backend.chunk
@@ -64,8 +64,8 @@ def transform(keys: Array, function: Callable[[Array], Array], backend: Backend)
 def merge(arrays: list[Array], bound: int, backend: Backend, low: int = 0) -> Array:
     """Concatenate and sort arrays of keys into a new array: a task never changes its inputs.
 
-    The list, which is the task's own, is emptied, which without a cluster frees the arrays. Keys that differ in bits
-    below `low` alone may come in any order.
+    The list belongs to the task and is emptied, which frees the arrays where there is no cluster. Keys that differ only
+    in bits below `low` may come in any order.
     """
     own = backend.merge
     if own is not None:
@@ -76,17 +76,17 @@ def merge(arrays: list[Array], bound: int, backend: Backend, low: int = 0) -> Ar
 
 
 def distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
-    """Concatenate arrays of keys, sort them, and drop duplicates; empties the list as `merge` does.
+    """Concatenate arrays of keys, sort them and drop duplicates; the list is emptied, as by `merge`.
 
-    `bound` is 1 << 2 * shift. On a device loops go too, high end equal to low end.
+    `bound` is 1 << 2 * shift. On a device loops, keys with equal ends, are dropped too.
     """
     return backend.edges.distinct(merge(arrays, bound, backend), (bound.bit_length() - 1) // 2)
 
 
 def ranked(values: Array, bound: int, backend: Backend) -> tuple[Array, Array]:
-    """The distinct values in ascending order, and the position of each value among them, int32.
+    """Distinct values in ascending order, and the position of each value among them, int32.
 
-    One sort of values with their positions: searching each of them took 2.4 to 9 times as long (0.1 to 4 M edges).
+    Sorts values together with their positions: searching for each value took 2.4 to 9 times as long (0.1 to 4 M edges).
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def ranked(values: Array, bound: int, backend: Backend) -> tuple[Array, Array]:
 
 
 def between(keys: Array, first: int, end: int, ascending: bool, backend: Backend) -> Array:
-    """Select the keys with first <= key < end: a slice where keys ascend, else a new array, in no order."""
+    """Select the keys with first <= key < end: a slice where keys ascend, else a new array in no order."""
     if ascending:
         wanted = backend.array.asarray([first, end], dtype="int64")
         begin, stop = keys.searchsorted(wanted).tolist()
@@ -123,9 +123,9 @@ def between(keys: Array, first: int, end: int, ascending: bool, backend: Backend
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: Backend) -> list[Array]:
-    """Cut keys before each of `starts`: len(starts) + 1 arrays.
+    """Cut keys into the len(starts) + 1 ranges that begin at 0 and at each of `starts`, one array each.
 
-    Few ranges are dealt to in one pass; for more the keys are sorted, and then sliced.
+    Few ranges are filled in one pass over the keys; for more, the keys are sorted and then sliced.
     """
     xp, own = backend.array, backend.edges
     if len(starts) < own.ranges:

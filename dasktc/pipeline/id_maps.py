@@ -16,7 +16,7 @@ __all__ = [
 
 Array = Any
 MAX_VERTICES = 2**31 - 1
-"""Columns are int32 and an edge is one int64 key of two dense ids."""
+"""Limit of int32 columns, and of an int64 key of two dense ids."""
 
 
 class VertexMap(Protocol):
@@ -28,7 +28,7 @@ class VertexMap(Protocol):
         ...
 
     def dense(self, ids: Any) -> Array:
-        """Dense ids of a frame's column, each of which was observed when the map was made."""
+        """Dense ids of a frame's column; every id must have occurred when the map was made."""
         ...
 
     def external(self, dense: Any) -> Any:
@@ -45,7 +45,7 @@ class TableMap:
     low : int
         The smallest id.
     table : array of int32
-        The dense id of each id, at id - low; entries of ids that do not occur are undefined and never read.
+        Dense id of each external id, at id - low; entries of ids that do not occur are undefined and never read.
     ids : array of int64, shape (V,)
         The caller's ids, ascending.
     """
@@ -125,7 +125,7 @@ class TextMap:
 
 
 def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
-    """Make the map of ascending ids that are given as several consecutive columns."""
+    """Build the map of ascending ids from their consecutive columns."""
     if ids == "text":
         import pyarrow as pa
 
@@ -134,17 +134,17 @@ def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
 
 
 def arrays_of(frame: Any) -> tuple[Array, Array]:
-    """The two arrays of an edge frame of integers, or of a pair of arrays."""
+    """The src and dst arrays of an edge frame of integers, or of a pair of arrays."""
     return frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
 
 
 def offsets(ids: Any, low: int) -> Array:
-    """Offsets of ids from the smallest one."""
+    """Offsets of a column's ids from the smallest id."""
     return ids.values if low == 0 else ids.values.astype("int64") - low
 
 
 def check_size(vertices: int) -> None:
-    """Refuse graphs with more vertices than 32-bit columns can hold (InputError)."""
+    """Refuse graphs with more vertices than 32-bit columns can number (InputError)."""
     if vertices > MAX_VERTICES:
         raise InputError(
             f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "

@@ -1,22 +1,22 @@
 """LSTC's partition of the vertices into parts with proxies (Tamboli and Jatala, ICPE 2026, section 4.1).
 
 Any disjoint parts of the vertices give exact counts. G_p is induced by the local vertices of part p and their
-neighbours, the proxies. What of it a part keeps is `Options.proxies`:
+neighbours, the proxies. `Options.proxies` says how much of G_p a part keeps:
 
 none    all of G_p: no transformation.
 lstc    A proxy without incoming edges closes no triangle of a local vertex; it is removed with its edges, repeatedly
-        (algorithm 2). In an acyclic graph exactly the vertices remain that are reachable from a local vertex, so they
-        are computed by reachability: bits, one a part, propagate along the edges, for all parts at once.
-tight   A triangle u → v → w of a local u has its other corners among u's targets: of a proxy's edges only those count
-        that lead to a target of some local vertex, and only of proxies that are such targets themselves. One pass over
-        the edges tells them, and no part keeps more of what a count reads.
+        (algorithm 2). In an acyclic graph exactly the vertices reachable from a local vertex remain, so they are
+        computed by reachability: bits, one a part, propagate along the edges, for all parts at once.
+tight   The other corners of a triangle u → v → w of a local u are among u's targets. So of a proxy's edges only those
+        count that lead to a target of some local vertex, and only of proxies that are such targets themselves. One pass
+        over the edges finds them, and every edge that a part keeps is read by the count.
 
-So a part has the vertices `tails`, and the edges from these to its `heads`: bit masks over all vertices. Triangles are
-counted from local vertices alone: a count must stream the wedges u → v → w in G_p of the local u, whose number follows
-from degrees before any block is built.
+A part thus has the vertices `tails`, and the edges from these to its `heads`: bit masks over all vertices. Triangles
+are counted from local vertices alone: a count must stream the wedges u → v → w in G_p of every local u. Their number
+follows from degrees, before any block is built.
 
-Where vectors of all vertices exceed one process they are in shards, and each partition of edges, as a small graph over
-its own vertices, fetches their entries (`pipeline.orient_sharded` says how); functions and results are the same.
+Vectors of all vertices that exceed one process are sharded: each partition of edges, as a small graph over its own
+vertices, fetches their entries (see `pipeline.orient_sharded`). The functions and results are the same.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ class ProxyPartition(NamedTuple):
     own : Sharded of int64, shape (V,)
         The part that each vertex is local to.
     tails, heads : Sharded of int64, shape (V,)
-        Bit masks of the parts that have the vertex, and of those that have edges to it: an edge is in the parts of its
-        source's tails and its target's heads.
+        Bit masks of the parts that contain the vertex, and of the parts with edges to it: an edge is in the parts of
+        both its source's tails and its target's heads.
     sizes : Sizes
     proxies : tuple of Proxies
     wedges : int
-        Wedges that the counting tasks must stream, in all.
+        Wedges that all counting tasks together must stream.
     shape : Shape
     members : list of handles of arrays of int32
         The vertices of each part, ascending.
     local : list of handles of arrays of bool
-        Which of them are local.
+        Which of these vertices are local.
     """
 
     own: Sharded
@@ -81,7 +81,7 @@ class ProxyPartition(NamedTuple):
 
     @property
     def shift(self) -> int:
-        """Bits an id takes in an edge key."""
+        """Bits of an id in an edge key."""
         return self.shape.shift
 
     def numbering(self, side: int) -> Any:
@@ -94,15 +94,15 @@ class ProxyPartition(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The oriented edges in partitions, and stage calls over all of them with vectors of vertices.
+    """Partitions of the oriented edges, with stage calls over all of them that take vertex vectors.
 
     Attributes
     ----------
     executor : Executor
     partitions : list of handles of arrays of int64
-        Keys; where vectors are in shards, over the positions of their ends in `ids`.
+        Keys; where vectors are sharded, over the positions of their ends in `ids`.
     ids : list of handles of arrays of int32
-        The vertices of each partition, ascending; empty where vectors are whole.
+        The distinct vertices of each partition, ascending; empty where vectors are whole.
     parts, shift : int
     stage : str
     """
@@ -116,7 +116,7 @@ class _Edges(NamedTuple):
 
     @classmethod
     def of(cls, executor: Executor, graph: Oriented, parts: int, shift: int, stage: str = "plan") -> _Edges:
-        """Make it of a graph; where vectors are in shards, each partition is relabelled to its own vertices."""
+        """Take the edges of a graph; where vectors are sharded, relabel each partition to its own vertices."""
         partitions, ids = list(graph.partitions), []
         if len(graph.order.starts) > 2:
             ids, partitions = executor.transpose(
@@ -135,11 +135,11 @@ class _Edges(NamedTuple):
         return executor.map(self.stage, with_entries, zipped(list(self.partitions), *entries), function, *shared)
 
     def counts(self, function: Any, *vectors: Sharded) -> list[int]:
-        """Call `function` for each partition, and add up the counts that it returns by part."""
+        """Call `function` for each partition, and add up the counts by part that it returns."""
         return [sum(column) for column in zip(*self.executor.gather(self.map(function, [*vectors])), strict=True)]
 
     def masks(self, function: Any, *vectors: Sharded) -> Sharded:
-        """OR what `function` returns for each partition, of its vertices, with the masks that are its last vector."""
+        """OR the masks that `function` returns for each partition's vertices into the last of `vectors`."""
         executor, before = self.executor, vectors[-1]
         made = self.map(function, [*vectors])
         if not self.ids:
@@ -148,7 +148,7 @@ class _Edges(NamedTuple):
         return Sharded(before.starts, executor.map(self.stage, either, zipped(list(before.parts), new.parts)))
 
     def wedges(self, own: Sharded, tails: Sharded, heads: Sharded, part: int) -> int:
-        """The wedges of a part whose first vertex is local."""
+        """Number of a part's wedges whose first vertex is local."""
         executor, degrees = self.executor, self.map(_degrees, [own, tails, heads], part)
         both = executor.transpose(self.stage, degrees, 2)
         if not self.ids:
@@ -160,7 +160,7 @@ class _Edges(NamedTuple):
 
 
 def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
-    """Assign the vertices to parts, determine each part's proxies, and remove those that close no triangle.
+    """Assign the vertices to parts, and determine which proxies and edges each part keeps.
 
     Parameters
     ----------
@@ -169,13 +169,13 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     parts : int
         n, at most 64.
     options : Options
-        Its `assign` and `seed` say which part a vertex is local to, its `proxies` what parts keep.
+        `assign` and `seed` choose the part that a vertex is local to, `proxies` what the parts keep.
     shape : Shape
 
     Raises
     ------
     InputError
-        METIS is asked for and not installed, or the graph is too large for it.
+        METIS is asked for and not installed, or the graph is too large for it; a file of parts is refused.
     """
     edges = _Edges.of(executor, graph, parts, shape.shift)
     own = assigned(executor, graph, options, parts, shape)
@@ -194,7 +194,7 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
 
 
 def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sharded, Sharded]:
-    """Tails and heads of what parts keep, from the bits of local vertices and of G_p."""
+    """Tails and heads of what the parts keep, from the bits of local vertices and of G_p."""
     if how == "none":
         return induced, induced
     if how == "tight":
@@ -208,11 +208,11 @@ def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sh
     return kept, kept
 
 
-# bit masks: the parts that a vertex is in
+# bit masks of the parts that contain a vertex
 
 
 def _bit(part: int) -> int:
-    """The bit of a part, as an int64 has it."""
+    """The bit of a part, as a signed 64-bit integer."""
     return (1 << part) - (1 << 64) * (part == 63)
 
 
@@ -226,7 +226,7 @@ def _no_bits(bits: Array, first: int) -> Array:
 
 
 def _neighbours(keys: Array, local: Array, parts: int, shift: int, backend: Backend) -> Array:
-    """Bit mask, for each vertex, of the parts that it is local to or has a neighbour in."""
+    """Bit mask for each vertex: the parts that it is local to or has a neighbour in."""
     induced = local.copy()
     for u, v in ends_of(keys, shift, backend):
         _or_into(induced, v, local.take(u), parts)
@@ -235,7 +235,7 @@ def _neighbours(keys: Array, local: Array, parts: int, shift: int, backend: Back
 
 
 def _or_into(membership: Array, vertices: Array, bits: Array, parts: int) -> None:
-    """OR bits into the entries of vertices, which may repeat: bit by bit, so that repeated writes are equal."""
+    """OR bits into entries of `membership`; vertices may repeat, so each bit is written apart, with equal writes."""
     for part in range(parts):
         bit = bits.dtype.type(_bit(part))
         given = vertices[(bits & bit) != 0]
@@ -243,7 +243,7 @@ def _or_into(membership: Array, vertices: Array, bits: Array, parts: int) -> Non
 
 
 def _targets(keys: Array, local: Array, nothing: Array, parts: int, shift: int, backend: Backend) -> Array:
-    """Bit mask, for each vertex, of the parts in which a local vertex has an edge to it."""
+    """Bit mask for each vertex: the parts in which a local vertex has an edge to it."""
     heads = nothing.copy()
     for u, v in ends_of(keys, shift, backend):
         _or_into(heads, v, local.take(u), parts)
@@ -251,7 +251,7 @@ def _targets(keys: Array, local: Array, nothing: Array, parts: int, shift: int, 
 
 
 def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: Backend) -> Array:
-    """Propagate bits along edges by one step: a target in G_p gets bit p of its source."""
+    """Propagate bits one step along the edges: a target in G_p gets bit p of its source."""
     reached = kept.copy()
     for u, v in ends_of(keys, shift, backend):
         _or_into(reached, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
@@ -259,7 +259,7 @@ def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, b
 
 
 def _held_in_shards(edges: _Edges, bits: Sharded) -> list[list[int]]:
-    """Set bits of each part in each shard."""
+    """Number of set bits of each part in each shard."""
     held: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, _held_from, edges.parts))
     return held
 
@@ -269,12 +269,12 @@ def _held_from(bits: Array, first: int, parts: int) -> list[int]:
 
 
 def _held(bits: Array, parts: int) -> list[int]:
-    """Count, for each part, the bit masks that have its bit set."""
+    """For each part, the number of bit masks that have its bit set."""
     return [int(((bits >> part) & 1).sum()) for part in range(parts)]
 
 
 def _members(executor: Executor, own: Sharded, tails: Sharded, part: int) -> tuple[Any, Any]:
-    """Handles of a part's vertices, and of which of them are local."""
+    """Handles of a part's vertices, and of the flags of those that are local."""
     pairs = [
         executor.submit("plan", _members_of, bits, mine, first, part, executor.backend)
         for bits, mine, first in zip(tails.parts, own.parts, tails.starts, strict=False)
@@ -298,7 +298,7 @@ def _together(arrays: list[Array], backend: Backend) -> Array:
 
 
 def _inside(keys: Array, tails: Array, heads: Array, parts: int, shift: int, backend: Backend) -> list[int]:
-    """Count the edges of each part: those whose source and target both have its bit."""
+    """Number of edges in each part: those whose source's tails and target's heads both have its bit."""
     counts = [0] * parts
     for u, v in ends_of(keys, shift, backend):
         counts = [a + b for a, b in zip(counts, _held(tails.take(u) & heads.take(v), parts), strict=True)]
@@ -308,13 +308,13 @@ def _inside(keys: Array, tails: Array, heads: Array, parts: int, shift: int, bac
 def _degrees(
     keys: Array, own: Array, tails: Array, heads: Array, part: int, parts: int, shift: int, backend: Backend
 ) -> list[Array]:
-    """In-degrees of a part's vertices from local ones, and out-degrees in the part, int64."""
+    """In-degrees of a part's vertices from its local vertices, and out-degrees within the part, int64."""
     xp, bit = backend.array, tails.dtype.type(_bit(part))
-    degrees = [xp.zeros(len(own), dtype="uint64") for _ in range(2)]  # CuPy's add.at takes no int64
+    degrees = [xp.zeros(len(own), dtype="uint64") for _ in range(2)]  # CuPy's add.at has no int64
     for u, v in ends_of(keys, shift, backend):
         inside = (tails.take(u) & heads.take(v) & bit) != 0
         u, v = u[inside], v[inside]
-        xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
+        xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain Python 1
         xp.add.at(degrees[1], u, xp.uint64(1))
     return [degree.view("int64") for degree in degrees]
 
@@ -323,7 +323,7 @@ def _degrees(
 
 
 def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
-    """Build each part's two blocks: the edges of its local vertices, and all of its edges; empties the partitions."""
+    """Build each part's two blocks: its local vertices' edges, and all its edges; empties the graph's partitions."""
     built, shift, columns, parts = {}, parted.shape.shift, parted.sizes.edges, len(parted.members)
     edges = _Edges.of(executor, graph, parts, shift, "blocks")
     graph.partitions.clear()
@@ -354,7 +354,7 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
 
 
 def _numbers(bits: Array, first: int, part: int, backend: Backend) -> Array:
-    """Positions of the vertices of a shard among a part's, whose first one there has position `first`."""
+    """Positions of a shard's vertices among the part's; the first of them has position `first`."""
     return first - 1 + backend.array.cumsum((bits & _bit(part)) != 0, dtype="int64")
 
 
@@ -373,7 +373,7 @@ def _numbered(
 def _slab(
     slices: list[Array], rows: tuple[int, int], local: Array, shift: int, backend: Backend
 ) -> list[tuple[Array, Array]]:
-    """Offsets and columns of a range of a part's rows: the edges of local vertices, and all edges."""
+    """Offsets and columns of a range of a part's rows, twice: the edges of local vertices, and all edges."""
     xp, chunk, (start, end) = backend.array, backend.chunk, rows
     keys = merge(slices, 1 << 2 * shift, backend)
     offsets = keys.searchsorted(xp.arange(start, end + 1, dtype="int64") << shift)

@@ -1,7 +1,7 @@
-"""The registered orders of vertex ids (`--reorder`), each one object.
+"""Registered vertex orders (`--reorder`), one object each.
 
-Only `degree` keeps the orientation's ranks, so that a block's rows can be cut at v (`OrientedCSR.ordered`). An order
-declares that itself (`Order.ordered`); no other module compares names of orders.
+Only `degree` keeps the ranks of the orientation, so that a block's rows can be cut at v (`OrientedCSR.ordered`). An
+order declares that itself (`Order.ordered`); no other module compares the names of orders.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ __all__ = ["OWN", "Order"]
 
 @dataclass(frozen=True)
 class Order:
-    """An order of vertex ids.
+    """A vertex order: its name, its help, and the functions that compute it.
 
     Attributes
     ----------
     name, help : str
-        Its value of `--reorder`, and its line of help with the section of TRUST.
+        Its value of `--reorder`, and its line of help, which names the section of TRUST.
     chosen : callable (executor, graph, shift) -> handle of array, or None
-        Returns the ranks in the new order; None: ranks stay as they are.
+        Returns the ranks in the new order; None: the ranks stay the ids.
     places : callable (executor, graph, shift) -> Sharded, or None
         The same for sharded vertex vectors: returns the new id of each rank.
     rank_bytes : int
@@ -61,4 +61,4 @@ OWN = (
     Order("indegree", "id 0 has the highest in-degree (TRUST, section 4.1)", reorder.by_indegree, sharded.by_indegree),
     Order("none", "the caller's ids, ascending", reorder.by_dense_id, sharded.by_dense_id),
 )
-"""As help lists them."""
+"""In the order of the help text."""

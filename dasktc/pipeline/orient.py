@@ -1,4 +1,4 @@
-"""Orientation: ranks the vertices by degree and directs every edge from its end of lower to that of higher degree.
+"""Orientation: ranks the vertices by degree, and directs every edge from its end of lower degree to that of higher.
 
 Rank 0 is the vertex of highest degree; ties are broken by dense id. After relabelling by rank an oriented edge points
 from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
@@ -45,15 +45,15 @@ __all__ = [
 
 Array = Any
 CHUNK = 1 << 22
-"""Vertices whose wedges are summed up at a time."""
+"""Vertices whose wedges are summed in one pass."""
 CUTS = 1024
-"""Ranges of rows with equally many edges, of which ranges of blocks are made."""
+"""Ranges of rows with about equally many edges; the row ranges of blocks are made of these."""
 
 
 RESIDUES = 12
-"""Modulus of the remainders that edges are counted by: blocks of n parts are measured by it, where n divides it."""
+"""Modulus of the ends' remainders by which edges are counted: measures grids of n parts where n divides it."""
 FEW = 8
-"""Vectors that are added up where their sum is needed."""
+"""Most partial sums that are handed to their consumers without a task that adds them up."""
 
 
 class Facts(NamedTuple):
@@ -64,11 +64,12 @@ class Facts(NamedTuple):
     vertices, edges, wedges : int
         The vertices with an edge; Σ in(v)·out(v).
     lengths : array of int64
-        How many rows have each number of entries; on the host.
+        Number of rows of each length, on the host.
     cuts : list of int, length CUTS + 1
-        Rows before which a k-th of CUTS of the edges lies; none where nothing is cut by them.
+        Entry k: the row in which the running sum of row lengths reaches k / CUTS of the edges; empty where no caller
+        cuts rows.
     processors : int
-        Of the device.
+        Multiprocessors of the device.
     """
 
     vertices: int
@@ -89,16 +90,16 @@ class Oriented(NamedTuple):
     order : Sharded, of `Backend.numbers`
         The dense id of each rank.
     out_degree, in_degree : Sharded, of `Backend.numbers`
-        By rank.
+        Degrees by rank.
     wedges : int
         Σ in(v)·out(v).
     edges : int
     facts : Facts or None
-        Of the vertices by rank, where their vectors are whole.
+        Statistics of the vertices, where their vectors are whole.
     rows : list of int or None
-        The first row of each range that the edges were dealt to: as many partitions are of each, one after another.
+        First row of each range that the edges were dealt to; every range has equally many consecutive partitions.
     residues : array of uint64, shape (RESIDUES²,), or None
-        How many edges have each pair of remainders of source and target, where these were counted.
+        Number of edges for each pair of remainders of source and target, where these were counted.
     """
 
     partitions: list[Any]
@@ -112,7 +113,7 @@ class Oriented(NamedTuple):
     residues: Any = None
 
     def ranges(self) -> list[Any]:
-        """Hand over the partitions, emptying their list; of edges split by ranges of rows a list for each range."""
+        """Hand over the partitions and empty their list; one list per range of rows where edges were dealt to these."""
         count = 1 if self.rows is None else len(self.partitions) // len(self.rows)
         grouped = [self.partitions[first : first + count] for first in range(0, len(self.partitions), count)]
         taken, self.partitions[:] = list(self.partitions), []
@@ -122,21 +123,21 @@ class Oriented(NamedTuple):
 def orient(
     executor: Executor, edges: Canonical, size: int, shift: int, ranges: int | None = None
 ) -> tuple[Oriented, Any]:
-    """Rank the vertices by degree and direct every edge at its end of higher degree.
+    """Rank the vertices by degree, and direct every edge to its end of higher degree.
 
-    Vertices without an edge come last, and are none of the graph.
+    Vertices without an edge come last in the ranks, and are left out of the graph.
 
     Parameters
     ----------
     executor : Executor
     edges : Canonical
-        Its partitions are emptied. What was folded of them, if anything, is their degrees (`degrees_of`).
+        Its partitions are emptied. Its `folded`, if any, is the vector of degrees (`degrees_of`).
     size : int
         Number of vertices, those without an edge included.
     shift : int
-        Bits an id takes in a key.
+        Bits of an id in an edge key.
     ranges : int, optional
-        Deal the edges to about so many ranges of rows in the same pass, where edges were sampled.
+        Deal the edges to about this number of ranges of rows in the same pass; only where edges were sampled.
 
     Returns
     -------
@@ -185,12 +186,12 @@ def orient(
 
 
 def degrees_of(size: int, shift: int, backend: Backend) -> Fold:
-    """Make the reduction of partitions of canonical edges to the degrees of all ids, which are below `size`."""
+    """Make the fold that reduces partitions of canonical edges to the degrees of all ids below `size`."""
     return Fold(partial(_zeros, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
 
 
 def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
-    """Handles of a vector, or of a few partial sums, which its consumers add up sooner than a task of its own."""
+    """Fold partitions to one vector, or to at most FEW partial sums: consumers add these sooner than a task would."""
     if executor.exchanges and len(partitions) <= FEW:
         return executor.map("orient", fold.alone, partitions)
     return [executor.fold("orient", fold, partitions)]
@@ -209,7 +210,7 @@ def _ranks(degrees: list[Array], backend: Backend) -> Array:
 
 
 def _dense(vectors: list[Array], vertices: int, backend: Backend) -> Array:
-    """The dense id of each rank: its vertex's position among those with an edge."""
+    """Dense id of each rank: the vertex's position among the vertices with an edge."""
     degree, rank, _ = vectors
     order = inverse(rank, backend)[:vertices]
     if vertices < len(degree):
@@ -234,7 +235,7 @@ def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int
 
 
 def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
-    """What the plan needs to know, of the degrees and ranks of all ids, and of the out-degrees by rank."""
+    """Compute the plan's statistics from degrees and ranks by id, and from out-degrees by rank."""
     degree, _, outward = vectors
     xp, own = backend.array, backend.vertices
     edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
@@ -252,10 +253,10 @@ def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
 
 
 def total(vectors: list[Array]) -> Array:
-    """Sum vectors into a new one; the inputs, which may be other tasks' inputs too, stay unchanged.
+    """Sum vectors into a new one; the inputs, which may also be other tasks' inputs, stay unchanged.
 
-    The list, which is the task's own, is emptied vector by vector: one that is mapped from a file is in memory only
-    while it is added.
+    The list belongs to the task and is emptied vector by vector: one that is mapped from a file is in memory only while
+    it is added.
     """
     result = vectors.pop().copy()
     while vectors:
@@ -264,7 +265,7 @@ def total(vectors: list[Array]) -> Array:
 
 
 def order_by(weight: Array, backend: Backend) -> Array:
-    """Sort the vertices by descending weight, ties by ascending id, as one integer sort.
+    """Sort the vertices by descending weight, ties by ascending id, with one integer sort.
 
     Parameters
     ----------
@@ -274,6 +275,7 @@ def order_by(weight: Array, backend: Backend) -> Array:
     Returns
     -------
     array of `Backend.numbers`, shape (V,)
+        The vertices in this order; int64 where a weight and an id do not fit 63 bits together.
     """
     xp, own = backend.array, backend.vertices
     if own is not None and weight.dtype == backend.numbers and (order := own.order(weight)) is not None:
@@ -298,19 +300,19 @@ def _zeros(size: int, backend: Backend) -> Array:
 
 
 def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
-    """Add the degrees of canonical edges."""
+    """Add the degrees that canonical edges contribute to `degree`, in place."""
     backend.edges.add_degrees(degree, keys, shift)
     return degree
 
 
 def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
-    """Add the out-degrees of oriented edges."""
+    """Add the out-degrees that oriented edges contribute to `out_degree`, in place."""
     backend.edges.add_sources(out_degree, keys, shift)
     return out_degree
 
 
 def inverse(order: Array, backend: Backend) -> Array:
-    """The inverse of a permutation, int32: the rank of each vertex in an order."""
+    """The inverse of a permutation, int32: each vertex's rank in an order."""
     xp, own = backend.array, backend.vertices
     if own is not None and order.dtype == backend.numbers:
         return own.inverse(order)
@@ -320,23 +322,23 @@ def inverse(order: Array, backend: Backend) -> Array:
 
 
 def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
-    """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
+    """Relabel canonical keys by rank, the larger rank as the source; the edges keep their positions."""
     return backend.edges.oriented(keys, aligned(rank), shift)
 
 
 def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:
-    """Oriented keys of each range."""
+    """Orient keys, and cut them before each of `starts`."""
     return cut(oriented(keys, rank, shift, backend), starts, 1 << 2 * shift, backend)
 
 
 def _no_sums(size: int, backend: Backend) -> list[Array]:
-    """Zeros to sum up in: out-degrees, and the number of edges by the two ends' remainders."""
+    """Zeroed sums: out-degrees, and numbers of edges by the remainders of their two ends."""
     return [_zeros(size, backend), backend.array.zeros(RESIDUES**2, dtype="uint64")]
 
 
 def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backend) -> list[Array]:
     residues = backend.raw_edges.residues  # type: ignore[union-attr]
-    counted = [residues(keys, shift, RESIDUES) for keys in slices]  # all that is allocated, before anything is added
+    counted = [residues(keys, shift, RESIDUES) for keys in slices]  # allocates all it needs before anything is added
     for keys, counts in zip(slices, counted, strict=True):
         add_sources(sums[0], keys, shift, backend)
         sums[1] += counts
@@ -344,25 +346,25 @@ def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backe
 
 
 def _exceeds(memory: int | None, sample: Array) -> bool:
-    """Whether a call within a budget has no room to orient a sample: its keys, both ends and the result."""
+    """Whether a call's budget is too small to orient a sample: its keys, both ends and the result."""
     return memory is not None and 4 * int(sample.nbytes) > memory
 
 
 def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
-    """Cut rows into ranges of about equally many edges, by a sample of canonical keys; return their first rows."""
+    """Cut rows into ranges with about equally many edges, by a sample of canonical keys; return their first rows."""
     sources, targets = unpack(on_host(oriented(backend.array.asarray(sample), rank, shift, backend)), shift)
     sources = np.sort(sources[sources != targets])
     return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})
 
 
 def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
-    """As `oriented`, over keys that nobody else has any more."""
+    """Orient keys in place, as `oriented` does; nobody else may use these keys."""
     shared: Any = backend.shared
     return shared.orient(keys, aligned(rank), shift)
 
 
 def wedges_of(inward: Array, outward: Array) -> int:
-    """Σ in·out as a Python int, exact: factors are split so that no partial sum can exceed 64 bits."""
+    """Σ in·out as an exact Python int: factors are split so that no partial sum exceeds 64 bits."""
     wedges = 0
     for start in range(0, len(inward), CHUNK):
         of, by = (vector[start : start + CHUNK].astype("int64", copy=False) for vector in (inward, outward))

@@ -1,9 +1,9 @@
 """Distributed orientation and reordering for vertex arrays that exceed one process; ids equal the in-memory path's.
 
 Each partition of edges is treated as a small graph: its own vertices, ascending, and its edges over their positions.
-On it the stage functions of `pipeline.orient` and `pipeline.reorder` run unchanged, with vectors as long as the list of
-its vertices. Entries of vertex vectors are fetched from the shards (`vectors.taken`), and counts are added to the
-shards (`vectors.added`). Ranks come from one sort across the shards (`unique.places`) by degree and id.
+The stage functions of `pipeline.orient` and `pipeline.reorder` run on it unchanged, with vectors as long as its list of
+vertices. Entries of vertex vectors are fetched from the shards (`vectors.taken`), and counts are added to the
+shards (`vectors.added`). Ranks come from one sort by degree and id across the shards (`unique.places`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     size : int
         Number of vertices.
     shift : int
-        Bits an id takes in a key.
+        Bits of an id in an edge key.
     shards : int
     """
     starts, number = even(size, shards), edges_of(executor, edges)
@@ -90,11 +90,11 @@ def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None,
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
 
-# a partition as a small graph
+# one partition as a small graph
 
 
 def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
-    """Relabel edges to their own vertices: the distinct ids, ascending, and keys over the positions among them."""
+    """Relabel edges to their own vertices: the distinct ids, ascending, and keys over positions among these."""
     ends = backend.array.concatenate(unpack(keys, shift))
     ids, places = ranked(ends, 1 << shift, backend)
     return [ids.astype("int32"), pack(places[: len(keys)], places[len(keys) :], shift)]
@@ -110,7 +110,7 @@ def _none(ids: Array, backend: Backend) -> Array:
 
 
 def _oriented(local: Array, rank: Array, shift: int, backend: Backend) -> list[Array]:
-    """The oriented keys, the ranks that occur in them, ascending, and the out-degree of each in this partition."""
+    """Oriented keys of a partition, the ranks that occur in it, ascending, and the out-degree of each in it."""
     order = rank.argsort()
     by_rank = oriented(local, inverse(order, backend), shift, backend)
     sources = add_sources(_none(rank, backend), by_rank, shift, backend)
@@ -131,9 +131,9 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded
     Returns
     -------
     ascending : Sharded
-        `(top - weight) << bits | id`, in the order of the vertices.
+        `(top - weight) << bits | id`, in the sorted order of the vertices.
     place : Sharded
-        The position of each vertex in the order.
+        Position of each vertex in that order.
     top : int
         The largest weight.
     """
@@ -168,12 +168,12 @@ def _tie(keys: Array, bits: int) -> Array:
 def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
     """In-degrees: the degrees, recovered from the sorted keys, less the out-degrees."""
     keys, outward = pair
-    # Added up from the edges' ends, as the out-degrees are, they would take one more exchange between all workers.
+    # Adding them up from the edges' ends, as out-degrees are, would take one more exchange between all workers.
     return top - (keys >> bits) - outward
 
 
 def by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Sharded:
-    """The new id of each rank: its position in ascending order of the caller's ids."""
+    """The new id of each rank: its vertex's position in ascending order of the caller's ids."""
     return graph.order
 
 

@@ -51,7 +51,7 @@ __all__ = [
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
+    """Ignore a progress report."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Prepared:
     ----------
     graph : Oriented
     partition : Partition
-        Of the plan's blocks.
+        Assigns the vertices to the plan's blocks.
     plan : Plan
     numbered : handle of VertexMap, or Sharded
-        The caller's ids.
+        Map of the caller's ids, or these ids in shards.
     rows, loops : int
         Rows read, and how many of them were loops.
     source : Source
@@ -91,7 +91,7 @@ class Prepared:
 
     @property
     def vertices(self) -> Any:
-        """Handle of the map of the caller's ids, or these in shards; a map that no stage needed is made now."""
+        """Handle of the map of the caller's ids, or these ids in shards; a deferred map is built on first access."""
         whole = isinstance(self.numbered, Sharded) and self.plan.shards == 1
         return self.numbered.whole if whole else self.numbered
 
@@ -102,22 +102,22 @@ class Prepared:
 
     @property
     def wedges(self) -> int:
-        """Wedges that the counting tasks must stream, in all."""
+        """Wedges that all counting tasks together must stream."""
         return self.partition.wedges
 
 
 def choose_backend(executor: Executor, options: Options) -> Options:
-    """Replace backend "auto" by one that every worker can use; the client need not be able to.
+    """Replace backend "auto" by one that every worker can use; the client itself need not be able to use it.
 
     Returns
     -------
     Options
-        Its backend is no longer "auto".
+        With a backend that is not "auto".
 
     Raises
     ------
     InputError
-        A worker cannot use the wanted backend, or the backend has no such kernel.
+        A worker cannot use the wanted backend, or the backend does not have the wanted kernel.
     """
     check_stages(options.kernel)
     wanted = "cuda" if options.backend == "auto" else options.backend
@@ -152,7 +152,7 @@ def prepare_edges(
     options : Options
     progress : callable, optional
     limits : Limits, optional
-        Of the workers that the plan is for, where these are not the executor's.
+        Limits of the workers that the plan is for, where these are not the executor's.
     planned_for : str, optional
         The backend of those workers; default: the options' backend.
     """
@@ -164,7 +164,7 @@ def prepare_edges(
         tracker.forecast = stage_seconds(size, executor.workers, RATES[backend], kernel_times(backend, options))
     urls = [getattr(part, "url", None) for part in source.parts[:1]]
     local = any(url is not None and not is_remote(url) for url in urls)
-    tracker.reads_compute = local and not executor.backend.on_device  # else it waits for a disk, or a network
+    tracker.reads_compute = local and not executor.backend.on_device  # else reading waits for a disk or a network
     with tracker.watching(executor):
         return _prepare_edges(executor, source, options, tracker, limits, planned_for)
 
@@ -218,7 +218,7 @@ def _prepare_edges(
     limits = limits or limits_of(executor, options)
     shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
     named = vertices.ids if isinstance(vertices, SplitIds) else vertices
-    if options.assign_file is not None:  # `Options` refuses it where the scheme has no use for it
+    if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
         known = named.whole if isinstance(named, Sharded) and shards == 1 else named
         own, parts = own_parts(executor, options.assign_file, source.ids, known, graph, limits.parts)
         limits, shape = replace(limits, parts=parts), shape._replace(own=own)
@@ -243,12 +243,12 @@ def _prepare_edges(
 
 
 def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:
-    """Whether an order's vectors fit, in as many shards as those that are there."""
+    """Whether an order's vectors fit in as many shards as there already are."""
     return budget._replace(how=order).shards(size) == shards
 
 
 class _LatestPartition:
-    """Measures partitions of a graph for its plan, and keeps one, for memory: the last that is tried is the plan's."""
+    """Measures partitions of a graph for its plan and keeps only the latest, which is the plan's, to save memory."""
 
     partition: Partition
 
@@ -262,9 +262,9 @@ class _LatestPartition:
 
 
 def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> int | None:
-    """To how many ranges of rows edges are dealt as they are oriented, where each pass is one to the host and back.
+    """Number of ranges of rows to deal edges to as they are oriented, where every pass moves them to the host and back.
 
-    One block is built of them; of a grid by remainder they say what its blocks have.
+    A single block is built from these ranges; a grid by remainder is measured by the remainders counted with them.
     """
     on_device, asked = executor.backend.on_device, options.partition
     alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
@@ -279,7 +279,7 @@ def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:
-    """Collect what the workers offer and what the options ask for, as the limits of a plan."""
+    """Collect what the workers offer and the options ask for, as the limits of a plan."""
     return Limits(
         workers=executor.workers,
         memory=executor.memory(bytes_of(options.memory)),
@@ -294,7 +294,7 @@ def limits_of(executor: Executor, options: Options) -> Limits:
 
 
 def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, options: Options, shape: Shape) -> Partition:
-    """Assign the vertices to the blocks of a scheme at n = `parts`, and measure the blocks."""
+    """Assign the vertices to a scheme's blocks at n = `parts`, and measure the blocks."""
     how = SCHEMES[scheme].dealing.lay_out
     function = resolve_name(how) if isinstance(how, str) else how
     partition: Partition = function(executor, graph, parts, options, shape)
@@ -302,7 +302,7 @@ def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, option
 
 
 def _size(executor: Executor, vertices: Any) -> int:
-    """Number of vertices, or of ids in the range that they are taken from."""
+    """Number of vertices, or of ids in an `IdRange`."""
     if isinstance(vertices, SplitIds):
         return vertices.ids.size
     if isinstance(vertices, IdRange):
@@ -320,7 +320,7 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     Raises
     ------
     InputError
-        The plan does not fit the memory that the blocks were planned for.
+        The plan does not fit the memory for which the blocks were planned.
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
@@ -349,7 +349,7 @@ def prepare_blocks(
     Returns
     -------
     prepared : Prepared
-        With the seconds that this took added.
+        With the seconds of this stage added.
     blocks : dict of (i, j) to handle of OrientedCSR
 
     Raises
@@ -357,7 +357,7 @@ def prepare_blocks(
     InputError
         The largest task does not fit a worker's memory.
     CountError
-        A block has not the edges that it should have.
+        A block does not have the edges that it should have.
     """
     plan, began = prepared.plan, time.perf_counter()
     if not plan.fits:

@@ -1,4 +1,4 @@
-"""Reordering: relabels the oriented graph by one of five vertex orders. The orientation of the edges stays.
+"""Reordering: relabels the oriented graph by one of five vertex orders; the directions of edges stay as they are.
 
 degree             id 0 has the highest degree: the ranks as they are. Every edge points to a smaller id.
 collective         TRUST's collective degree order (section 4.1).
@@ -6,11 +6,11 @@ collective-banded  the same in the three bands of out-degree of section 5.1: abo
 indegree           id 0 has the highest in-degree (TRUST, section 4.1).
 none               the caller's ids in ascending order.
 
-The paper assigns collective ids one after another: visit u by descending collective degree, and
-number those of its neighbours that have no number yet. The same order comes from a sort: v is
-numbered by the first u visited that points to it, and, among that u's neighbours, by its place. In bands the same
-is done for each band in turn (section 5.1: ids of similar out-degree, which id % n deals out evenly). Who has no
-in-neighbour, and so is in no list and hashed nowhere, comes last.
+The paper assigns collective ids one after another: visit the vertices u by descending collective degree, and number
+those neighbours of u that have no number yet. A sort gives the same order: v is numbered by the first visited u that
+points to it and, among the neighbours of this u, by its place. In bands the same is done for each band in turn (section
+5.1: ids of similar out-degree, which id % n deals out evenly). A vertex without in-neighbours is in no list and is
+never hashed; it comes last.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ __all__ = [
 Array = Any
 Chosen = Callable[[Executor, Oriented, int], Any]
 LARGE_DEGREE = 100
-"""TRUST, section 4.3: a CTA above it, a warp up to it."""
+"""TRUST, section 4.3: rows with more entries get a CTA each, others a warp."""
 
 
 def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: int) -> Oriented:
-    """Relabel the oriented graph.
+    """Relabel the oriented graph by a vertex order.
 
     Parameters
     ----------
     executor : Executor
     graph : Oriented
-        Over ranks. Its partitions are emptied unless ranks stay.
+        Over ranks. Its partitions are emptied, unless the ranks stay the ids.
     chosen : callable (executor, graph, shift) -> handle, or None
-        Returns the ranks in the new order (`orders.Order.chosen`); None: ranks stay as they are.
+        Returns the ranks in the new order (`orders.Order.chosen`); None: the ranks stay the ids.
     shift : int
 
     Returns
     -------
     Oriented
-        Over the new ids; every target is below its source only where ranks stay.
+        Over the new ids; every target is below its source only where the ranks stay.
     """
     if chosen is None:
         return graph
@@ -106,16 +106,16 @@ def _collective(executor: Executor, graph: Oriented, shift: int, ranked: Callabl
 
 
 def collective_degree(keys: Array, out_degree: Array, shift: int, backend: Backend) -> Array:
-    """The collective degree of each u: the sum of its out-neighbours' out-degrees, over these edges; int64."""
+    """Collective degree of each u over these edges: the sum of its out-neighbours' out-degrees, int64."""
     xp = backend.array
-    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy's add.at takes no int64
+    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy's add.at has no int64
     for source, target in ends_of(keys, shift, backend):
         xp.add.at(sums, source, out_degree.take(target).astype("uint64"))
     return sums.view("int64")
 
 
 def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: Backend) -> Array:
-    """For each v the earliest visit among the vertices that point to v; `size` (= V) where none does; int32."""
+    """For each v, the earliest visit of a vertex that points to v, int32; `size` (= V) where none does."""
     xp = backend.array
     first = xp.full(len(visit), size, dtype="int32")
     for source, target in ends_of(keys, shift, backend):
@@ -130,7 +130,7 @@ def _visited(out_degree: Array, first: Array, order: Array, backend: Backend) ->
 
 
 def _banded(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
-    """Handle of the ranks in order of (out-degree band, first visit, dense id)."""
+    """Ranks sorted by (out-degree band, first visit, dense id)."""
     size = len(out_degree)
     band = band_of(out_degree)
     by_id = inverse(order, backend).astype("int64")
@@ -144,7 +144,7 @@ def band_of(out_degree: Array) -> Array:
 
 
 def relabel(keys: Array, place: Array, shift: int, backend: Backend) -> Array:
-    """Relabel both ends of keys by their new ids; the edges keep their order."""
+    """Relabel both ends of keys by their new ids; the edges keep their positions."""
     place = aligned(place)
 
     def relabelled(chunk: Array) -> Array:

@@ -1,14 +1,14 @@
-"""A prepared graph in files: its blocks, vertex vectors and ids, written and read by workers, and a manifest.
+"""Saved graphs: a prepared graph's blocks, vertex vectors and ids in files that workers write and read, and a manifest.
 
-    block-I-J.bin     offsets, columns and, of `proxy`, members of block (I, J)
-    order-K.bin       dense ids by rank, and with out-degree-K.bin and in-degree-K.bin the vectors of vertices, int32
+    block-I-J.bin     offsets, columns and, with `proxy`, members of block (I, J)
+    order-K.bin       dense ids by rank, int32; so are out-degree-K.bin and in-degree-K.bin, the degrees by rank
     ids-K.bin         the caller's ids by dense id: integers, or text as offsets and UTF-8 bytes
     attributes-I-J.bin, neighbours.bin      weights and directions
 
-K numbers the shards of vectors: one, where they were whole. Arrays are as `io.array_files` writes them, and the same
-for every backend; what stands where, and the checksums, are in the manifest. A graph is opened with the scheme, n and
-order that it was saved with, by any number of workers, on the CPU or on GPUs, in as many shards as memory asks for:
-the number of splits, and on another backend the kernel, are chosen anew.
+K numbers the shards of vectors, one where they were whole. `io.array_files` writes the arrays, in the same form for
+every backend; the manifest has their places and checksums. A graph is opened with the scheme, n and order that it was
+saved with, by any number of workers, on the CPU or on GPUs, and in as many shards as memory requires. The number of
+splits, and on another backend the kernel, are chosen anew.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ VECTORS = ("order", "out_degree", "in_degree")
 _FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
 _NO = type(None)
 _MOST = (1 << 63) - 1
-"""The largest integer of a manifest."""
+"""Largest integer that a manifest can hold."""
 _ARRAYS = {str: {"file": str, "dtype": str, "length": int, "start": int, "crc32": str}}
 _FIELDS = {
     "version": str,
@@ -106,17 +106,17 @@ _FIELDS = {
         _NO,
     ),
 }
-"""What the manifest's fields are; as `check_fields` takes it."""
+"""Names and types of the manifest's fields, in the form that `check_fields` takes."""
 
 
 @dataclass(frozen=True)
 class SavedGraph(Source):
-    """A saved graph as a source: it has no parts that would be read as edges.
+    """A saved graph as a source: it has no parts to read as edges.
 
     Attributes
     ----------
     folder : str
-        Its path or URL.
+        Path or URL of the saved graph.
     manifest : dict
     """
 
@@ -125,7 +125,7 @@ class SavedGraph(Source):
 
     @property
     def attributes(self) -> AttributeOptions:
-        """Which weights and directions it has."""
+        """The weights and directions that were saved."""
         kept = self.manifest["attributes"]
         return AttributeOptions() if kept is None else AttributeOptions(kept["weight"], kept["directed"])
 
@@ -145,9 +145,9 @@ def write_graph(
     blocks : dict of (i, j) to handle of OrientedCSR
     options : Options
     folder : str
-        Where files go, a path or URL that all workers see.
+        Where the files go: a path or URL that all workers see.
     content : dict
-        Gets the manifest's fields.
+        Receives the manifest's fields.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def write_graph(
     Raises
     ------
     InputError
-        The scheme is a plug-in's that has a partition of its own.
+        The scheme is a plug-in's, with a partition class of its own.
     DasktcError
         A file cannot be written.
     """
@@ -188,7 +188,7 @@ def write_graph(
         "partition": plan.partition,
         "parts": plan.parts,
         **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
-        "splits": options.splits and min(options.splits, _MOST),  # of which as many are made as there are edges
+        "splits": options.splits and min(options.splits, _MOST),  # there are never more than edges
         "reorder": options.chosen_reorder,
         "backend": options.chosen_backend,
         "kernel": None if plan.lean else options.chosen_kernel,
@@ -209,7 +209,7 @@ def write_graph(
 
 
 def _write(value: Any, function: Any, url: str) -> dict[str, Any]:
-    """Write what a function says are the arrays of a value: these in JSON. Runs on a worker."""
+    """Write the arrays of a value, and return their places as JSON fields. Runs on a worker."""
     facts, arrays = function(value)
     return {**facts, "arrays": _fields(write_arrays(url, arrays))}
 
@@ -238,7 +238,7 @@ def _vector_arrays(vector: Array) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _id_arrays(ids: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Ids of a map or of a shard: integers as narrow as they are, or text as offsets and bytes."""
+    """The ids of a map or of a shard: integers in the narrowest type that fits, or text as offsets and bytes."""
     there: Any = ids.external(np.arange(ids.size)) if hasattr(ids, "external") else ids
     if hasattr(there, "__array_interface__") or hasattr(there, "get"):
         values = on_host(there)
@@ -247,7 +247,7 @@ def _id_arrays(ids: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     import pyarrow as pa
 
     text = there if isinstance(there, pa.Array) else there.combine_chunks()
-    text = pa.concat_arrays([text.cast(pa.large_string())])  # without the rest of what it is a slice of
+    text = pa.concat_arrays([text.cast(pa.large_string())])  # a copy without the rest of a sliced array
     offsets = (
         np.frombuffer(text.buffers()[1], "int64", len(text) + 1, 8 * text.offset) if len(text) else np.zeros(1, "int64")
     )
@@ -288,24 +288,24 @@ def _write_attributes(kept: EdgeAttributes | None, folder: str) -> Manifest | No
 
 
 def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph | None:
-    """Open the manifest of a saved graph, and look for its files; nothing of them is read.
+    """Open the manifest of a saved graph, and check that its files are there; no array is read.
 
     Parameters
     ----------
     source : object
-        What a caller names as a source.
+        What the caller gave as a source.
     options : ReadOptions, optional
         How files of edges would be read.
 
     Returns
     -------
     SavedGraph or None
-        None of any other source.
+        None for any other source.
 
     Raises
     ------
     InputError
-        It is damaged, of a newer format, one of several sources, or options are given that it does not take.
+        The graph is damaged, of a newer format or one of several sources, or an option is given that it does not take.
     """
     names = list(source) if isinstance(source, list | tuple) else [source]
     if not all(isinstance(name, str | os.PathLike) for name in names):
@@ -341,7 +341,7 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
 
 
 def _interpret(folder: str, content: Manifest) -> None:
-    """Check a manifest by interpreting it: raises what its fields lead to, and ValueError where they contradict."""
+    """Check a manifest by interpreting it: errors of its interpretation pass, contradictions raise ValueError."""
     sizes, (_, wedges) = _sizes(content), content["wedges"]
     partition = _partition(content, sizes, tuple(Proxies(*of) for of in content["proxies"]), wedges)
     scheme, parts = scheme_of(content["partition"], content.get("column_parts")), content["parts"]
@@ -358,7 +358,7 @@ def _interpret(folder: str, content: Manifest) -> None:
     if content["grid"] is None and len(content["proxies"]) != rows:
         raise ValueError(f"proxies are of {len(content['proxies']):,} parts, not of {rows:,}")
     extents = _extents(partition)
-    for at in places:  # answers have sums of so many vertices
+    for at in places:  # sums by vertex are allocated with these sizes
         size = int(sizes.rows[at]), int(sizes.columns[at])
         if size != extents.get(at, (size[0], size[0])):
             raise ValueError(f"block {at} has not {size[0]:,} rows and {size[1]:,} columns")
@@ -390,14 +390,14 @@ def _interpret(folder: str, content: Manifest) -> None:
 
 
 def _check_vectors(content: Manifest) -> None:
-    """Refuse vectors of vertices, and ids, of another type or length than the graph's: ValueError."""
+    """Refuse vertex vectors and ids whose type or length does not match the graph (ValueError)."""
     text, vertices = content["ids"] == "text", content["vertices"]
     for name in (*VECTORS, "id_shards"):
         of, types = ("offsets", ["i8"]) if text else ("values", ["i4", "i8"])
         if name in VECTORS:
             of, types = "values", ["i4"]
         arrays = [shard[of] for shard in content[name]]
-        behind = of == "offsets"  # one more than there are values
+        behind = of == "offsets"  # one more offset than values
         if sum(array["length"] - behind for array in arrays) != vertices or any(
             array["dtype"] not in types or array["length"] < behind for array in arrays
         ):
@@ -407,7 +407,7 @@ def _check_vectors(content: Manifest) -> None:
 
 
 def _check_attributes(kept: Manifest, vertices: int, edges: dict[tuple[int, int], Any]) -> None:
-    """Refuse weights and directions that are not those of the blocks' edges, by place: ValueError."""
+    """Refuse weights and directions that do not match the edges of the blocks, given by place (ValueError)."""
     types = {"roots": "f8"} if kept["weight"] is not None else {}
     types |= {"directions": "u1"} if kept["directed"] else {}
     there = [tuple(block["place"]) for block in kept["blocks"]]
@@ -442,12 +442,12 @@ def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
 
 
 def fitted(saved: SavedGraph, options: Options) -> Options:
-    """The options with the scheme, n and order of a saved graph, and its seed where its blocks depend on one.
+    """The options with a saved graph's scheme, n and order, and its seed where its blocks depend on one.
 
     Raises
     ------
     InputError
-        Others were asked for.
+        An option asks for another value than the one that was saved.
     """
     content, default = {"sort_rows": True, **saved.manifest}, Options()
     scheme = SCHEMES[content["partition"]]
@@ -476,7 +476,7 @@ def open_plan(
     limits: Limits | None = None,
     planned_for: str | None = None,
 ) -> Prepared:
-    """Plan the count of a saved graph, of which nothing is read but the manifest.
+    """Plan the count of a saved graph from its manifest alone.
 
     Parameters
     ----------
@@ -486,14 +486,14 @@ def open_plan(
     options : Options
         As `fitted` returns them, with the backend chosen.
     limits : Limits, optional
-        Of the workers that the plan is for, where these are not the executor's.
+        Limits of the workers that the plan is for, where these are not the executor's.
     planned_for : str, optional
         The backend of those workers; default: the options' backend.
 
     Returns
     -------
     Prepared
-        Its vectors and ids are read when somebody asks for them.
+        Its vectors and ids are read on first access.
 
     Raises
     ------
@@ -505,7 +505,7 @@ def open_plan(
     vertices, edges, sizes = content["vertices"], content["edges"], _sizes(content)
     plan, options = plan_count(
         options,
-        max(vertices, content["parts"]),  # of a graph that lost vertices by updates the grid stays as it was
+        max(vertices, content["parts"]),  # the grid stays as it was where updates removed vertices
         edges,
         lambda *_: sizes,
         limits or limits_of(executor, options),
@@ -539,7 +539,7 @@ def open_plan(
 def open_blocks(
     executor: Executor, saved: SavedGraph, options: Options, progress: Progress = silent, attributes: bool = False
 ) -> tuple[Prepared, Blocks]:
-    """Read a saved graph to blocks and vectors on the workers; every byte is compared with its checksum.
+    """Read a saved graph's blocks and vectors on the workers, and compare every byte with its checksum.
 
     Parameters
     ----------
@@ -550,7 +550,7 @@ def open_blocks(
         As `fitted` returns them, with the backend chosen.
     progress : callable, optional
     attributes : bool
-        Read weights and directions, too; the executor is one of this process, with the CPU's backend.
+        Also read weights and directions; the executor must then be of this process, with the CPU backend.
 
     Raises
     ------
@@ -595,7 +595,7 @@ def open_blocks(
 
 @dataclass(frozen=True)
 class _Arrays:
-    """Where the arrays of a file stand, by name."""
+    """Places of a file's arrays, by name."""
 
     places: dict[str, StoredArray]
 
@@ -603,7 +603,7 @@ class _Arrays:
 def _with_kernel(
     executor: Executor, content: Manifest, options: Options, planned_for: str | None
 ) -> tuple[Options, str]:
-    """Options with a kernel, and why: the one that was saved, unless another is asked for, or backend or memory are."""
+    """Choose the kernel and say why: the saved one, unless another kernel is asked for or the backend changed."""
     backend, kept = planned_for or options.chosen_backend, content["kernel"]
     if options.kernel == "auto" and backend == content["backend"] and kept in KERNELS[backend]:
         return replace(options, kernel=kept), content["choice"]
@@ -654,7 +654,7 @@ def _places(folder: str, arrays: Manifest) -> dict[str, StoredArray]:
 
 
 def _arrays(folder: str, content: Manifest) -> Iterator[StoredArray]:
-    """All arrays of a saved graph."""
+    """Yield the places of all arrays of a saved graph."""
     kept = content["attributes"]
     of_files = [block["arrays"] for block in content["blocks"]]
     of_files += [arrays for name in (*VECTORS, "id_shards") for arrays in content[name]]
@@ -672,7 +672,7 @@ def _open_block(
     columns: int,
     backend: Backend,
 ) -> OrientedCSR:
-    """Read a block of so many edges, rows and columns. Runs on a worker."""
+    """Read a block, and check its numbers of edges, rows and columns. Runs on a worker."""
     read = {name: read_array(place, backend) for name, place in arrays.places.items()}
     block = OrientedCSR(read["offsets"], read["columns"], *facts, read.get("members"))
     check_edges(block, edges)
@@ -686,7 +686,7 @@ def _open_block(
 
 
 def _check_places(block: OrientedCSR, rows: int, columns: int, url: str) -> None:
-    """Refuse what a kernel would follow to places outside of the blocks: checksums are those of whoever wrote it."""
+    """Refuse offsets and columns that would lead a kernel out of a block; the file's author wrote its checksums too."""
     offsets, members = block.offsets, block.rows if block.members is None else len(block.members)
     if not (
         (offsets.dtype, block.columns.dtype, block.rows, members) == ("int64", "int32", rows, rows)
@@ -698,7 +698,7 @@ def _check_places(block: OrientedCSR, rows: int, columns: int, url: str) -> None
 
 
 def _hostile(url: str, why: str) -> InputError:
-    """The error of a file that is as it was written, by whoever wrote it, and no part of a graph."""
+    """The error for a file that matches its checksums but cannot be part of a graph."""
     return InputError(f"{url} is damaged: {why}; fetch it again, or save the graph again")
 
 
@@ -713,13 +713,13 @@ def _open_vector(executor: Executor, places: list[dict[str, StoredArray]], start
 
 @dataclass(frozen=True)
 class _Files:
-    """An array in several files, one after another; of int32 from 0 to below a bound, where it has one."""
+    """An array that several files hold one after another; of int32 in [0, below), where that bound is given."""
 
     arrays: list[StoredArray]
     below: int | None = None
 
     def read(self, first: int, end: int, backend: Backend) -> list[Array]:
-        """Read the entries `first` to `end`: an array for each file that has some of them, at least one array."""
+        """Read the entries `first` to `end`: an array for each file that holds some of them, and at least one array."""
         starts = [0, *accumulate(place.length for place in self.arrays)]
         parts = []
         for place, start in zip(self.arrays, starts, strict=False):
@@ -752,7 +752,7 @@ def _open_ids(
 
 @dataclass(frozen=True)
 class _Text:
-    """Text in several files: offsets, one more than there are values, and bytes."""
+    """A text column in several files: offsets, one more than there are values, and bytes."""
 
     offsets: tuple[StoredArray, ...]
     letters: tuple[StoredArray, ...]
@@ -763,7 +763,7 @@ def _integer_map(files: _Files, first: int, end: int, backend: Backend) -> Verte
 
 
 def _text(files: _Text, first: int, end: int, backend: Backend) -> Any:
-    """Text ids `first` to `end`, an Arrow array."""
+    """Read the text ids `first` to `end` as an Arrow array."""
     import pyarrow as pa
 
     parts, start = [], 0

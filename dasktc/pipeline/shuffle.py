@@ -1,13 +1,14 @@
-"""Distributed shuffle of edge keys by range: sorts partitions, cuts them at given keys, and groups the slices by range.
+"""Distributed shuffle of edge keys by range: cuts partitions at given keys, and groups the slices by range.
 
 Pieces go from every worker to every worker at once, as inputs of tasks (the p2p shuffle of dask.dataframe would take
-every edge through the host's memory and disk). In memory, `redistribute` makes a task of each piece that leaves its
-worker, and none of what stays; where the pieces are smaller than what travels in the time of those tasks, a range takes
-the partitions as they are, and finds its own keys in them.
+every edge through the host's memory and disk). In memory, `redistribute` submits one task for each piece that leaves
+its worker, and none for those that stay. Where pieces are smaller than what travels in the time of these tasks, each
+range takes whole partitions instead, and picks its own keys out of them.
 
-Within a budget each partition is cut once, and every slice stands alone (`exchange`). Where every slice is a task, P
-partitions and R ranges make P·R tasks in one step. Beyond DIRECT tasks the keys go to about √R wide ranges first, and
-from these, in partitions as large as before, to the R ranges: 2·P·√R tasks for one more pass over the keys.
+Within a budget each partition is cut once, and every slice is a result of its own (`exchange`). Where every slice is a
+task, P partitions and R ranges make P·R tasks in one step. Beyond DIRECT tasks the keys first go to about √R wide
+ranges, and from these, in partitions as large as before, to the R ranges: 2·P·√R tasks, for one more pass over the
+keys.
 """
 
 from __future__ import annotations
@@ -29,34 +30,34 @@ __all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribu
 
 Array = Any
 DIRECT = 1 << 12
-"""Most tasks of slices in a shuffle of one step."""
+"""Largest number of slice tasks in a shuffle of one step."""
 SAMPLES, LEAST_SAMPLES = 64, 1 << 14
-"""Sampled keys of each range, and of all ranges at least. Sizes of ranges differ by about a tenth with 64 samples each;
+"""Sampled keys per range, and the least of all ranges. Sizes of ranges differ by about a tenth with 64 samples each;
 with 2^14, 128 KiB, in all, two ranges differ by 1 % and sixteen by 3 %. Every worker waits for the largest range."""
 FEW = {"cpu": 4, "cuda": 64}
-"""Ranges up to which each is picked out of a partition in a pass of its own, sooner than the partition is sorted."""
+"""Most ranges for which a pass per range over an unsorted partition is cheaper than sorting the partition."""
 KEY_BYTES = 8
 DEALT = 1 << 20
-"""Keys that a thread deals out at a time."""
+"""Keys that a thread deals out in one call."""
 RANGES_A_THREAD = 4
-"""Ranges of buckets for each thread, which takes the next when it is free: they take unlike times."""
+"""Ranges of buckets per thread; several, because they take unlike times, and a free thread takes the next."""
 
 
 class Inputs(NamedTuple):
-    """Inputs of a shuffle, and how keys are made of them.
+    """Inputs of a shuffle, and the functions that make keys of them.
 
     Attributes
     ----------
     handles : list of handles
-        Emptied by whoever takes them over.
+        Emptied by the function that takes them over.
     keys : callable (input, *shared) -> array of int64, or None
-        Makes the keys of an input, cheaply enough to do it once for each range; None: inputs are keys.
+        Makes the keys of an input, cheaply enough to be called once per range; None: the inputs are keys.
     shared : tuple
-        Handles among them only where tasks exchange nothing.
+        Further arguments of `keys`; handles only where tasks exchange nothing.
     at : sequence of str or None
-        The worker that has each; none: those of `Executor.homes`.
+        The worker that has each input; empty: those of `Executor.homes`.
     chosen : callable (input, *shared) -> list of `radix.Ends`, or None
-        Makes edges that stand for the same keys, where keys are made whenever they are read.
+        Returns edges that stand for the same keys, which are made whenever they are read.
     """
 
     handles: list[Any]
@@ -86,26 +87,26 @@ def redistribute(
     stage : str
     inputs : Inputs
     total : int
-        Keys of all inputs, about.
+        About the number of keys of all inputs.
     starts : list of int
         The first key of the second and of each later range, ascending.
     bound : int
-        Every key is below it.
+        Every key is below `bound`.
     reduce : callable (list of arrays, *given) -> result
         It may empty the list.
     given : sequence of tuples
-        For each range, the further arguments; no handles.
+        Further arguments of `reduce` for each range; no handles.
     where : sequence of str or None
         The worker for each range; default: those of `Executor.homes`.
     fold : Fold, optional
-        What is made of the results of all ranges beside them, where tasks exchange nothing.
+        Reduction over the results of all ranges, where tasks exchange nothing.
 
     Returns
     -------
     results : list of handles
-        Of the result of each range.
+        The result of each range.
     folded : handle, or None
-        What `fold` made of them.
+        The result of `fold`.
     """
     handles, keys, shared, at, chosen = inputs
     count, sources = len(starts) + 1, len(handles)
@@ -122,7 +123,7 @@ def redistribute(
             given_up[k] = None
         make = None
     leaving = [[k for k in range(sources) if at[k] != to[r]] for r in range(count)]
-    spared = KEY_BYTES * total * (sources - 1) * (count - 1) // (sources * count)  # for a worker, by pieces
+    spared = KEY_BYTES * total * (sources - 1) * (count - 1) // (sources * count)  # bytes that pieces save a worker
     whole = 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
     borders, results = [0, *starts, bound], []
     for r in range(count):
@@ -141,7 +142,7 @@ def redistribute(
 
 @dataclass(frozen=True)
 class _Pick:
-    """Selects the keys of a range from an input of a shuffle; all keys where no range is given."""
+    """Selects one range's keys from an input of a shuffle; all keys where `span` is None."""
 
     make: Callable[[Any], Array] | None
     span: tuple[int, int] | None
@@ -149,11 +150,11 @@ class _Pick:
     backend: Backend
 
     def __call__(self, item: Any) -> Array:
-        """The keys in an array."""
+        """Return the keys as one array."""
         return _one_array(self.parts(item), self.backend)
 
     def parts(self, item: Any) -> list[Any]:
-        """The keys as `merge` takes them."""
+        """Return the keys in the form that `merge` takes."""
         made = item if self.make is None else self.make(item)
         keys = made if isinstance(made, list) else [made]
         if self.span is None:
@@ -203,20 +204,20 @@ def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backe
 
 
 def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-    """Pick the keys of a range out of inputs, add those that came, and reduce them."""
+    """Pick a range's keys out of local inputs, add the pieces that arrived, and reduce them."""
     while own:
         came += pick.parts(own.pop())
     return reduce(came, *given)
 
 
 class Ranges(NamedTuple):
-    """Keys in this process's memory, dealt out by their leading digit and not yet sorted.
+    """Keys in this process's memory, dealt to buckets by their leading digit and not yet sorted.
 
     Attributes
     ----------
     buckets : radix.Buckets
     spans : list of (int, int)
-        Ranges of buckets, for a call each: the first one, and the one behind the last.
+        Half-open ranges of buckets, one per call.
     """
 
     buckets: Any
@@ -224,19 +225,20 @@ class Ranges(NamedTuple):
 
 
 def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int) -> Ranges:
-    """Deal keys out to one array by their leading digit, on the threads of this process.
+    """Deal keys into one array by their leading digit, on the threads of this process.
 
-    Who sorts a range of buckets goes on with its keys while they are in cache. Neither a range nor an array is copied.
+    The call that sorts a range of buckets also processes its keys while they are in cache. Neither ranges nor arrays
+    are copied.
 
     Parameters
     ----------
     executor : Executor
-        It `shares_memory`.
+        One that `shares_memory`.
     stage : str
     keys : list of arrays of int64, or of what `SharedArrays.ends` returns
-        Emptied; nobody writes to them.
+        Emptied; the arrays are only read.
     bound : int
-        Every key is below it.
+        Every key is below `bound`.
     """
     shared: Any = executor.backend.shared
     given = [array[first : first + DEALT] for array in keys for first in range(0, len(array), DEALT)]
@@ -267,16 +269,16 @@ def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], 
     executor : Executor
     stage : str
     inputs : Inputs
-        Their handles are emptied; those of `shared` may be handles. Keys are made and cut in one call.
+        Its handles are emptied; `shared` may contain handles. Keys are made and cut in the same call.
     starts : list of int
         The first key of the second and of each later range, ascending.
     bound : int
-        Every key is below it.
+        Every key is below `bound`.
 
     Returns
     -------
     list of lists of handles
-        Entry r holds the slices of range r, one of each partition.
+        Entry r holds the slices of range r: one from each partition, or in two steps from each group of slices.
     """
     if not starts:
         handles, keys, shared, *_ = inputs
@@ -295,7 +297,7 @@ def _in_one_step(executor: Executor, stage: str, inputs: Inputs, starts: list[in
 def _cut(
     item: Any, keys: Callable[..., Array] | None, starts: list[int], bound: int, backend: Backend, *shared: Any
 ) -> list[Array]:
-    """Cut an input, or the keys that are made of it."""
+    """Cut an input, or the keys made of it, before each of `starts`."""
     made = item if keys is None else keys(item, *shared)
     del item
     return cut(made, starts, bound, backend)
@@ -305,7 +307,7 @@ def _in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[i
     ranges, width = [], isqrt(len(starts)) + 1
     wide = starts[width - 1 :: width]
     for number, slices_of_range in enumerate(_in_one_step(executor, stage, inputs, wide, bound)):
-        # As many slices together as make about one partition.
+        # A group has as many slices as make about one partition.
         groups = [
             slices_of_range[first : first + len(wide) + 1] for first in range(0, len(slices_of_range), len(wide) + 1)
         ]
@@ -332,13 +334,13 @@ def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count
 
 
 def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]:
-    """Cut sampled keys into at most `count` ranges of about equal weight: the first key of each but the first range.
+    """Cut sampled keys into at most `count` ranges of about equal weight; return the first key of all but the first.
 
     Parameters
     ----------
     samples : list of arrays of int64
     weights : list of int
-        For each array the keys that it was drawn from.
+        Number of keys that each array was sampled from.
     count : int
     """
     if count == 1 or not sum(map(len, samples)):

@@ -1,7 +1,7 @@
 """Assignment of each vertex to the part that it is local to, for scheme `proxy` (LSTC, section 4.1).
 
-Any disjoint parts give exact counts; they differ in the number of proxies. A method of the registry assigns them, or a
-file of the caller's: rows of a vertex's id and its part, 0 to n - 1, in a format that edges may have too.
+Any disjoint parts give exact counts; they differ in the number of proxies. Parts come from a method of the registry, or
+from the caller's file, in any format that edges may have: each row is a vertex's id and its part, 0 to n - 1.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = ["OWN", "Assignment", "assigned", "own_parts"]
 
 Array = Any
 METIS_BYTES = 120
-"""Bytes an edge that METIS and its input take, about."""
+"""About the bytes per edge that METIS and its input take."""
 MOST_PARTS = 64
-"""Of a file, as of the scheme."""
+"""Most parts that a file may name, which is the limit of the scheme."""
 MOST_ENDS = (1 << 31) - 1
-"""Ends of edges that METIS takes, as pymetis is built."""
+"""Most ends of edges that METIS takes, as pymetis is built."""
 
 
 def assigned(executor: Executor, graph: Oriented, options: Options, parts: int, shape: Shape) -> Sharded:
@@ -46,7 +46,7 @@ def assigned(executor: Executor, graph: Oriented, options: Options, parts: int, 
     executor : Executor
     graph : Oriented
     options : Options
-        `assign`: one of the registry `ASSIGNMENTS`, or the file that `shape.own` was read from; `seed`.
+        `assign`: a method of the registry `ASSIGNMENTS`, or the file that `shape.own` was read from; `seed`.
     parts : int
     shape : Shape
 
@@ -58,7 +58,7 @@ def assigned(executor: Executor, graph: Oriented, options: Options, parts: int, 
     Raises
     ------
     InputError
-        METIS is not installed, or the method takes more memory than there is.
+        METIS is not installed, or the method needs more memory than there is.
     """
     if shape.own is not None:
         return cast("Sharded", shape.own)
@@ -102,7 +102,7 @@ def _by_metis(executor: Executor, graph: Oriented, parts: int, seed: int, shape:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A method of assigning vertices to parts: its name, a line of help, and a function that makes the vector."""
+    """A method that assigns vertices to parts: its name, a line of help, and the function that does it."""
 
     name: str
     help: str
@@ -114,7 +114,7 @@ OWN = (
     Assignment("contiguous", "ranges of ids", _by_id),
     Assignment("metis", "METIS's parts, with few edges between them (needs pymetis)", _by_metis),
 )
-"""As help lists them."""
+"""In the order of the help text."""
 
 
 def _ranges(ids: Array, vertices: int, parts: int) -> Array:
@@ -129,7 +129,7 @@ def _hashed(ids: Array, seed: int, parts: int) -> Array:
     return ((mixed >> number(33)) % number(parts)).astype("int64")
 
 
-# a file of the caller's
+# the caller's file
 
 
 def own_parts(
@@ -148,7 +148,7 @@ def own_parts(
         The caller's ids by dense id.
     graph : Oriented
     parts : int or None
-        n, where it is given; else one more than the largest part of the file.
+        n, where it is given; else it is one more than the largest part in the file.
 
     Returns
     -------
@@ -158,8 +158,8 @@ def own_parts(
     Raises
     ------
     InputError
-        The file cannot be read, a part is no number from 0 to n - 1, a vertex has none or two of them, or vectors of
-        all vertices do not fit one process; where they exceed a device, the host has them.
+        The file cannot be read, a part is not a number from 0 to n - 1, a vertex has no part or two different ones, or
+        vectors of all vertices do not fit one process. Vectors that exceed a device are on the host.
     """
     starts = graph.order.starts
     if len(starts) > 2 and not executor.backend.on_device:
@@ -179,7 +179,7 @@ def own_parts(
 
 
 def _reading(path: str, ids: Ids) -> ReadOptions:
-    """Rows of a table may follow a header; other lines of two numbers are rows all, and no format that looks alike."""
+    """Read options of the file: tables may have a header; in other files all lines are rows of plain text."""
     if path.lower().endswith((".parquet", ".pq", ".npy", ".npz", ".csv")):
         return ReadOptions(ids=ids)
     return ReadOptions("text", ids=ids, skip=0)
@@ -188,7 +188,7 @@ def _reading(path: str, ids: Ids) -> ReadOptions:
 def _read_whole(
     path: str, held: tuple[Part, ...], ids: Ids, vertices: VertexMap, order: Array, parts: int | None
 ) -> list[Any]:
-    """The part of each vertex by its new id, on the host, and n."""
+    """The part of each vertex, indexed by new id, on the host, and n."""
     dense, number = _read(path, held, ids, vertices.external(np.arange(len(order))), parts)
     return [dense.take(on_host(order)), number]
 
@@ -196,19 +196,19 @@ def _read_whole(
 def _read_shards(
     path: str, held: tuple[Part, ...], ids: Ids, names: list[Any], order: list[Array], parts: int | None
 ) -> list[Any]:
-    """The parts of the vertices of each shard by their new ids, and n."""
+    """The parts of each shard's vertices, indexed by new id, and n."""
     dense, number = _read(path, held, ids, np.concatenate([np.asarray(of) for of in names]), parts)
     return [*map(dense.take, order), number]
 
 
 def _read(path: str, held: tuple[Part, ...], ids: Ids, external: Any, parts: int | None) -> tuple[Array, int]:
-    """The part of each vertex by its dense id, and n."""
+    """The part of each vertex, indexed by dense id, and n."""
     import pandas as pd
 
     frames, last = [part.read(CPU) for part in held], (parts or MOST_PARTS) - 1
     given = pd.concat([frame[["src", "dst"]] for frame in frames]) if frames else pd.DataFrame({"src": [], "dst": []})
     numbers = pd.to_numeric(given["dst"], errors="coerce")
-    if ids == "text" and path.lower().endswith(".csv") and numbers[:1].isna().any():  # a header, where all is text
+    if ids == "text" and path.lower().endswith(".csv") and numbers[:1].isna().any():  # a header, as all is text
         given, numbers = given[1:], numbers[1:]
     wrong = ~numbers.between(0, last) | (numbers % 1 != 0)
     if wrong.any():
@@ -232,7 +232,7 @@ def _read(path: str, held: tuple[Part, ...], ids: Ids, external: Any, parts: int
         )
     dense = least.to_numpy("int64").take(place) if len(names) else np.zeros(0, "int64")
     in_use = 1 + int(dense.max(initial=0))
-    if in_use > len(names):  # a plan has no more parts than vertices: those in use are numbered anew
+    if in_use > len(names):  # a plan has at most as many parts as vertices: renumber the parts in use
         dense = np.unique(dense, return_inverse=True)[1]
     return dense, parts or in_use
 
@@ -242,7 +242,7 @@ def _first(values: Any) -> str:
 
 
 def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: int | None, backend: Backend) -> Array:
-    """Parts by METIS, in one task: it takes the whole graph, both directions, in host memory."""
+    """Assign parts by METIS in one task, which holds the whole graph, both directions, in host memory."""
     try:
         import pymetis
     except ImportError:

@@ -1,8 +1,8 @@
-"""Assigns dense vertex ids 0..V-1 in ascending order of the caller's ids, without a Python object a vertex.
+"""Assigns dense vertex ids 0..V-1 in ascending order of the caller's ids, without a Python object per vertex.
 
-Each frame's distinct ids are merged in a tree, and every worker that relabels looks ids up in the resulting map (of
-size V, or of the ids' range). Where such a map does not fit one process, the ids stay in shards (`sharded.vectors`),
-and each frame receives the dense ids of its own vertices alone.
+The distinct ids of all frames are merged in a tree, and every worker that relabels edges looks their ids up in the
+resulting map (of size V, or of the ids' range). Where such a map does not fit one process, the ids stay in shards
+(`sharded.vectors`), and each frame receives the dense ids of its own vertices alone.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Frame = Any
 CHUNK = 1 << 13
 NO_BOUND = VertexBudget(None)
 TABLE_BYTES = 21
-"""Bytes for each id of the range that making a table takes: flags, the table, and the ids twice."""
+"""Bytes per id of the range that building a table takes: flags, the table, and the ids twice."""
 
 
 class IdRange(NamedTuple):
-    """Integer ids in a narrow range, taken for dense ones until the degrees tell which of them occur.
+    """Integer ids of a narrow range, whose offsets serve as dense ids until the degrees tell which ids occur.
 
     Attributes
     ----------
@@ -57,16 +57,16 @@ class IdRange(NamedTuple):
 
 
 class SplitIds(NamedTuple):
-    """The sharded ids of a graph's vertices, and its edges over each frame's own vertices.
+    """Sharded ids of a graph's vertices, with the edges over each frame's own vertices.
 
     Attributes
     ----------
     ids : Sharded
         The caller's ids by dense id.
     edges : list of handles of arrays of int32, shape (2, rows)
-        For each frame, the positions of both ends among the frame's distinct ids, ascending.
+        For each frame, the positions of both ends among the frame's ascending distinct ids.
     numbers : list of lists of handles of arrays of int32
-        The dense ids of each frame's distinct ids, one array a shard.
+        The dense ids of each frame's distinct ids, one array per shard.
     """
 
     ids: Sharded
@@ -75,7 +75,7 @@ class SplitIds(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The smallest and the largest id of some edges (low > high where there are none), and the number of their rows."""
+    """The smallest and largest id of some edges (low > high where there are none), and the number of their rows."""
 
     low: int
     high: int
@@ -113,8 +113,9 @@ def vertex_map(
 ) -> tuple[Any, VertexBudget]:
     """Build the map of all ids that occur in the frames: a table, a sorted array or a text column, or shards of ids.
 
-    Integers of a range no wider than there are rows need none, in memory and where a device has room for vectors of
-    the range: the positions in the range are used as ids until the degrees are known (`IdRange`, `observed`).
+    Integer ids of a range no wider than the number of rows need no map, provided that there is no memory budget or that
+    a device has room for vectors of the range: their offsets are used as ids until the degrees are known (`IdRange`,
+    `observed`).
 
     Parameters
     ----------
@@ -124,13 +125,13 @@ def vertex_map(
     budget : VertexBudget
         Decides whether ids are sharded.
     span : Span, optional
-        Of all frames, where reading has measured it.
+        Span of all frames, where reading has measured it.
 
     Returns
     -------
-    vertices : handle of VertexMap, or SplitIds; or IdRange, where the ids need no map to be looked up in
+    vertices : handle of VertexMap, or SplitIds; IdRange, where the ids need no map
     budget : VertexBudget
-        Adapted to the measured width of ids of text.
+        Adapted to the measured width of text ids.
     """
     if ids == "int":
         if span is None:
@@ -170,9 +171,9 @@ def _table(executor: Executor, frames: list[Any], low: int, width: int) -> Any:
 
 
 def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, shards: Callable[[int], int]) -> Any:
-    """Number ids in shards; returns a map where the distinct ids turn out to fit one.
+    """Number ids in shards; return a map where the distinct ids turn out to fit one shard.
 
-    `ids_and_places` has for each frame its distinct ids, ascending, and the positions of both ends among them.
+    `ids_and_places` has for each frame its ascending distinct ids, and the positions of both ends among them.
     """
     own, edges = executor.transpose("vertices", ids_and_places, 2)
     distinct, numbers = numbered(
@@ -186,7 +187,7 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, shards: Call
 
 def _places(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:
     xp, pairs = backend.array, list[Any](map(arrays_of, _listed(frames)))
-    if backend.raw_edges is not None:  # whose edges still have loops
+    if backend.raw_edges is not None:  # its frames still contain loops
         pairs = [_proper(*pair) for pair in pairs]
     ends = xp.concatenate([end.astype("int64", copy=False) for of in zip(*pairs, strict=True) for end in of])
     if width < 2**63:
@@ -213,7 +214,7 @@ def _text_places(given: list[Any], backend: Backend) -> list[Any]:
 
 
 def _marks(width: int, backend: Backend) -> Array:
-    """Allocate cleared flags, one for each id of a range; the backend may have a form of its own."""
+    """Allocate cleared flags, one per id of a range, in the backend's own form where it has one."""
     own = backend.raw_edges
     return backend.array.zeros(width, dtype=bool) if own is None else own.marks(width)
 
@@ -242,13 +243,13 @@ def _table_map(present: Array, low: int, width: int, backend: Backend) -> Vertex
 
 
 def observed(vectors: list[Array], ids: IdRange, backend: Backend) -> VertexMap:
-    """The map of those ids of a range that have a degree, by the vectors that `orient` made: degrees are the first."""
+    """Build the map of the ids of a range that have a degree; `vectors` are those that `orient` made, degrees first."""
     xp, own = backend.array, backend.raw_edges
     present = vectors[0] > 0
     if own is None:
         return _table_map(present, *ids, backend)
     there, marks = xp.flatnonzero(present) + ids.low, own.marks(ids.width)
-    own.mark(marks, there[:-1], there[1:], ids.low)  # an edge from each to the next: no vertex stands alone
+    own.mark(marks, there[:-1], there[1:], ids.low)  # edges from each id to the next: no vertex is alone
     return _table_map(marks, *ids, backend)
 
 
@@ -262,7 +263,7 @@ def _integer_ids(frames: Frame | list[Frame], backend: Backend) -> Array:
 
 
 def _proper(src: Array, dst: Array) -> list[Array]:
-    """Return both ends of all edges that are not loops."""
+    """Both ends of all edges that are not loops."""
     proper = src != dst
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 
@@ -280,7 +281,7 @@ def _unite_text(columns: list[Any], backend: Backend) -> Any:
 
 
 def texts(backend: Backend) -> ValueOps:
-    """The operations of `sharded.unique` on columns of text ids, which stand on the host; numbers are the backend's."""
+    """Operations of `sharded.unique` on columns of text ids, which are on the host; numbers are the backend's."""
     return ValueOps(_cut_text, _ascending_union, partial(_find_text, backend=backend), _hash_text)
 
 
@@ -289,7 +290,7 @@ def _ascending_union(columns: list[Any]) -> Any:
 
 
 def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
-    """Cut ascending ids into copies: a slice in Arrow is sent together with the whole array that it is cut from."""
+    """Cut ascending ids into copies: Arrow sends a slice together with the whole array that it was cut from."""
     import pyarrow as pa
 
     cuts = [bisect_left(range(len(ids)), start, key=lambda place: ids[place].as_py()) for start in starts]
@@ -301,7 +302,7 @@ def _find_text(values: Any, among: Any, backend: Backend) -> Array:
 
 
 def _hash_text(ids: Any) -> Array:
-    """Hashes below 2^63 of ids of text, a chunk at a time, since each id becomes a Python object meanwhile."""
+    """Hashes of text ids below 2^63, computed in chunks because each id temporarily becomes a Python object."""
     import pandas as pd
 
     hashes = np.empty(len(ids), dtype="uint64")

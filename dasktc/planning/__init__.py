@@ -1,1 +1,1 @@
-"""Arithmetic only: schemes, grids, bytes and seconds before anything runs."""
+"""Predictions by arithmetic alone: schemes, grids, bytes and seconds, before anything runs."""

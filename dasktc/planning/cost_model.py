@@ -1,20 +1,20 @@
 """Predicts what a plan costs: bytes over the network, and seconds at stated rates.
 
-Placement is that of `planning.placement`: task t of N, in the order of `counting.tasks.jobs`, on worker t·W // N. A
-worker fetches every block that its tasks need, unless it built it, and one worker of those that need a block builds it:
-a block that w workers need is sent w - 1 times, and again where a worker lacked memory to keep it until it needs it
-again. Tasks that an idle worker takes over from a slower one come on top. A graph that is one block (`whole`, `edges`)
-is built in slabs, one a thread: each worker receives those of the others, and stacks the block by itself.
+Placement is that of `planning.placement`: task t of N, in the order of `counting.tasks.jobs`, runs on worker t·W // N.
+One of the workers that need a block builds it, and the others fetch it: a block that w workers need is sent w - 1
+times, and again to a worker that lacked memory to keep it until it is needed again. Tasks that an idle worker takes
+over from a slower one add to that. A graph of a single block (`whole`, `edges`) is built in slabs, one per thread: each
+worker receives the slabs of the others, and stacks the block itself.
 
-Time, all workers alike:
+Time, if all workers are alike:
 
     counting   ceil(tasks / workers) · (edge visits / rate_edges + probes / rate_probes) / tasks
-    network    bytes that the worker receives which receives most / rate_network
+    network    bytes received by the worker that receives most / rate_network
     scheduler  tasks · overhead
     seconds    network + the larger of counting and scheduler
 
 A triple's index edges are visited once: E for a whole graph, n·E for `hash2d` (TRUST, section 5.3). Preparing the
-graph is not in it; `planning.distribution` predicts everything from the source on.
+graph is not included; `planning.distribution` predicts everything from the source on.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = ["Network", "Prediction", "counting_seconds", "gathered", "in_words", 
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 PROBES_PER_WEDGE = 0.28
-"""Of the hub kernel on Kronecker graphs: 0.42 at scale 14. 0.9 and more on random graphs, where rows are short and
-visits are what counts."""
+"""For the hub kernel on Kronecker graphs, whose value at scale 14 is 0.42. On random graphs it is 0.9 and more, but
+their rows are short, and visits dominate."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Network:
     Attributes
     ----------
     total : int
-        By all workers together.
+        Bytes received by all workers together.
     largest : int
-        By the one that receives most.
+        Bytes received by the worker that receives most.
     """
 
     total: int
@@ -67,23 +67,23 @@ class Prediction:
     plan : Plan
     network : Network
     probes : int
-        Estimated.
+        Estimated number of probes.
     estimate : str
-        How.
+        How it was estimated.
     seconds : dict of str to float
-        Of counting, network and scheduler, and predicted.
+        Seconds of counting, network and scheduler, and the predicted total.
     rates : Rates
     call_seconds, task_seconds : float
         From the source to the number, preparation included: in one call on one worker, and as tasks on all
         (`planning.distribution`).
     notes : list of str
-        What else should be known.
+        Further remarks.
     no_call : str
-        Why it cannot be one call; empty where it can.
+        Why the pipeline cannot run in one call; empty where it can.
     before : dict of str to float
         Seconds of the stages before counting.
     in_process : bool
-        Tasks are calls of one process, which no scheduler has to do with.
+        Whether tasks are calls within one process, without a scheduler.
     """
 
     plan: Plan
@@ -106,7 +106,7 @@ class Prediction:
 
     @property
     def bound(self) -> str:
-        """What takes most of that, in words."""
+        """What takes most of these seconds, in words."""
         parts, plan, rates = self.seconds, self.plan, self.rates
         preparing = sum(seconds for stage, seconds in self.before.items() if stage != "read")
         several = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
@@ -146,7 +146,7 @@ class Prediction:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """Rows of (name, text) for people."""
+        """Rows of (name, text) for display."""
         received, parts, rates = self.network, self.seconds, self.rates
         takes = f"{in_words(self.whole_seconds)}, from the source to the number"
         return [
@@ -202,7 +202,7 @@ def predict(
     times: float = 1.0,
     in_process: bool = False,
 ) -> Prediction:
-    """Predict bytes and seconds of a plan.
+    """Predict the bytes and seconds of a plan.
 
     Parameters
     ----------
@@ -214,15 +214,15 @@ def predict(
         Σ in(v)·out(v) of the oriented graph, where it is known.
     notes : list of str, optional
     worker_threads : array of int64, optional
-        Number of the worker that each task at a time runs on; default: every one has its own.
+        Number of the worker of each concurrent task; default: every task has a worker of its own.
     size : SourceSize, optional
-        Default: a row an edge, in memory.
+        Default: one row per edge, in memory.
     backend, ids : str
-        That count, and of the source: for the bytes of one call.
+        Backend of the count and type of the source's ids, for the bytes of one call.
     times : float
-        What the kernel takes over the backend's usual one.
+        The kernel's time relative to the backend's usual kernel.
     in_process : bool
-        Tasks are calls of one process.
+        Tasks are calls within one process.
     """
     size = SourceSize(plan.edges) if size is None else size
     call, tasks = (pipeline_seconds(size, number, rates) for number in (1, plan.workers))
@@ -260,7 +260,7 @@ def in_words(seconds: float) -> str:
 
 
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
-    """Estimate the probes of a count; return how they were estimated, too."""
+    """Estimate the probes of a count; return also how they were estimated."""
     if wedges is not None:
         return int(PROBES_PER_WEDGE * wedges), f"{PROBES_PER_WEDGE} of {wedges:,} wedges, as in Kronecker graphs"
     probes = probes_of(edges)
@@ -269,15 +269,15 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
 
 
 def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
-    """Work planned for each block triple, in probes: those expected, and visits to its index edges as probes.
+    """Planned work of each block triple, in probes: the expected ones, and visits to index edges at their price.
 
-    An index edge is expected to have as many wedges as its stream block has entries in the mean row.
+    An index edge is expected to have as many wedges as the stream block's mean row has entries.
 
     Parameters
     ----------
     plan : Plan
     sizes : Sizes
-        Of its blocks.
+        Sizes of the plan's blocks.
     """
     rates = RATES["cpu"]
     index, _, stream = plan.scheme.triples(plan.parts).T
@@ -288,7 +288,7 @@ def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
 
 
 def counting_seconds(plan: Plan, wedges: int, times: float, backend: str) -> float:
-    """Predict the seconds of all counting tasks; `times` is what the kernel takes over the backend's usual one."""
+    """Predict the seconds of all counting tasks; `times` is the kernel's time relative to the usual kernel."""
     rates = RATES[backend]
     triples = plan.scheme.triples(plan.parts)
     visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
@@ -302,14 +302,14 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
     Parameters
     ----------
     triples : array of int64, shape (triples, 3)
-        Numbers of the three blocks of each.
+        Numbers of each triple's three blocks.
     block_bytes : array, shape (blocks,)
     splits : int
-        Tasks of each triple.
+        Tasks per triple.
     worker_threads : array of int64
-        Number of the worker that each task at a time runs on.
+        Number of the worker of each concurrent task.
     capacity : float
-        Bytes that a worker has for blocks, built and received, for each of its threads.
+        Bytes that a worker has per thread for blocks, built and received.
     """
     worker, block = needed(triples, splits, worker_threads)
     home = homes(worker, block, block_bytes)
@@ -328,15 +328,15 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
 
 
 def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
-    """Bytes that the workers receive of one block which each puts together from its slabs.
+    """Predict the bytes that workers receive where each stacks a single block from its slabs.
 
     Parameters
     ----------
     block_bytes : float
     worker_threads : array of int64
-        Number of the worker that each task at a time runs on.
+        Number of the worker of each concurrent task.
     slabs : int
-        Of about equal size: one a thread, or one in all.
+        Number of slabs of about equal size: one per thread, or a single one.
     """
     workers, threads = np.unique(worker_threads, return_counts=True)
     built = threads.min() / len(worker_threads) if slabs > 1 or len(workers) == 1 else 0.0
@@ -346,7 +346,7 @@ def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
 def _received(
     copies: ReplicaCache, triples: Array, splits: int, own: Array, worker_threads: int, sizes: list[float]
 ) -> float:
-    """Bytes that a worker receives that takes its tasks in order and cannot keep all blocks that it needs again."""
+    """Bytes received by a worker that takes its tasks in order and cannot keep all blocks that it needs again."""
     tasks, came = len(triples) * splits, 0.0
     for thread in own.tolist():
         begin, end = (-(-bound * tasks // worker_threads) for bound in (thread, thread + 1))
@@ -366,5 +366,5 @@ def _seconds(
         "network": received.largest / rates.network,
         "scheduler": plan.tasks * rates.overhead,
     }
-    both = sum if in_process else max  # a scheduler works beside those who count
+    both = sum if in_process else max  # a scheduler works while the workers count
     return parts | {"predicted": parts["network"] + both((parts["count"], parts["scheduler"]))}

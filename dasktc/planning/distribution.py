@@ -1,14 +1,14 @@
-"""Whether a count runs as tasks on all workers, or sooner as one call on one worker.
+"""Decides whether a count runs as tasks on all workers, or faster as one call on one worker.
 
-What a task does costs the same either way, but tasks share it; on the other hand every task takes the scheduler's
-time, the client waits for what plans depend on, and edges travel. With W workers, R rows and S bytes of files:
+The stages' work is the same either way, but tasks share it. In return every task takes the scheduler's time, the client
+waits for numbers that plans depend on, and edges travel. With W workers, R rows and S bytes of files:
 
     work       S / read + R / rows + index edges / edges + probes / probes
     one call   threads of a worker > 1: threading · work / threads, else work; + waits of one task
     tasks      sharing · work / W + bytes that a worker receives / network + tasks · overhead + waits · round trip
 
-A worker receives its part of all keys in each of the two exchanges, and the other workers' parts of the graph. A small
-graph is counted sooner in one call: of a Kronecker graph on four H200, up to scale 24; on two cores, up to 16.
+A worker receives its part of all keys in each of the two exchanges, and the other workers' parts of the graph. Small
+graphs are counted faster in one call: of Kronecker graphs on four H200, those up to scale 24; on two cores, up to 16.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ __all__ = [
 ]
 
 WAITS = 4
-"""How often the client waits for a number before it can submit what follows."""
+"""Number of times that the client waits for a number before it can submit the next stage."""
 TASKS_A_WORKER = 12
-"""Tasks that prepare and count a graph which fits, for each worker."""
+"""Tasks per worker that prepare and count a graph that fits."""
 EXCHANGED_BYTES = 2 * 8
-"""Bytes of a row that are sent to the worker that sorts them: an edge key when edges are made distinct, and one when
-blocks are built."""
+"""Bytes per row sent to the worker that sorts them: one edge key when edges are made distinct, and one when blocks are
+built."""
 COLUMN_BYTES = 4
 ROW_BYTES = {"int": {"cpu": 48, "cuda": 40}, "text": {"cpu": 300, "cuda": 300}}
-"""Bytes a row of the whole pipeline in one process, by the type of ids and the backend, at its peak: 37 for Kronecker
-20 from Parquet on the CPU, and what reading text takes beside them."""
+"""Peak bytes per row of the whole pipeline in one process, by type of ids and backend: 37 for Kronecker 20 from Parquet
+on the CPU, plus what reading text takes."""
 ROW_BYTES_ON_DEVICE = 24
-"""The same for edges that a device has or makes: 19 to 20 for Kronecker 20 to 24."""
+"""The same for edges that a device holds or generates: 19 to 20 for Kronecker 20 to 24."""
 
 PREPARING = {"canonical": 0.5, "orient": 0.2, "blocks": 0.3}
-"""About the share of each stage in the time of preparing a graph: Kronecker 20 and 22 in one process."""
+"""Approximate share of each stage in the time of preparing a graph: Kronecker 20 and 22 in one process."""
 
 Kind = Literal["call", "tasks"]
 
 
 class SourceSize(NamedTuple):
-    """Size of a source, as far as it is known before reading: what predictions start from.
+    """Size of a source as far as it is known before reading, on which predictions are based.
 
     Attributes
     ----------
     rows : int
-        About how many rows it has.
+        Approximate number of rows.
     stored : int
-        Bytes of its files, decompressed; 0 where it is generated, or in memory.
+        Bytes of its files, decompressed; 0 where it is generated or in memory.
     """
 
     rows: int
@@ -66,7 +66,7 @@ class SourceSize(NamedTuple):
 
 @dataclass(frozen=True)
 class Distribution:
-    """How a count is distributed, and the seconds predicted for it.
+    """The choice between one call and tasks, with the seconds predicted for each.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Distribution:
         One call on one worker, or tasks on all.
     why : str
     call, tasks : float or None
-        Seconds predicted, from the source to the number; None where nothing is known of the source.
+        Predicted seconds from the source to the number; None where nothing is known of the source.
     """
 
     kind: Kind
@@ -87,7 +87,7 @@ class Distribution:
         return f"{way}: {self.why}"
 
     def not_possible(self) -> Distribution:
-        """Choose tasks although one call is predicted to be faster, because it is not possible."""
+        """Choose tasks instead, because one call, though predicted to be faster, is not possible."""
         why = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
         return replace(self, kind="tasks", why=why)
 
@@ -101,21 +101,21 @@ def choose_distribution(
     ids: Literal["int", "text"] = "int",
     threads: int = 1,
 ) -> Distribution:
-    """Choose the faster way of the two that fits.
+    """Choose the faster of one call and tasks, among those that fit.
 
     Parameters
     ----------
     size : SourceSize or None
-        None: not known.
+        None where it is unknown.
     workers : int
-        Calls that run at a time on the cluster.
+        Concurrent calls on the cluster.
     memory : int
         Bytes that a call may take on a worker.
     rates : Rates
     backend : {"cpu", "cuda"}
     ids : {"int", "text"}
     threads : int
-        Those of a worker's that one call there has.
+        Threads of a worker, all of which one call has there.
     """
     if size is None:
         return Distribution("tasks", "how many rows the source has is known when they are read")
@@ -129,7 +129,7 @@ def choose_distribution(
 
 
 def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Literal["int", "text"] = "int") -> str:
-    """Say why one worker has no room for the whole pipeline; empty where it has."""
+    """Say why the whole pipeline does not fit one worker; empty where it fits."""
     read = size.stored > 0 or backend == "cpu" or ids == "text"
     needed = size.rows * (ROW_BYTES[ids][backend] if read else ROW_BYTES_ON_DEVICE)
     if needed <= memory:
@@ -144,10 +144,10 @@ def stage_seconds(size: SourceSize, workers: int, rates: Rates, times: float = 1
     ----------
     size : SourceSize
     workers : int
-        That share the work.
+        Number of workers that share the work.
     rates : Rates
     times : float
-        What the kernel takes over the usual one.
+        The kernel's time relative to the usual kernel.
     """
     edges = size.rows
     seconds = {
@@ -168,7 +168,7 @@ def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int 
     workers : int
     rates : Rates
     threads : int
-        Of the one worker.
+        Threads of the worker, where there is one.
     """
     edges = size.rows
     work = size.stored / rates.read + edges / rates.rows + edges / rates.edges + probes_of(edges) / rates.probes

@@ -13,13 +13,13 @@ from dasktc.planning.schemes import BYTES_PER_ROW, Numbers, Scheme, Sizes
 __all__ = ["Scratch", "task_bytes", "triple_bytes"]
 
 Scratch = Callable[[TaskSize], int]
-"""Bytes of kernel scratch for a task, at most."""
+"""Returns the most bytes of kernel scratch that a task takes."""
 
 
 def task_bytes(
     scheme: Scheme, parts: int, splits: int, sizes: Sizes, scratch: Scratch, shares: Numbers | None = None
 ) -> Numbers:
-    """Bytes that a task of each triple holds: its blocks, each once, and scratch.
+    """Bytes held by a task of each triple: each of its blocks once, and scratch.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def task_bytes(
     sizes : Sizes
     scratch : callable (TaskSize) -> int
     shares : array of int64, shape (triples,), optional
-        How often each triple's splits are scheduled; None: once.
+        How many times each triple's splits are scheduled; None: once.
 
     Returns
     -------
@@ -55,12 +55,12 @@ def task_bytes(
 def _scratch(
     scheme: Scheme, parts: int, splits: int | Numbers, edges: Any, widest: Any, lower: Any, scratch: Scratch
 ) -> Any:
-    """Bytes of each triple's scratch, from the edges and the widths of its three blocks."""
+    """Scratch bytes of each triple, from the edges and widths of its three blocks."""
     cuts, dealt = 1 if scheme.cut == "edges" else splits, parts if scheme.dealing.in_turn else 1
     of_index, cut = -(-edges[:, 0] // splits), np.broadcast_to(cuts, len(edges))
     shares = np.stack([of_index, edges[:, 1], edges[:, 2], widest.max(axis=1), cut, lower], axis=1)
     if len(shares) == 1:
-        alike, number = shares, np.zeros(1, dtype="int64")  # which `unique` takes a tenth of a millisecond to say
+        alike, number = shares, np.zeros(1, dtype="int64")  # saves the tenth of a millisecond that `unique` takes
     else:
         alike, number = np.unique(shares, axis=0, return_inverse=True)
     needed = [scratch(TaskSize(i, t, s, wide, cut, dealt, bool(low))) for i, t, s, wide, cut, low in alike.tolist()]
@@ -68,14 +68,14 @@ def _scratch(
 
 
 def triple_bytes(triples: Numbers, held: Numbers) -> Any:
-    """Bytes of each triple's blocks, each once.
+    """Bytes of each triple's blocks, each block counted once.
 
     Parameters
     ----------
     triples : array of int64, shape (triples, 3)
-        Numbers of blocks.
+        Numbers of each triple's blocks.
     held : array, shape (blocks,)
-        Their bytes.
+        Bytes of each block.
     """
     index, table, stream = triples.T
     once = held[index] + held[table] * (table != index)

@@ -1,13 +1,13 @@
-"""Which worker counts which tasks and builds which blocks.
+"""Placement: which worker counts which tasks, and which worker builds which blocks.
 
-Of N tasks, in the order of `counting.tasks.jobs`, task t is for thread t·S // N of the workers' S threads: neighbours,
-which share blocks, come together. A worker needs the blocks of its threads' tasks. One worker of those that need a
-block builds it, the others receive it, so that what travels is known before anything runs:
+Of N tasks, in the order of `counting.tasks.jobs`, task t goes to thread t·S // N of the workers' S threads, so that
+neighbouring tasks, which share blocks, stay together. A worker needs the blocks of its threads' tasks. One of the
+workers that need a block builds it, and the others receive it, so the traffic is known before anything runs:
 
     Σ over blocks (workers that need it - 1) · bytes
 
-A block that all need, the whole graph, is built in slabs, one a thread, and every worker stacks its own copy of them:
-as many bytes in all, from all workers to all at once.
+A block that all workers need, the whole graph, is built in slabs, one per thread, and every worker stacks its own copy
+from these: the same number of bytes in total, but from all workers to all at once.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Where = Mapping[tuple[int, int], str]
-"""The name of the worker for each block."""
+"""Name of the worker that builds each block."""
 NOWHERE: Where = {}
 ONE_PARTITION = 1 << 18
-"""Edges below which they are one partition, and slab, whatever the workers."""
+"""Fewer edges than this make one partition, and one slab, whatever the workers."""
 
 
 def shares(tasks: int, worker_threads: int) -> list[range]:
-    """Assign to each worker thread its contiguous range of a plan's tasks."""
+    """Assign a contiguous range of a plan's tasks to each worker thread."""
     begins = [-(-thread * tasks // worker_threads) for thread in range(worker_threads + 1)]
     return [range(begins[thread], begins[thread + 1]) for thread in range(worker_threads)]
 
 
 def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, Array]:
-    """Every worker that has tasks and every block that these need, once each, worker by worker.
+    """Pairs of a worker with tasks and a block that these need, each pair once, worker by worker.
 
     Parameters
     ----------
     triples : array of int64, shape (triples, 3)
-        Numbers of the three blocks of each.
+        Numbers of each triple's three blocks.
     splits : int
-        Tasks of each triple.
+        Tasks per triple.
     worker_threads : array of int64
         Number of the worker that each thread belongs to.
 
@@ -81,7 +81,7 @@ def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, A
 
 
 def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
-    """The worker that builds each block: of those that need it the one that has least to build, largest blocks first.
+    """Choose the worker that builds each block: largest blocks first, the worker that needs it and has least to build.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
     Returns
     -------
     array of int64, shape (blocks,)
-        -1 where nobody needs it.
+        -1 where no worker needs the block.
     """
     home = np.full(len(block_bytes), -1, dtype="int64")
     place = np.argsort(block, kind="stable")
@@ -107,20 +107,20 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
 
 
 def numbered(plan: Plan) -> tuple[list[Block], Array]:
-    """Number the blocks that a plan's tasks need; return them, and its triples as these numbers, shape (.., 3)."""
+    """Number the blocks that a plan's tasks need; return the blocks, and the triples as numbers, shape (.., 3)."""
     columns = plan.scheme.columns(plan.parts)
     places, number = np.unique(plan.scheduled, return_inverse=True)
     return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)
 
 
 def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
-    """The worker that should build each block; nothing where there are not two to choose from.
+    """Choose the worker that should build each block; empty where there are fewer than two workers.
 
     Parameters
     ----------
     plan : Plan
     sizes : Sizes
-        Of its blocks.
+        Sizes of the plan's blocks.
     worker_threads : sequence of str
         Name of the worker that each thread belongs to.
     """
@@ -134,9 +134,9 @@ def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
 
 
 class Shares:
-    """The tasks that are left of each worker's share.
+    """The remaining tasks of each worker's share.
 
-    A worker takes its own in order. When they are used up it takes the last one of the share with most left.
+    A worker takes its own tasks in order; then it takes the last task of the share with most left.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Shares:
         return self._number
 
     def take(self, worker: Any, fits: Callable[[int], bool] = lambda task: True) -> int | None:
-        """The task that a worker gets next; None if there is none, or the next one does not fit."""
+        """Remove and return a worker's next task; None if there is none, or if it does not fit."""
         if not self._number:
             return None
         own = self._left.get(worker)
@@ -163,35 +163,35 @@ class Shares:
 
 
 class ReplicaCache:
-    """An LRU cache of copies of blocks that a worker holds beside those that it built.
+    """An LRU cache of the copies of blocks that a worker holds beside those that it built.
 
     Parameters
     ----------
     block_bytes : mapping or sequence
         Bytes of each block.
     built : iterable of blocks
-        What the worker has for good.
+        Blocks that the worker keeps for good.
     capacity : float
-        Bytes that copies may take. Those that tasks use stay even so.
+        Bytes that copies may take; copies that tasks use stay even beyond it.
     there : iterable of blocks
-        Copies that it has at first.
+        Copies that the worker has at the start.
     """
 
     def __init__(
         self, block_bytes: Any, built: Iterable[Any] = (), capacity: float = inf, there: Iterable[Any] = ()
     ) -> None:
         self._bytes, self._built, self._capacity = block_bytes, set(built), capacity
-        self._held: dict[Any, None] = dict.fromkeys(there)  # used longest ago first
+        self._held: dict[Any, None] = dict.fromkeys(there)  # least recently used first
         self._used: Counter[Any] = Counter()
         self.held = sum(block_bytes[block] for block in self._held)
 
     def fits(self, blocks: Iterable[Any]) -> bool:
-        """Whether there is room for the copies among these blocks, beside those in use."""
+        """Whether the copies among these blocks fit beside those in use."""
         wanted = {block for block in blocks if block not in self._built} | self._used.keys()
         return bool(sum(self._bytes[block] for block in wanted) <= self._capacity)
 
     def take(self, blocks: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-        """Take blocks into use; returns which have to be fetched, and which other copies are evicted."""
+        """Take blocks into use; return the blocks to be fetched, and the other copies that are evicted."""
         wanted = [block for block in dict.fromkeys(blocks) if block not in self._built]
         come = [block for block in wanted if block not in self._held]
         for block in wanted:
@@ -202,7 +202,7 @@ class ReplicaCache:
         return come, self._evict()
 
     def give_back(self, blocks: Iterable[Any]) -> None:
-        """Release blocks: their copies stay until others need the space."""
+        """Release blocks; their copies stay until others need the space."""
         for block in set(blocks) - self._built:
             self._used[block] -= 1
             if not self._used[block]:

@@ -1,6 +1,6 @@
-"""The plan: scheme, n and m, and whether a task fits a worker's memory.
+"""The plan of a count: scheme, n and m, and whether a task fits a worker's memory.
 
-Bytes are arithmetic on the blocks' edges and rows, known before any block is built.
+Bytes are computed from the blocks' edges and rows, before any block is built.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "splits_for"]
 
 MAX_PARTS = 64
 MORE_SPLITS = (2, 4, 8, 16)
-"""Times as many splits of a block that all tasks share, where scratch for fewer does not fit beside it."""
+"""Factors by which the splits of a block that all tasks share are increased where scratch does not fit beside it."""
 SOONER = 2
-"""The first of these, which take less time than the leaner kernel: that takes 1.5 to 1.7 times as long as the usual one
-on Kronecker 22 and 24, and each of 8 splits 13 ms more than its share of 488 on Kronecker 26 (H200)."""
+"""How many of these factors are tried before the leaner kernel, because they take less time. The leaner kernel takes
+1.5 to 1.7 times as long as the usual one on Kronecker 22 and 24, and each of 8 splits 13 ms more than its share of 488
+on Kronecker 26 (H200)."""
 LARGE = 1 << 30
-"""Edges from which on a grid of few parts is counted sooner by the usual kernel than one block by the leaner one: on
-Kronecker 27 in 1.5 s at n = 2 and in 3.5 s, where all memory of an H200 takes 1.7."""
+"""Edges from which the usual kernel on a grid of few parts is faster than the leaner kernel on one block: Kronecker 27
+takes 1.5 s at n = 2, and 3.5 s; with all memory of an H200 it takes 1.7."""
 MAX_TASKS = 10**6
-"""What a scheduler is given at the most: block triples, and these times splits."""
+"""Most block triples, and most triples times splits, that a scheduler is given."""
 
 TASK_SECONDS = 2.0
-"""What a counting task is predicted to take at the most: so that progress says something in time, a worker that dies
-loses little, and a checkpoint keeps nearly all. A split costs some milliseconds."""
+"""Longest predicted time of a counting task, so that progress is reported in time, a dying worker loses little, and a
+checkpoint keeps nearly everything. A split costs some milliseconds."""
 
 Measure = Callable[[str, int], Sizes]
-"""Sizes of the blocks of a scheme's grid at n."""
+"""Returns the sizes of the blocks of a scheme's grid at n."""
 
 
 class Proxies(NamedTuple):
@@ -64,24 +65,25 @@ class Limits:
     Attributes
     ----------
     workers : int
-        Tasks that run at a time.
+        Number of concurrent tasks.
     memory : int
         Bytes that one task may use.
     partition : str
         A scheme's name, or "auto".
     parts, splits : int or None
-        n and m where the caller set them, 1 or more. More parts than vertices are taken as V, more splits than the
-        rows (for `edges` the edges) of the largest index block as these: the others would be empty.
+        n and m where the caller set them, at least 1. More parts than vertices are taken as V; more splits than the
+        largest index block has rows (for `edges`: edges) are taken as that number, since the others would be empty.
     tasks_a_worker : int
-        So many at least where the caller set no splits, as far as there are rows or edges to split.
+        Least number of tasks per worker where the caller set no splits, as far as there are rows or edges to split.
     least_parts : int
         The smallest n to try.
     column_parts : int or None
-        Parts of the columns where they are not as many as those of the rows (P2 of `vertical`).
+        Number of column parts where it differs from that of the rows (P2 of `vertical`).
     rates : Rates or None
-        Of the workers; with them no task is planned to take longer than TASK_SECONDS where the caller set no splits.
+        Rates of the workers; with them no task is planned to take longer than TASK_SECONDS, unless the caller set
+        splits.
     times : float
-        What the kernel takes over the usual one.
+        The kernel's time relative to the usual kernel.
     """
 
     workers: int
@@ -98,7 +100,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a count: scheme, n and m, its tasks, and the bytes that they take.
+    """The plan of a count: scheme, n and m, the tasks, and the bytes that they take.
 
     Attributes
     ----------
@@ -108,34 +110,35 @@ class Plan:
         n and m.
     vertices, edges : int
     tasks : int
-        Counting tasks: scheduled triples, heavy ones several times, times splits.
+        Number of counting tasks: scheduled triples, heavy ones counted several times, times splits.
     bytes_per_task : int
-        Blocks, each once, and scratch of the largest task.
+        Bytes of the largest task: each of its blocks once, and scratch.
     bytes_total : int
-        All blocks, each once.
+        Bytes of all blocks, each once.
     block_edges_min, block_edges_max : int
-        Edges of the smallest and the largest block that is a table.
+        Edges of the smallest and the largest block in the role of a table.
     memory, workers : int
-        What was planned for.
+        The limits that were planned for.
     fits : bool
     why : str
         How n and m were chosen, or what does not fit.
     choice : str
         How kernel and order were chosen.
     proxies : tuple of Proxies
-        One a part of `proxy`.
+        One for each part of `proxy`.
     lean : bool
-        Fits with the scratch of a leaner kernel alone.
+        Whether it fits only with the scratch of a leaner kernel.
     shards, numbering : int and str
-        How vertices are kept while they are numbered and ranked (1: in whole vectors), and why.
+        Number of shards of vertex vectors while vertices are numbered and ranked (1: whole vectors), and why.
     distribution : str
         Whether a cluster runs it as tasks on all workers or as one call on one, and why; "" where nothing was chosen.
     column_parts : int or None
         P2 of `vertical`, where it was asked for.
     empty_triples, heavy_triples : int
-        Block triples that are no task, for their index or stream has no edges, and those with more than m splits.
+        Number of block triples without a task, because their index or stream has no edges; and of those with more than
+        m splits.
     shares : array of int64, shape (triples,), or None
-        Times m splits of each of the scheme's triples (`Scheme.shares`); None: once each.
+        Number of times that the m splits of each of the scheme's triples are scheduled (`Scheme.shares`); None: once.
     """
 
     partition: str
@@ -165,21 +168,21 @@ class Plan:
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme itself."""
+        """The object of the plan's scheme."""
         return scheme_of(self.partition, self.column_parts)
 
     @property
     def scheduled(self) -> Numbers:
-        """The scheduled triples by numbers of blocks, shape (.., 3): of `splits` tasks each, heavy ones repeated."""
+        """The scheduled triples as numbers of blocks, shape (.., 3): each has `splits` tasks, heavy ones repeat."""
         triples = self.scheme.triples(self.parts)
         return triples if self.shares is None else np.repeat(triples, self.shares, axis=0)
 
     def triples(self) -> Iterator[Triple]:
-        """Emit all block triples of the scheme, before splitting, also those that are no task."""
+        """Emit all block triples of the scheme before splitting, also those without a task."""
         return (triple for triple, _ in self._shared())
 
     def tasks_of_triples(self) -> Iterator[tuple[Triple, int]]:
-        """Emit the scheduled block triples, and how many splits each has."""
+        """Emit the scheduled block triples with their numbers of splits."""
         return ((triple, share * self.splits) for triple, share in self._shared() if share)
 
     def _shared(self) -> Iterator[tuple[Triple, int]]:
@@ -189,13 +192,13 @@ class Plan:
             yield Triple(*(divmod(place, columns) for place in places)), share
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields but the shares, ready for JSON."""
+        """All fields except the shares, ready for JSON."""
         fields = asdict(replace(self, shares=None)) | {"proxies": [part._asdict() for part in self.proxies]}
         del fields["shares"]
         return fields
 
     def rows(self) -> list[tuple[str, str]]:
-        """Rows of (name, text) for people."""
+        """Rows of (name, text) for display."""
         chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
         return [
             ("graph", f"{self.vertices:,} vertices, {self.edges:,} edges"),
@@ -213,7 +216,7 @@ class Plan:
         ]
 
     def _unusual(self) -> str:
-        """Say which triples are no task, and which more than m."""
+        """Say which triples have no task, and which have more than m."""
         empty = f"; {self.empty_triples:,} triples without wedges are none" if self.empty_triples else ""
         return empty + (f"; {self.heavy_triples:,} heavy triples are several" if self.heavy_triples else "")
 
@@ -236,7 +239,8 @@ def make_plan(
 ) -> Plan:
     """Choose scheme, n and m: the smallest n whose largest task fits.
 
-    Before the graph is cut into parts, or refused, more splits are tried, whose scratch is less, and the leaner kernel.
+    Before it cuts the graph into parts, or refuses, it tries more splits, which need less scratch, and the leaner
+    kernel.
 
     Parameters
     ----------
@@ -250,10 +254,10 @@ def make_plan(
     Returns
     -------
     Plan
-        Whether it fits is in the plan; counting one that does not is refused.
+        `fits` says whether the largest task fits; a plan that does not fit is not counted but refused.
     """
     candidates: Iterator[Any] = chain(_candidates(vertices, edges, limits), [None])
-    leaner: Plan | None = None  # fits, and is slower than a grid of few parts might be
+    leaner: Plan | None = None  # fits, but may be slower than a grid of few parts
     for (scheme, parts), after in pairwise(candidates):
         planned = partial(_plan, scheme, parts, vertices, edges, measure(scheme.name, parts))
         plan = planned(scratch, limits)
@@ -264,7 +268,7 @@ def make_plan(
             plan = split
             break
         if leaner is not None:
-            measure(leaner.partition, leaner.parts)  # whose sizes are to be the last measured
+            measure(leaner.partition, leaner.parts)  # again: the sizes measured last are those of the plan
             plan = leaner
             break
         if lean is not None and (scheme.replicated or after is None) and (spare := planned(lean, limits)).fits:
@@ -282,14 +286,14 @@ def make_plan(
 def _in_splits(
     plan: Plan, planned: Callable[[Scratch, Limits], Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
 ) -> Plan | None:
-    """The same graph in the fewest splits that fit, of so many times as many; None: none of them does."""
+    """The same graph in the fewest splits that fit, among multiples `times` of the plan's; None: none of them fits."""
     tried = (planned(scratch, replace(limits, splits=more * plan.splits)) for more in times)
     fitting = next((one for one in tried if one.fits), None)
     return fitting and replace(fitting, why=f"{fitting.why}; {plan.why} in fewer splits")
 
 
 def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
-    """List what was asked for and exceeds the graph (more parts than vertices, more splits than rows)."""
+    """Say which requests exceed the graph (more parts than vertices, more splits than rows), and what is taken."""
     ignored = limits.partition != "auto" and SCHEMES[limits.partition].replicated
     if limits.parts is not None and limits.parts > plan.parts and not ignored:
         yield f"--parts {shown(limits.parts)} is taken as {plan.parts:,}: {plan.vertices:,} vertices make no more parts"
@@ -299,7 +303,7 @@ def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
 
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Scheme, int]]:
-    """Emit the (scheme, n) worth looking at, the wanted one first and at least one."""
+    """Emit the (scheme, n) to try, the preferred first; at least one."""
     automatic, schemes = limits.partition == "auto", considered(limits.partition, limits.column_parts)
     most = max(1, vertices)  # more parts than vertices make no block smaller
     asked = None if limits.parts is None else min(limits.parts, most)
@@ -329,7 +333,7 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Sch
 
 
 def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
-    """Return why a scheme does not take so many parts; None where it does."""
+    """Return why a scheme does not take this number of parts; None where it does."""
     asked = shown(limits.parts)
     if scheme.bound and parts > scheme.bound[0]:
         most, why = scheme.bound
@@ -377,7 +381,7 @@ def _plan(
 
 
 def _splits(scheme: Scheme, triples: Numbers, scheduled: int, edges: int, sizes: Sizes, limits: Limits) -> int:
-    """m: as asked, or so that every worker has its tasks, but none that is empty or that no scheduler could take."""
+    """Choose m: as asked for, or enough for every worker's tasks; no split is empty, and all can be scheduled."""
     most = edges if scheme.cut == "edges" else int(sizes.rows.ravel()[triples[:, 0]].max())
     if limits.splits is None:
         wanted = splits_for(limits.workers, scheduled, limits.tasks_a_worker)

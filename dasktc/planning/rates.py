@@ -1,4 +1,4 @@
-"""Measured rates of one worker, with which predictions are made."""
+"""Measured rates of one worker, on which predictions are based."""
 
 from __future__ import annotations
 
@@ -9,41 +9,42 @@ from dasktc.options import real_number
 __all__ = ["CALL_SECONDS", "RATES", "Rates", "probes_of"]
 
 CALL_SECONDS = 1e-4
-"""What a task takes in one process beside its count: 16,064 tasks of email-Eu-core, on a busy core of an AMD EPYC."""
+"""Seconds of a task in one process beside its count: 16,064 tasks of email-Eu-core, on a busy core of an AMD EPYC."""
 
 PROBES_PER_EDGE, OF_EDGES, GROWTH = 78, 15_702_423, 0.256
-"""Of the hub kernel on the Kronecker graph of scale 20, and the power of |E| with which they grow.
+"""Probes per edge of the hub kernel on the Kronecker graph of scale 20, its edges, and the power of |E| by which probes
+per edge grow.
 
-That is 26, 78 and 160 at scales 14, 20 and 24, as measured; a random graph has 10 and fewer.
+They are 26, 78 and 160 at scales 14, 20 and 24, as measured; a random graph has 10 and fewer.
 """
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Measured throughput of one worker, for predicted times.
+    """Measured throughput of one worker, for predictions of time.
 
     Attributes
     ----------
     edges : float
-        Index edges visited.
+        Index edges visited per second.
     probes : float
-        Streamed elements tested.
+        Streamed elements tested per second.
     network : float
-        Bytes received.
+        Bytes received per second.
     overhead : float
-        The scheduler's seconds a task.
+        Seconds of the scheduler per task.
     read : float
-        Bytes of files read and decoded.
+        Bytes of files read and decoded per second.
     rows : float
-        Rows of the source made to blocks: canonical, oriented, reordered and built.
+        Rows of the source made into blocks per second: canonical, oriented, reordered and built.
     round_trip : float
         Seconds until the client has a task's result, and the next task has begun.
     sharing : float
-        How many times the work of one call several workers do together: they send and receive, and merge again.
+        Work of several workers together relative to one call: they send, receive, and merge again.
     threading : float
-        How many times the work of one thread several threads of one process do together.
+        Work of several threads of one process together relative to one thread.
     source : str
-        Where the figures come from.
+        Origin of the figures.
     """
 
     edges: float
@@ -58,7 +59,7 @@ class Rates:
     source: str
 
     def changed(self, **given: float | None) -> Rates:
-        """Return the rates with those replaced that are given.
+        """Return the rates with the given ones replaced.
 
         Raises
         ------
@@ -102,10 +103,10 @@ RATES = {
         "of a host: 45e9); 1.8 to 4.2 ms a task on a busy machine; reading: Kronecker 22 and 24 from the page cache",
     ),
 }
-"""As measured. The two terms of counting make 0.5 to 1.8 times what single graphs took on a core, 0.9 to 3 on an H200:
-most for what caches hold, least for large random graphs."""
+"""As measured. The two terms of counting add up to 0.5 to 1.8 times the time of single graphs on a core, and 0.9 to 3
+times on an H200: most for graphs that caches hold, least for large random graphs."""
 
 
 def probes_of(edges: int) -> int:
-    """Estimate the probes of a graph of which the edges alone are known, as of a Kronecker graph."""
+    """Estimate the probes of a graph from its number of edges alone, as if it were a Kronecker graph."""
     return int(PROBES_PER_EDGE * (edges / OF_EDGES) ** GROWTH * edges)

@@ -1,22 +1,23 @@
-"""The partition schemes: which block triples a count is made of, and how vertices are distributed over blocks.
+"""The partition schemes: the block triples of a count, and how vertices are distributed over the blocks.
 
-A scheme is one `Scheme`, of `OWN` here or of a plug-in (`dasktc.registry`); everything else asks the object. It names
-the blocks of a grid, P[i][j] for row part i and column part j:
+A scheme is one `Scheme` object, of `OWN` here or of a plug-in (`dasktc.registry`); other modules ask the object. It
+names the blocks of a grid, P[i][j] for row part i and column part j:
 
-whole     the one block of the whole graph in all three roles: replicate it, split its rows
+whole     The one block of the whole graph in all three roles: replicate it, split its rows
           (TRUST: Pandey et al., TPDS 2021, section 5.1).
-edges     the same, its edges split into equal ranges (H-INDEX: Pandey et al., HPEC 2019, section III).
+edges     The same, with its edges split into equal ranges (H-INDEX: Pandey et al., HPEC 2019, section III).
 hash2d    P[i][j] are the edges (u, v) with u % n = i, v % n = j. (P[i][k], P[i][j], P[k][j]) for all
           i, j, k: n² blocks, n³ tasks (TRUST, sections 5.2, 5.3).
 vertical  n ranges of ids R of equal out-degree, p ranges C of equal in-degree. P[i][j] are the edges from R_i
-          to R_j for j < n and from R_i to C_k for j = n + k: every edge stands in two blocks.
+          to R_j for j < n and from R_i to C_k for j = n + k: every edge is in two blocks.
           (P[i][j], P[i][n + k], P[j][n + k]) for all i, j, k: n²·p tasks (TC-Stream: Huang et al., TPDS 2022,
-          section 4.1, with P1 = n, P2 = p; p = n where nobody says).
+          section 4.1, with P1 = n, P2 = p; p = n by default).
 proxy     n parts of vertices. P[p][1] is G_p, part p with its proxies, P[p][0] the edges of its local vertices.
           (P[p][0], P[p][1], P[p][1]): n tasks (LSTC: Tamboli and Jatala, ICPE 2026, section 4.1).
 
-Each task is cut in m splits, by rows but for `edges`. A triple whose index or stream has no edges closes no wedge and
-is no task; one of `vertical` with far more work than the mean is as many tasks as bring it down to the mean.
+Each task is cut into m splits, by rows, or for `edges` by edges. A triple whose index or stream has no edges closes no
+wedge and becomes no task; a triple of `vertical` with far more work than the mean becomes several tasks of about the
+mean.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ Places = Numbers
 """Block triples, shape (triples, 3): index, table, stream, with P[i][j] as i · (columns of the grid) + j."""
 BYTES_PER_EDGE, BYTES_PER_ROW, BYTES_PER_MEMBER = 4, 8, 4
 HEAVY = 1.25
-"""Times the mean work, from which on a triple is cut. On Kronecker 14 and RM 2^17 in 8 parts the largest task then has
-2.8 and 2.7 times the mean probes, and uncut 19 and 42."""
+"""Multiple of the mean work from which a triple is cut. On Kronecker 14 and RM 2^17 in 8 parts the largest task then
+has 2.8 and 2.7 times the mean probes, and uncut 19 and 42 times."""
 
 
 class Sizes(NamedTuple):
-    """Sizes of the blocks of a grid, each an int64 array of its shape.
+    """Sizes of the blocks of a grid, each as an int64 array of the grid's shape.
 
     Attributes
     ----------
@@ -103,20 +104,20 @@ class Dealing:
     Attributes
     ----------
     lay_out : callable (executor, graph, parts, options, shape) -> Partition, or str
-        Deals them out and measures the blocks; a `pipeline.build_blocks.Partition` also builds them. The name
-        "module:function" where its module stands above this one.
+        Deals the vertices out and measures the blocks; a `pipeline.build_blocks.Partition` also builds them. A string
+        "module:function" where that module is in a layer above this one.
     in_turn : bool
         Vertex id is in part id % n, so that each part has every n-th row of any range.
     families : int
-        Families of columns, all but the last of n parts: an edge stands in one block of each.
+        Number of families of columns, all but the last of n parts: an edge is in one block of each family.
     members : bool
-        A block carries the ids of its vertices.
+        Whether a block carries the ids of its vertices.
     lower : callable (n, Sizes) -> array of bool
-        Which blocks are lower triangles where ids are in `degree` order.
+        Returns which blocks are lower triangles where ids are in `degree` order.
     whole_vectors : str
-        What it keeps for all vertices in one process, if that is anything: it is refused where that does not fit.
+        What it keeps for all vertices in one process; empty: nothing. The scheme is refused where that does not fit.
     unknown : str
-        What the sizes of its blocks depend on beside V and E, if on anything.
+        What the sizes of its blocks depend on beside V and E; empty: nothing.
     """
 
     lay_out: str | Callable[..., Any]
@@ -129,7 +130,7 @@ class Dealing:
 
 
 BY_REMAINDER = Dealing("dasktc.pipeline.build_blocks:by_remainder", in_turn=True)
-"""Rows and columns by id % n; with n = 1 the whole graph."""
+"""Rows and columns by id % n; n = 1 gives the whole graph."""
 BY_RANGES = Dealing("dasktc.pipeline.build_blocks:by_ranges", families=2, lower=lower_of_ranges)
 """Rows in ranges of equal out-degree; columns in these, and beside them in ranges of equal in-degree."""
 WITH_PROXIES = Dealing(
@@ -146,39 +147,39 @@ def _own(_: int, place: Block) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Scheme:
-    """A partition scheme.
+    """A partition scheme: its block triples, the distribution of its vertices, and its bounds.
 
     Attributes
     ----------
     name, help : str
-        Of `--partition`, and a line about it with its paper and section.
+        Value of `--partition`, and a line of help with its paper and section.
     triples : callable (n) -> Places
     dealing : Dealing
     tasks : callable (n) -> int
-        How many triples there are.
+        Number of triples.
     columns : callable (n) -> int
-        Of its grid of blocks.
+        Number of columns of its grid of blocks.
     sides : callable (n, (i, j)) -> (int, int)
-        Which numbering of vertices the rows and the columns of a block have: equal numbers are one numbering.
+        The numberings of vertices that a block's rows and columns use; equal numbers mean the same numbering.
     least : callable (n) -> (float, float)
-        Shares of E and of V that the largest task's columns and rows are, at least; more spares trying some n.
+        Lower bounds on the largest task's columns and rows, as shares of E and of V; tighter bounds save trying some n.
     candidates : tuple of int
-        Values of n to try where none is given; none: all.
+        Values of n to try where none is given; empty: all.
     bound : (int, str) or None
         The largest n, and why.
     cut : {"rows", "edges"}
-        What the splits cut the index block by.
+        What of the index block the splits are ranges of.
     replicated : bool
         Every task has the whole graph; n is 1.
     once : bool
-        Every edge stands in one block of the grid.
+        Every edge is in exactly one block of the grid.
     uneven : bool
-        Triples differ widely in work: heavy ones are cut in more splits.
+        Triples differ widely in work: heavy ones are cut into more splits.
     with_columns : callable (p) -> Scheme, or None
         The scheme with p parts in its last family of columns, where that may differ from n.
     auto : int or None
-        `auto` takes the first of the schemes with a number, in ascending order, whose largest task fits. One whose
-        blocks V and E do not tell, or that keeps whole vectors, is not among them.
+        `auto` takes the first scheme, in ascending order of these numbers, whose largest task fits. Schemes whose block
+        sizes V and E do not determine, or that keep whole vectors, are left out.
     """
 
     name: str
@@ -199,14 +200,14 @@ class Scheme:
     auto: int | None = None
 
     def block_bytes(self, sizes: Sizes) -> Numbers:
-        """Bytes of the blocks of a grid, in its shape."""
+        """Bytes of each block of a grid, in the grid's shape."""
         row_bytes = BYTES_PER_ROW + BYTES_PER_MEMBER * self.dealing.members
         return BYTES_PER_EDGE * sizes.edges + row_bytes * sizes.rows + BYTES_PER_ROW
 
     def least_bytes(self, vertices: int, edges: int, parts: int) -> float:
-        """The mean bytes of a task's blocks: the largest task has at least these.
+        """Mean bytes of a task's blocks, which are a lower bound on the largest task's.
 
-        For `hash2d` TRUST's 3|E|/n² edges (section 6.5), less the blocks that stand twice in one of the n³ triples.
+        For `hash2d`: TRUST's 3|E|/n² edges (section 6.5), less the blocks that occur twice in one of the n³ triples.
         """
         columns, rows = self.least(parts)
         return BYTES_PER_EDGE * edges * columns + BYTES_PER_ROW * vertices * rows
@@ -222,10 +223,10 @@ class Scheme:
         return Sizes(*(np.tile(numbers, (rows, 1)) for numbers in each.T))
 
     def shares(self, triples: Places, sizes: Sizes) -> Numbers:
-        """How often the splits of each triple are scheduled: 0 where it has no wedges, and more than once if heavy.
+        """Number of times that the splits of each triple are scheduled: 0 without wedges, more than once if heavy.
 
-        A triple's work is taken to be its index edges times the shorter of the mean rows of table and stream. From
-        HEAVY times the mean on it is cut, so that a task has the mean.
+        A triple's work is estimated as its index edges times the shorter of the mean rows of table and stream. From
+        HEAVY times the mean on it is cut into tasks of about the mean.
 
         Parameters
         ----------
@@ -235,7 +236,7 @@ class Scheme:
         Returns
         -------
         array of int64, shape (triples,)
-            Of a graph without edges the first triple is scheduled all the same.
+            In a graph without edges the first triple is scheduled all the same.
         """
         edges, rows = sizes.edges.ravel(), np.maximum(sizes.rows.ravel(), 1)
         index, table, stream = triples.T
@@ -254,14 +255,14 @@ class Scheme:
 
 
 def scheme_of(partition: str, column_parts: int | None = None) -> Scheme:
-    """The scheme of a name, with a number of column parts of its own where one is asked for."""
+    """The scheme of a name, with its own number of column parts where one is asked for."""
     scheme: Scheme = SCHEMES[partition]
     bound = scheme.with_columns
     return scheme if column_parts is None or bound is None else bound(column_parts)
 
 
 def considered(partition: str, column_parts: int | None = None) -> list[Scheme]:
-    """Schemes that a name stands for: its own, or for "auto" all that it considers, in order."""
+    """Schemes that a name stands for: the scheme itself, or for "auto" all that it tries, in order."""
     if partition != "auto":
         return [scheme_of(partition, column_parts)]
     ranked = [(scheme.auto, scheme) for scheme in SCHEMES.values() if scheme.auto is not None]
@@ -275,15 +276,15 @@ def whole(parts: int) -> Places:
 
 
 TURNS = ((0, 1, 2), (0, 2, 1), (1, 2, 0), (1, 0, 2), (2, 0, 1), (2, 1, 0))
-"""Orders of three parts, each next to those with which it shares two blocks of three."""
+"""Orders of three parts; each is next to orders with which it shares two blocks of three."""
 
 
 def _neighbours(parts: Numbers) -> Numbers:
     """Sort triples of parts (i, j, k), shape (3, triples): most share two of their three blocks with the one before.
 
-    (P[i][k], P[i][j], P[k][j]) over the six orders of three parts uses six blocks: one after the other as in TURNS,
-    each needs one more. Sets of three parts come as a Hilbert curve meets them: any range of triples, be it a worker's
-    share or what is in a cache, lies close together and has few blocks.
+    (P[i][k], P[i][j], P[k][j]) over the six orders of three parts uses six blocks; in the order of TURNS each triple
+    needs one more. Sets of three parts are sorted along a Hilbert curve: any range of triples, whether a worker's share
+    or the contents of a cache, is compact and has few blocks.
     """
     ascending, turn = np.sort(parts, axis=0), np.zeros(parts.shape[1], dtype="int64")
     for number in reversed(range(len(TURNS))):
@@ -309,7 +310,7 @@ def _on_hilbert_curve(points: Numbers) -> Numbers:
             axes[axis] ^= exchanged
             axes[0] ^= np.where(upper, inner, exchanged)
     axes = np.bitwise_xor.accumulate(axes)
-    for bit in range(1, bits):  # ascending: what is looked at has not changed yet
+    for bit in range(1, bits):  # ascending: the bits that are tested have not changed yet
         axes ^= np.where(axes[2] >> bit & 1, (1 << bit) - 1, 0)
     position = np.zeros(points.shape[1], dtype="int64")
     for bit in range(bits):
@@ -325,7 +326,7 @@ def hash2d(parts: int) -> Places:
 
 
 def vertical(parts: int, column_parts: int | None = None) -> Places:
-    """Emit TC-Stream's P1·P1·P2 triples, those of the same lists next to each other."""
+    """Emit TC-Stream's P1·P1·P2 triples; those with the same lists are next to each other."""
     column_parts = column_parts or parts
     every = np.indices((parts, column_parts, parts)).reshape(3, -1)
     i, k, j = _neighbours(every + np.array([[0], [parts], [0]]))
@@ -335,19 +336,19 @@ def vertical(parts: int, column_parts: int | None = None) -> Places:
 
 
 def proxy(parts: int) -> Places:
-    """Emit a triple for each of LSTC's parts."""
+    """Emit one triple for each of LSTC's parts."""
     part = np.arange(parts)
     return np.stack([2 * part, 2 * part + 1, 2 * part + 1], axis=1)
 
 
 def _mean(parts: int, repeated: int) -> tuple[float, float]:
-    """Shares that the mean task's columns and rows are, of 3n³ roles less those that repeat a block."""
+    """The mean task's columns and rows, as shares of E and V, from 3n³ roles less those that repeat a block."""
     roles = 3 * parts**3 - repeated
     return roles / parts**5, roles / parts**4
 
 
 def _by_ranges(column_parts: int | None = None) -> Scheme:
-    """TC-Stream's scheme, with P2 column ranges, or n."""
+    """TC-Stream's scheme with P2 column ranges; None: n of them."""
 
     def ranges(n: int) -> int:
         return column_parts or n
@@ -414,4 +415,4 @@ OWN = (
     ),
     _by_ranges(),
 )
-"""The package's own, as help lists them."""
+"""The package's own schemes, in the order of the help text."""

@@ -1,4 +1,4 @@
-"""Plans with the scratch memory of counting tasks, and the lean kernel where the usual one's does not fit."""
+"""Plans a count with the scratch memory of its tasks; takes the lean kernel where the usual kernel's does not fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan_count(
     memory_per_call: int | None = None,
     planned_for: str | None = None,
 ) -> tuple[Plan, Options]:
-    """Plan a count by its kernel, or by the lean one where that alone fits and nobody asked for a kernel.
+    """Plan a count with its kernel, or with the lean one if only that fits and the kernel was left to choose.
 
     Parameters
     ----------
@@ -36,22 +36,22 @@ def plan_count(
         With kernel and order chosen.
     vertices, edges : int
     sizes : callable (scheme, parts) -> Sizes
-        Of the blocks.
+        Returns the sizes of the blocks.
     limits : Limits
     why : str
         How kernel and order were chosen.
     automatic : bool
         Whether the kernel was left to choose.
     memory_per_call : int, optional
-        Out of core, bytes that one call may take.
+        Bytes that one call may take, out of core.
     planned_for : str, optional
-        The backend of the workers that count; default: the options' backend.
+        Backend of the workers that count; default: the options' backend.
 
     Returns
     -------
     plan : Plan
     options : Options
-        With the lean kernel, where it is the options' backend that takes it.
+        With the lean kernel, where the plan takes it and is for the options' backend.
     """
     backend = planned_for or options.chosen_backend
     scratch = scratch_of(options, edges, memory_per_call, backend)
@@ -63,14 +63,14 @@ def plan_count(
 
 
 def scratch_of(options: Options, edges: int, memory_per_call: int | None, planned_for: str | None = None) -> Scratch:
-    """Make the function that gives a task's scratch bytes.
+    """Make the function that returns a task's scratch bytes.
 
-    Out of core (`memory_per_call` is what one call may take) that is also the block that is read ahead of the next
-    task, unless all tasks have the same one; and no less than a slab of the block while it is built.
+    Out of core (`memory_per_call` is what one call may take) these include the block that is read ahead for the next
+    task, unless all tasks have the same block, and are at least a slab of the block while it is built.
     """
     backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
     graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
-    # a block may have all edges and be one of several
+    # where an edge is in several blocks, a block may have all edges and still be one of several
     many = not all(scheme.once for scheme in considered(options.partition))
 
     def alone(of: TaskSize) -> int:
@@ -85,7 +85,7 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
 
 
 def _lean_scratch(options: Options, edges: int, backend: str) -> Scratch | None:
-    """Make the function that gives the lean kernel's scratch bytes; None where the backend has no such kernel."""
+    """Make the function that returns the lean kernel's scratch bytes; None where the backend has no such kernel."""
     if (kernel := lean_kernel(backend)) is None:
         return None
     graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
@@ -93,7 +93,7 @@ def _lean_scratch(options: Options, edges: int, backend: str) -> Scratch | None:
 
 
 def _with_choice(plan: Plan, why: str, backend: str) -> Plan:
-    """Append to a plan how kernel and order were chosen; the lean kernel where only that fits."""
+    """Add to a plan how kernel and order were chosen; name the lean kernel where only that fits."""
     if not plan.lean:
         return replace(plan, choice=why)
     lean = f"kernel {lean_kernel(backend)}: plain CSR and little else, for the faster kernel's tables do not fit"

@@ -1,4 +1,4 @@
-"""Predicts whether a small file is counted on the CPU sooner than the GPU's libraries start."""
+"""Predicts whether a small file is counted on the CPU before the GPU's libraries have started."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["sooner_on_the_cpu"]
 START = {"cpu": 2.0, "cuda": 5.0}
 """Seconds until a new process has loaded a backend: Numba's compiled kernels from their cache; CuPy and cuDF."""
 RATE = {"cpu": 2e7, "cuda": 5e8}
-"""Bytes of text or Parquet from file to number in a second, in one process: Kronecker 17 on one core, of which 22.7 MB
-of text took 0.5 to 1.1 s and 9.1 MB of Parquet 0.35 to 1.0; Kronecker 22 on an H200."""
+"""Bytes of text or Parquet per second, from file to number in one process: Kronecker 17 on one core, whose 22.7 MB of
+text took 0.5 to 1.1 s and 9.1 MB of Parquet 0.35 to 1.0; Kronecker 22 on an H200."""
 
 
 def sooner_on_the_cpu(nbytes: int | None) -> str | None:
-    """Return why `auto` takes the CPU for files of so many bytes; None where it does not.
+    """Return why `auto` takes the CPU for files of `nbytes` bytes; None where it does not.
 
     Parameters
     ----------
     nbytes : int or None
-        None: not known.
+        None where the size is unknown.
 
     Returns
     -------
     str or None
-        None where a GPU is sooner, its libraries are loaded already, or are not installed.
+        None where a GPU is faster, or its libraries are already loaded or not installed.
     """
     if nbytes is None or "cudf" in sys.modules or not all(map(find_spec, ("cupy", "cudf"))):
         return None

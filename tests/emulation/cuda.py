@@ -1,4 +1,4 @@
-"""The CUDA backend with its GPU libraries replaced by strict stand-ins: `with backend(): get_backend("cuda")`."""
+"""Imports the CUDA backend with strict stand-ins for its GPU libraries: `with backend(): get_backend("cuda")`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from emulation import cudf_strict, cupy_strict, streams
 
 @contextmanager
 def backend():
-    """The modules of the backend, imported anew with the stand-ins, and forgotten afterwards."""
+    """Context with the backend's modules imported anew on the stand-ins; they are removed afterwards."""
     stand_ins = {"cupy": cupy_strict.module(), "cudf": cudf_strict.module(), **cudf_strict.rmm()}
     before = {name: sys.modules.get(name) for name in (*stand_ins, *_own())}
     allocator = cupy_strict.ALLOCATOR[0]
@@ -28,7 +28,7 @@ def backend():
 
 
 def _put_back(before):
-    """The real modules or none; what else was imported meanwhile stays, since Numba cannot be imported twice."""
+    """Restore the real modules, or none; other modules imported meanwhile stay, as Numba cannot be imported twice."""
     for name, module in before.items():
         if module is None:
             sys.modules.pop(name, None)

@@ -1,4 +1,4 @@
-"""A stand-in for the little of cuDF and RMM that edge frames need, on pandas, as strict as `cupy_strict`."""
+"""A stand-in, based on pandas, for the parts of cuDF and RMM that edge frames need; as strict as `cupy_strict`."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class DataFrame:
 
 
 def _index(data, name=None):
-    """An index of a column on the device."""
+    """The index of a column on the device."""
     if not isinstance(data, (Series, cp.ndarray)):
         raise TypeError(f"an index is made of {type(data)}: a copy in secret")
     return pd.Index(data._held, name=name)
@@ -227,7 +227,7 @@ def module():
 
 
 class DeviceMemoryResource:
-    """What allocates."""
+    """Base class of RMM's allocators."""
 
     def allocate(self, size):
         pass
@@ -241,7 +241,7 @@ class CudaMemoryResource(DeviceMemoryResource):
 
 
 class CudaAsyncViewMemoryResource(DeviceMemoryResource):
-    """What allocates from a pool of the runtime's, whose handle must be of the type of CUDA's bindings."""
+    """An allocator from a pool of the runtime's, whose handle must be of the type that CUDA's bindings define."""
 
     def __init__(self, pool_handle):
         if isinstance(pool_handle, int):
@@ -268,7 +268,7 @@ class _Adaptor(DeviceMemoryResource):
 
 
 class PoolMemoryResource(_Adaptor):
-    """A pool."""
+    """RMM's pool of memory over another allocator."""
 
     def __init__(self, upstream_mr, initial_pool_size=None, maximum_pool_size=None):
         super().__init__(upstream_mr)
@@ -287,7 +287,7 @@ class PoolMemoryResource(_Adaptor):
 
 
 class LimitingResourceAdaptor(_Adaptor):
-    """What allocates so much and no more."""
+    """An allocator that refuses requests beyond its limit."""
 
     def __init__(self, upstream_mr, allocation_limit):
         super().__init__(upstream_mr)
@@ -308,7 +308,7 @@ class LimitingResourceAdaptor(_Adaptor):
 
 
 class StatisticsResourceAdaptor(_Adaptor):
-    """What counts allocations."""
+    """An allocator that counts allocations."""
 
     def __init__(self, upstream_mr):
         super().__init__(upstream_mr)
@@ -335,7 +335,7 @@ class StatisticsResourceAdaptor(_Adaptor):
 
 
 def rmm():
-    """RMM, as it is before anybody sets anything, by module name."""
+    """Modules of RMM in their initial state, by name."""
     made, resources, allocators, of_cupy = (
         types.ModuleType(name) for name in ("rmm", "rmm.mr", "rmm.allocators", "rmm.allocators.cupy")
     )

@@ -1,14 +1,13 @@
 """A stand-in for CuPy on the host, for tests: its arrays are NumPy's, and it refuses what CuPy refuses.
 
-Only functions and parameters that CuPy has are here (`test_cuda_pipeline.py` compares the signatures
-where CuPy is installed). An array is no NumPy array and turns into one by `get` alone; it mixes with
-Python numbers, NumPy scalars and its like. Stricter than CuPy: it takes part in no function of NumPy,
-is not iterated over, and no NumPy array indexes it, all of which would copy in secret. What `empty`
-gives holds rubbish.
+It has only functions and parameters that CuPy has (`test_cuda_pipeline.py` compares the signatures where CuPy is
+installed). An array is not a NumPy array, and becomes one only by `get`; it can be combined with Python numbers, NumPy
+scalars and arrays of its kind. It is stricter than CuPy: NumPy's functions do not take it, it cannot be iterated over,
+and no NumPy array indexes it, because all these would copy silently. `empty` returns arbitrary values.
 
-Bytes are counted as on a device: every array, and what CuPy allocates besides for a moment, as its
-source has it: a sort a second array of keys, a mask a running sum of 32 bits an element, writing by
-place the places in 32 bits, `unique` a copy, a sort of it and a mask.
+Bytes are counted as on a device: every array, and CuPy's temporary allocations, as in its source: a sort takes a second
+array of keys, a mask a running sum of 32 bits per element, writing by place the places in 32 bits, `unique` a copy, a
+sort of it and a mask.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ SCATTERED = {
     "minimum": "int32 uint32 uint64 float32 float64",
     "maximum": "int32 uint32 uint64 float32 float64",
 }
-"""Types that a ufunc's `at` takes: those with an atomic function in CUDA."""
+"""Types supported by a ufunc's `at`: those with an atomic function in CUDA."""
 
 
 PLACE_BYTES = 4
-"""Of a place, where CuPy numbers the elements of an array."""
+"""Bytes of a place, as CuPy numbers the elements of an array."""
 
 
 class _Used:
-    """Bytes of all arrays that live on the device, the most that ever were, and those copied to the host."""
+    """Bytes of all arrays on the device, their peak, and bytes copied to the host."""
 
     def __init__(self):
         self.now = self.peak = self.moved = 0
         self._held = {}
 
     def hold(self, array):
-        """Count the memory that an array lies in, once, for as long as anything lies in it; what is known of it."""
+        """Count the memory of an array once, for as long as any array uses it; return its record."""
         while isinstance(array.base, np.ndarray):
             array = array.base
         found = self._held.get(id(array))
@@ -61,7 +60,7 @@ class _Used:
         return found
 
     def work(self, size):
-        """Note that so much was needed besides for a moment."""
+        """Record temporary memory of so many bytes."""
         _allocate(size)(size)
         self.peak = max(self.peak, self.now + size)
 
@@ -72,14 +71,14 @@ class _Used:
 
 
 def _unlimited(size):
-    """Allocate; what is returned gives it back."""
+    """Allocate; the returned function frees the memory."""
     return lambda size: None
 
 
 ALLOCATOR = [_unlimited]
-"""CuPy's, which may be set; inside `using_allocator` a thread has another one."""
+"""CuPy's allocator, which may be set; inside `using_allocator` a thread has another one."""
 INSTEAD = [None]
-"""What a test allocates from in the place of both: a device with little room."""
+"""A test's allocator, which replaces both: a device with little memory."""
 _own = threading.local()
 
 
@@ -122,7 +121,7 @@ class ndarray:
 
     @property
     def base(self):
-        """What it is a view of; None of memory of its own."""
+        """The array of which it is a view; None if it has memory of its own."""
         return self._lies.base
 
     # leaving the device
@@ -149,7 +148,7 @@ class ndarray:
         self._memory.write(stream, lambda: np.copyto(lies, arr))
 
     def _waited(self):
-        """The elements, once the current stream is done."""
+        """The elements, after the current stream has finished."""
         found = self._held
         streams.current().synchronize()
         return found
@@ -300,7 +299,7 @@ def _device(found):
 
 
 def _value(value):
-    """What an operation may take besides its array: its like, or a number."""
+    """Convert the other operand of an operation: an array of this kind, or a number."""
     if isinstance(value, ndarray):
         return value._held
     if value is None or isinstance(value, NUMBERS):
@@ -537,15 +536,15 @@ class _Function:
 
 
 class OutOfMemoryError(MemoryError):
-    """What CuPy's own allocator raises."""
+    """The error of CuPy's own allocator."""
 
 
 class CUDARuntimeError(RuntimeError):
-    """What CUDA reports."""
+    """An error that CUDA reports."""
 
 
 class Device:
-    """The only one."""
+    """The only device."""
 
     id = 0
     attributes = {  # noqa: RUF012
@@ -570,7 +569,7 @@ class Device:
 
 
 class _Pool:
-    """A pool of the runtime's: bytes that it has of the device, and those handed out."""
+    """A memory pool of the runtime: bytes that it holds on the device, and those in use."""
 
     reserved = used = 0
     threshold = 0
@@ -633,7 +632,7 @@ def module():
 
 
 def functions():
-    """The functions that stand for CuPy's, by name."""
+    """The functions that stand in for CuPy's, by name."""
     here = vars(sys.modules[__name__])
     return {
         name: function

@@ -1,4 +1,4 @@
-"""The CUDA kernels on the host: compiled by g++ with `cuda_host.hpp`, launched with NumPy arrays."""
+"""Runs the CUDA kernels on the host: compiled by g++ with `cuda_host.hpp`, launched with NumPy arrays."""
 
 import atexit
 import ctypes
@@ -21,27 +21,27 @@ from dasktc.backends.cuda.nvrtc import source
 HERE = Path(__file__).parent
 ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
 SHARED = "DASKTC_TESTS_COMPILED"
-"""Names the folder that keeps compiled kernels."""
+"""Environment variable that names the folder of compiled kernels."""
 MONTH = 30 * 24 * 3600
 FLAGS = ("-std=c++20", "-Og", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
 WATCHED = (
     "-g1", "-DDETECT_RACES", "-fsanitize=thread", "-fno-gnu-unique", "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
 )  # fmt: skip
-"""Flags of a kernel whose races are seen: calls of `races.cpp` before each load and store."""
+"""Flags for a kernel whose races are detected: calls into `races.cpp` before each load and store."""
 STATIC = re.compile(r"^( *__shared__ [^;=()]*?\b(\w+)(?:\[[^;]*\])?;)", re.MULTILINE)
-"""A variable in shared memory, and its name."""
+"""Matches a variable in shared memory, and its name."""
 ALL_RACES = os.environ.get("DASKTC_TESTS_RACES", "0") != "0"
 KINDS = ("reads", "writes", "changes by an atomic function, or as RACY_WRITE says,", "reads, as RACY_READ says,")
 
 
 def compiler():
-    """g++ on Linux: the emulation needs its sections and glibc's contexts."""
+    """Path of g++ on Linux, whose sections and glibc contexts the emulation needs; else None."""
     return shutil.which("g++") if sys.platform == "linux" else None
 
 
 def program(text):
-    """A kernel file's text as a host program: dynamic shared memory becomes a buffer of the emulation."""
+    """Turn a kernel file's text into a host program: dynamic shared memory becomes a buffer of the emulation."""
     text = text.replace("extern __shared__ unsigned char memory[];", "unsigned char* memory = host::dynamic_shared;")
     text = STATIC.sub(r"\1 IF_RACES(host::escapes(&\2);)", text)  # else a scalar's accesses are not instrumented
     wrappers = [
@@ -54,13 +54,13 @@ def program(text):
 
 @cache
 def text_of(kernel, defines):
-    """The source of a kernel, read once."""
+    """The source text of a kernel, read once."""
     return source(kernel, defines)
 
 
 @cache
 def toolchain():
-    """What a compiled kernel depends on beside its text."""
+    """Everything beside its text that a compiled kernel depends on."""
     version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
     ours = [(HERE / name).read_text() for name in ("cuda_host.hpp", "races.hpp", "races.cpp")]
     return "\n".join([version, *FLAGS, *WATCHED, *ours])
@@ -104,12 +104,12 @@ def _run(*command):
 
 
 def passed(*of):
-    """The file that says that something passed which depends on this alone; it is kept as compiled kernels are."""
+    """Path of a file that records that a check of exactly these inputs passed; it is kept like compiled kernels."""
     return Path(os.environ.get(SHARED, "/nowhere")) / (sha256(repr(of).encode()).hexdigest() + ".passed")
 
 
 def cache_folder():
-    """The user's folder of compiled kernels, without those not used for a month; None if it cannot be written."""
+    """The user's folder of compiled kernels, without those unused for a month; None if it is not writable."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dasktc-tests", "kernels")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,18 +123,18 @@ def cache_folder():
 
 
 class LaunchError(RuntimeError):
-    """The emulation met what a GPU leaves undefined."""
+    """The emulation found behaviour that is undefined on a GPU."""
 
 
 class RaceError(LaunchError):
-    """Two threads use a word, one of them writes, and nothing orders them."""
+    """Two threads access a word without synchronisation, and at least one of them writes."""
 
 
 class HostDevice:
-    """A device of few processors, so that a launch has few blocks.
+    """A device of few processors, on which a launch has few blocks.
 
-    `reverse` runs them in descending order; with `races`, kernels are compiled so that races are seen, as with
-    DASKTC_TESTS_RACES=1 in the environment they always are.
+    With `reverse` blocks run in descending order; with `races` kernels are compiled so that races are detected, which
+    DASKTC_TESTS_RACES=1 in the environment does for all devices.
     """
 
     array = np
@@ -163,14 +163,14 @@ class HostDevice:
             raise LaunchError(failed.decode())
 
     def _value(self, value):
-        """What a kernel parameter holds: an array's address, or a number or structure itself."""
+        """Convert a kernel argument: an array to its address; numbers and structures stay as they are."""
         if isinstance(value, np.ndarray) and value.dtype.fields is None:
             return np.array([value.ctypes.data], np.uint64)
         return np.atleast_1d(np.asarray(value))
 
 
 def _told(report, library, text, values):
-    """A race for people: which word, which lines, which threads."""
+    """Describe a race in words: the word, the source lines, the threads."""
     shared, address, size, *sides = (int(x, 16 if k in (1, 6, 10) else 10) for k, x in enumerate(report.split()[1:]))
     where = _word(address, size, values) if not shared else f"{size} bytes of shared memory"
     now, before = (_side(library, text, *sides[k : k + 4]) for k in (0, 4))

@@ -1,9 +1,9 @@
-"""Streams, events and pinned memory for `cupy_strict`: what is not ordered by them is an error, or goes wrong.
+"""Streams, events and pinned memory for `cupy_strict`: accesses that they do not order fail, or give wrong results.
 
-A copy that the host does not wait for happens as late as CUDA allows: when somebody waits for it. So a pinned
-buffer that is filled again too early is copied as it is then, and one that is read too early holds rubbish. Each
-memory knows which stream wrote it and which ones use it; reading it on another stream whose work does not come
-after that raises RaceError, and giving it back while another stream may still use it is noted in VIOLATIONS.
+A copy that the host does not wait for happens as late as CUDA allows: when something waits for it. So a pinned
+buffer that is refilled too early is copied with its new contents, and one that is read too early holds arbitrary
+values. Each memory records which stream wrote it and which ones use it; reading it on another stream whose work does
+not come after that raises RaceError, and freeing it while another stream may still use it is recorded in VIOLATIONS.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _here = threading.local()
 
 
 class RaceError(RuntimeError):
-    """What a GPU leaves undefined."""
+    """An access whose result is undefined on a GPU."""
 
 
 class Stream:
-    """A stream: its work so far is a number, and so is what it knows to be done of the others' work."""
+    """A stream: its work so far as a number, and how much of the other streams' work it knows to be done."""
 
     null = None
 
@@ -54,31 +54,31 @@ class Stream:
         self.record().synchronize()
 
     def work(self):
-        """Give it something more to do; the number of that."""
+        """Queue one more unit of work; return its number."""
         self.tick += 1
         return self.tick
 
     def later(self, do):
-        """Have it do something when somebody waits for it."""
+        """Defer an action until something waits for it."""
         with LOCK:
             self._late.append((self.work(), do))
             return self.tick
 
     def run(self, until):
-        """Do what was put off, up to there."""
+        """Run the deferred actions up to number `until`."""
         with LOCK:
             while self._late and self._late[0][0] <= until:
                 self._late.pop(0)[1]()
 
 
 class Host:
-    """The thread that gives streams work; what it has waited for, all that it asks for later comes after."""
+    """The thread that queues work; everything that it queues later comes after what it has waited for."""
 
     seen = weakref.WeakKeyDictionary()  # noqa: RUF012
 
 
 class Event:
-    """A moment on a stream."""
+    """A point in a stream's work."""
 
     def __init__(self, block=False, disable_timing=False, interprocess=False):
         self.stream = self.reached = None
@@ -129,19 +129,19 @@ def _stack():
 
 
 def current():
-    """The stream on which this thread's work is done."""
+    """The stream to which this thread's work goes."""
     return _stack()[-1]
 
 
 class Memory:
-    """What is known of an allocation."""
+    """Record of an allocation: its last write and its uses."""
 
     def __init__(self):
         self.stream = current()
         self.written, self.uses = (self.stream, self.stream.tick), {}
 
     def use(self, stream=None):
-        """Read it, or write to it, on the current stream."""
+        """Record a read or write on the current stream."""
         stream = stream or current()
         if stream is Stream.null and self.written[0] is stream and not stream._late:
             self.uses[stream] = stream.work()  # the usual
@@ -151,7 +151,7 @@ class Memory:
             self.uses[stream] = stream.work()
 
     def write(self, stream, do):
-        """Have a stream write to it when it comes to that."""
+        """Have a stream write to it when its work is run."""
         with LOCK:
             for other, tick in self.uses.items():
                 self._ordered(stream, other, tick, "used")
@@ -166,14 +166,14 @@ class Memory:
             raise RaceError(f"memory is {what} by another stream, whose event nobody waited for")
 
     def freed(self):
-        """Note who may use it still."""
+        """Record which streams may still use it."""
         for other, tick in self.uses.items():
             if other is not self.stream and not after(self.stream, other, tick):
                 VIOLATIONS.append("memory went back to its stream while another one may still use it")
 
 
 def after(stream, other, tick):
-    """Whether a stream's next work comes after some of another's."""
+    """Whether a stream's next work comes after the given work of another."""
     return max(stream.seen.get(other, 0), Host.seen.get(other, 0)) >= tick
 
 
@@ -183,7 +183,7 @@ _pinned = []  # (first address, the one behind the last), ascending
 
 
 class PinnedMemory(np.ndarray):
-    """Memory that copies need not wait for; it holds rubbish."""
+    """Host memory with which copies can be asynchronous; initially it holds arbitrary values."""
 
 
 def alloc_pinned_memory(size):
@@ -196,7 +196,7 @@ def alloc_pinned_memory(size):
 
 
 def pinned_bytes():
-    """Bytes of all pinned memory that there is."""
+    """Bytes of all existing pinned memory."""
     return sum(end - start for start, end in _pinned)
 
 

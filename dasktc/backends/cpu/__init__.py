@@ -1,1 +1,1 @@
-"""Pandas, NumPy, and kernels compiled by Numba."""
+"""The CPU's arrays, frames and kernels: NumPy, pandas, and kernels compiled by Numba."""

@@ -29,11 +29,11 @@ from dasktc.registry import Registry
 __all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "sort", "warm"]
 
 KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
-"""The kernels, the default first."""
+"""The CPU kernels, the default first."""
 
 
 def count(task: BlockTask, kernel: str) -> TaskCount:
-    """Evaluate one block triple.
+    """Evaluate one block triple, and time it.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
 
 
 def warm() -> None:
-    """Compile, or load from the cache, everything that this backend compiles."""
+    """Compile everything that this backend compiles, or load it from the cache."""
     for kernel in KERNELS.values():
         kernel.load()
     radix.warm()
@@ -97,12 +97,12 @@ def _memory() -> int:
 
 
 def _distinct(values: Array) -> Array:
-    """Sorted distinct values: a hash table first, so that V rather than 2E values are sorted."""
+    """Sorted distinct values: a hash table drops repeats first, so that V and not 2E values are sorted."""
     return np.sort(np.asarray(pd.Series(values).unique()))
 
 
 def _lookup(ids: Array, values: Array) -> Array:
-    """By a hash table of all ids if there are more values to look up; else by sorted binary search."""
+    """Find the place of each value: by a hash table of all ids if there are many values, else by binary search."""
     if len(values) > 16 * len(ids):
         return pd.Index(ids).get_indexer(values)
     order = np.argsort(values)

@@ -1,10 +1,10 @@
-"""Binary search as LSTC and TC-Stream do it: whole lists, of which none is cut at v.
+"""Binary search as in LSTC and TC-Stream: lists are searched whole, and none is cut at v.
 
-`lstc` (Tamboli and Jatala, ICPE 2026, section 4.4, algorithm 3): vertex by vertex. The list of u is taken
-in tiles of TILE entries; for each tile every stream row of u is streamed, each entry searched in the tile.
+`lstc` (Tamboli and Jatala, ICPE 2026, section 4.4, algorithm 3): vertex by vertex. The list of u is taken in tiles of
+TILE entries; for each tile every stream row of u is streamed, and each of its entries is searched in the tile.
 
-`tcstream` (Huang et al., TPDS 2022, section 4.2): edge by edge, every entry of the shorter list searched
-in the longer one.
+`tcstream` (Huang et al., TPDS 2022, section 4.2): edge by edge; every entry of the shorter list is searched in the
+longer one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ U = np.uint64
 
 @inlined
 def _among(short: Array, i: Any, i_end: Any, long: Array, base: Any, end: Any) -> Any:
-    """Count the entries of `short` that are in `long`."""
+    """Count the entries of `short` that occur in `long`, by bisection."""
     common = 0
     for p in range(U(i), U(i_end)):
         common += long[U(last_not_above(long, base, end, short[p]))] == short[p]

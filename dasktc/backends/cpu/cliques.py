@@ -1,12 +1,12 @@
-"""Cliques of 3 to 5 vertices of an oriented graph in one block: the out-neighbourhoods as matrices of bits, ANDed.
+"""Cliques of 3 to 5 vertices in a graph of one block: rows of out-neighbourhoods' bit matrices are ANDed.
 
-Of every clique one vertex, u, has all others as targets. The edges among a row's d targets are d·d bits: bit i of line
-j says that the j-th target points to the i-th. Lines j and i of an edge ANDed are what closes a clique of four with u,
-v and w; those ANDed with a third line x, what closes one of five (Chiba and Nishizeki, SIAM J. Comput. 14(1), 1985,
-doi:10.1137/0214017, section 4, here with sets of bits).
+In every clique one vertex, u, has all others as targets. The edges among a row's d targets are d·d bits: bit i of line
+j says that the j-th target points to the i-th. The AND of lines j and i of an edge gives the vertices that close a
+clique of four with u, v and w; a further AND with a third line x, those that close a clique of five (Chiba and
+Nishizeki, SIAM J. Comput. 14(1), 1985, doi:10.1137/0214017, section 4, here with sets of bits).
 
-Where every edge points to a smaller id the lines are a lower triangle, and no words are read behind the last bit that
-can be set. The words that an AND reads are the work; those of the next size of clique are known when one is counted.
+Where every edge points to a smaller id, the lines are a lower triangle, and no words are read behind the last bit that
+can be set. The work is the number of words that ANDs read; counting one size of clique yields the words for the next.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ __all__ = ["Cliques", "count", "scratch_bytes"]
 
 U = np.uint64
 LONGER = 16
-"""Times as long as the row's targets that a target's own row is searched, not read."""
+"""A target's own row is searched instead of read where it is at least this many times as long as the row's targets."""
 
 
 class Cliques(NamedTuple):
-    """What a task found.
+    """Cliques of one size in a task, and the work for the next size.
 
     Attributes
     ----------
     cliques : int
-        Of the size that was asked for.
+        Number of cliques of the requested size.
     work : int
-        Words that ANDs for cliques of one vertex more would read.
+        Words that ANDs would read to count cliques with one vertex more.
     wedges : int
         Σ |row(v)| over the task's edges (u, v).
     """
@@ -53,7 +53,7 @@ def _set(bits: Array, line: Any, i: Any) -> None:
 
 @inlined
 def _lowest(word: Any) -> Any:
-    """The place of the lowest bit that is set."""
+    """Position of the lowest set bit."""
     return ones((word & (~word + U(1))) - U(1))
 
 
@@ -134,7 +134,7 @@ count_rows = Kernel(_count, (TRIPLE, types.int64, types.boolean, _places, _words
 
 
 def scratch_bytes(vertices: int, longest: int) -> int:
-    """Bytes that `count` allocates for a graph of so many vertices, beside its block.
+    """Bytes that `count` allocates beside the block of a graph with the given number of vertices.
 
     Parameters
     ----------
@@ -148,12 +148,12 @@ def scratch_bytes(vertices: int, longest: int) -> int:
 
 @compiles(count_rows)
 def count(task: BlockTask, size: int) -> Cliques:
-    """Count the cliques of `size` vertices that the rows of a task are the first vertex of.
+    """Count the cliques of `size` vertices whose first vertex is one of the task's rows.
 
     Parameters
     ----------
     task : BlockTask
-        Its three blocks are one, in memory, in which no vertices point to each other in a circle.
+        Its three blocks are one block, in memory, of an acyclic graph.
     size : int
         3, 4 or 5.
     """

@@ -1,4 +1,4 @@
-"""Columns of an edge frame on the CPU: edges of a block under other ids, and in ascending order, in compiled passes."""
+"""Sorted edge columns on the CPU: compiled passes relabel a block's edges and sort them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["ascending", "keys_of_block", "warm"]
 
 U = np.uint64
 SHIFT = 32
-"""Bits that an id takes in a key."""
+"""Bits of an id in a key."""
 WORD = 63
-"""Bits of a key and its value up to which they are one word, the value above: that sorts in a third of the time of keys
-and places."""
+"""Most bits of a key and its value that are packed into one word, the value on top; sorting such words takes a third of
+the time of sorting keys and places."""
 
 
 def _keys(
@@ -89,26 +89,26 @@ def keys_of_block(
     stop: int,
     oriented: bool = False,
 ) -> Array:
-    """Make keys, over other ids, of a range of a block's edges.
+    """Make the keys of a range of a block's edges, over other ids.
 
     Parameters
     ----------
     offsets : array of int64
     columns : array of int32
-        Of the block.
+        Columns of the block.
     row_ids, column_ids : array of int32
-        The ids of its rows and of its columns.
+        The new ids of its rows and columns.
     values : array of int32
-        Of the block's edges.
+        Value of each of the block's edges.
     start, stop : int
-        The edges: columns[start:stop].
+        The range of edges, columns[start:stop].
     oriented : bool
-        Whether the row's id is in the upper 32 bits of a key; else the smaller one.
+        Put the row's id into the upper 32 bits of a key; else the smaller id.
 
     Returns
     -------
     array of int64, shape (2, stop - start)
-        Keys above values.
+        The keys, and below them the values.
     """
     edges = np.empty((2, max(0, stop - start)), np.int64)
     first = max(0, int(np.searchsorted(offsets, start, side="right")) - 1)
@@ -123,7 +123,7 @@ def ascending(edges: Array) -> tuple[Array, Array, Array]:
     Parameters
     ----------
     edges : array of int64, shape (2, edges)
-        Keys as of `keys_of_block`, above values that are not negative.
+        Keys as `keys_of_block` returns them, and below them non-negative values.
 
     Returns
     -------
@@ -147,6 +147,6 @@ def ascending(edges: Array) -> tuple[Array, Array, Array]:
 
 
 def warm() -> None:
-    """Compile all kernels of this module, or load them from the cache."""
+    """Compile this module's kernels, or load them from the cache."""
     for kernel in (keys, largest, pack, low_sort, unpack):
         kernel.load()

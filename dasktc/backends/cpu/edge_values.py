@@ -1,12 +1,12 @@
-"""Triangles of a block triple whose edges carry values: products added up at vertices, or codes counted.
+"""Triangles whose edges carry values: products are summed at vertices, or combinations of codes are counted.
 
-Of the two lists of an index edge (u, v), A = the entries of table.row(u) that stand before v and B = stream.row(v), the
-shorter one is streamed against the other's bits, and where both have an entry its value is looked up in a dense vector.
-For B those of row u serve all of its edges; edges whose A is shorter are put off and grouped by v, whose bits and
-values are then set once. What two lists have in common is noted first, without a branch on the data.
+Of the two lists of an index edge (u, v), A = the entries of table.row(u) before v and B = stream.row(v), the shorter
+one is streamed against the bits of the other; where both have an entry, its value is looked up in a dense vector. The
+bits of row u serve the lists B of all its edges; edges whose A is shorter are deferred and grouped by v, whose bits and
+values are then set only once. Common entries are first noted, without a branch on the data.
 
-Sums: with a value s of each edge a triangle adds s(u, v)·s(u, w)·s(v, w) to its three vertices. Codes: with 2 bits of
-each edge a triangle counts 1 at s(u, v) << 4 | s(u, w) << 2 | s(v, w).
+Sums: with a value s of each edge, a triangle adds s(u, v)·s(u, w)·s(v, w) to its three vertices. Codes: with 2 bits of
+each edge, a triangle counts 1 at s(u, v) << 4 | s(u, w) << 2 | s(v, w).
 """
 
 # CPU seconds on one core of an EPYC, beside other work: a Kronecker graph of scale 18 (83 M triangles in 205 M probes,
@@ -30,9 +30,9 @@ from dasktc.backends.csr import Array, BlockTask
 __all__ = ["codes", "sums"]
 
 SHORT = 16
-"""Longest row that is always streamed: marking it for others would take longer."""
+"""Longest row that is always streamed, because setting its bits would take longer."""
 COPIES = 4
-"""Histograms of codes, used in turn: one entry's increments wait for each other."""
+"""Histograms of codes used in turn, because increments of the same entry wait for each other."""
 
 U = np.uint64
 Values = tuple[Array, Array, Array]
@@ -40,7 +40,7 @@ Values = tuple[Array, Array, Array]
 
 @inlined
 def _set(bits: Array, vector: Array, columns: Array, values: Array, first: Any, last: Any) -> None:
-    """Set the bits, and the values, of a list's entries."""
+    """Set the bits and values of a list's entries."""
     for q in range(U(first), U(last)):
         w = U(columns[q])
         bits[w >> U(6)] |= U(1) << (w & U(63))
@@ -49,7 +49,7 @@ def _set(bits: Array, vector: Array, columns: Array, values: Array, first: Any, 
 
 @inlined
 def _common(bits: Array, columns: Array, first: Any, last: Any, places: Array) -> Any:
-    """Note the places of the entries whose bit is set, without a branch on the data; return how many there are."""
+    """Note the places of the entries whose bit is set, without a branch on the data; return their number."""
     count = U(0)
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -62,7 +62,7 @@ def _common(bits: Array, columns: Array, first: Any, last: Any, places: Array) -
 def _products(
     vector: Array, columns: Array, values: Array, places: Array, count: Any, of_edge: Any, third: Array
 ) -> Any:
-    """Add each triangle's product to its third vertex; return their sum."""
+    """Add each triangle's product to its third vertex; return the sum of the products."""
     total = 0.0
     for k in range(U(count)):
         q = U(places[k])
@@ -86,9 +86,9 @@ def _sums_by_rows(
     at_column: Array,
     third: Array,
 ) -> int:
-    """Visit row by row; count the edges that are put off in `waiting`, by v. Return the wedges of all."""
+    """Process edges row by row, and count deferred edges by v in `waiting`; return the wedges of all edges."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    wedges, in_place = 0, same and shift == 0  # then an edge's own position is where its row is cut
+    wedges, in_place = 0, same and shift == 0  # then row u is cut at the edge's own position
     for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         first, last = table[u], table[u + 1]
@@ -115,7 +115,7 @@ def _sums_by_rows(
 
 
 def _group(t: Triple, ends: Array, rows: Array, edges: Array) -> None:
-    """Write row and place of each edge that is put off into its group; ends[v], its start, becomes its end."""
+    """Write row and place of each deferred edge into its group; ends[v], first the group's start, becomes its end."""
     index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
     in_place = same and shift == 0
     for u in range(begin, end):
@@ -146,7 +146,7 @@ def _sums_by_columns(
     at_column: Array,
     third: Array,
 ) -> None:
-    """Add up the products of the edges that were put off, group by group."""
+    """Add up the products of the deferred edges, group by group."""
     table, table_columns, stream, stream_columns, shift = t.table, t.table_columns, t.stream, t.stream_columns, t.shift
     place = 0
     for v in range(len(ends)):
@@ -169,7 +169,7 @@ def _sums_by_columns(
 
 @inlined
 def _cut(columns: Array, first: Any, last: Any, bound: Any) -> Any:
-    """The first position whose column is not below `bound`, by bisection."""
+    """The first position whose column is at least `bound`, by bisection."""
     while first < last:
         middle = (first + last) >> 1
         if columns[U(middle)] < bound:
@@ -190,7 +190,7 @@ def _codes_by_rows(
     waiting: Array,
     counts: Array,
 ) -> int:
-    """Count codes row by row; which edges are put off is as in `_sums_by_rows`."""
+    """Count codes row by row; edges are deferred as in `_sums_by_rows`."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     wedges, in_place = 0, same and shift == 0
     for u in range(begin, end):
@@ -232,7 +232,7 @@ def _codes_by_columns(
     places: Array,
     counts: Array,
 ) -> None:
-    """Count the codes of the edges that were put off, group by group."""
+    """Count the codes of the deferred edges, group by group."""
     table, table_columns, stream, stream_columns, shift = t.table, t.table_columns, t.stream, t.stream_columns, t.shift
     place = 0
     for v in range(len(ends)):
@@ -259,7 +259,7 @@ _groups_of = (_numbers, _ids, _numbers)
 
 
 def _worked_with(values: Any) -> tuple[Any, ...]:
-    """Types of the values of three blocks, bits, a vector of values, and places."""
+    """Numba types of the values of three blocks, the bits, the vector of values, and the places."""
     return (values,) * 3 + (_words, values, _numbers)
 
 
@@ -272,19 +272,19 @@ codes_by_columns = Kernel(_codes_by_columns, (TRIPLE, *_groups_of, *_worked_with
 
 @compiles(sums_by_rows, group, sums_by_columns)
 def sums(task: BlockTask, values: Values) -> tuple[list[Array], int]:
-    """Add up the products of the triangles of a task at their vertices.
+    """Add up the products of a task's triangles at their vertices.
 
     Parameters
     ----------
     task : BlockTask
     values : tuple of three arrays of float64
-        Of the columns of index, table and stream: a number of each edge.
+        The value of each edge, aligned with the columns of index, table and stream.
 
     Returns
     -------
     sums : list of three arrays of float64
-        By row of the index, column of the index, and column of the table: Σ s(u, v)·s(u, w)·s(v, w) of the triangles in
-        which a vertex has that role.
+        By row of the index, column of the index, and column of the table: Σ s(u, v)·s(u, w)·s(v, w) over the triangles
+        in which a vertex has that role.
     wedges : int
         As in `TaskCount`.
     """
@@ -305,12 +305,12 @@ def codes(task: BlockTask, values: Values) -> tuple[Array, int]:
     ----------
     task : BlockTask
     values : tuple of three arrays of uint8
-        Of the columns of index, table and stream: 1, 2 or 3.
+        The value of each edge, 1, 2 or 3, aligned with the columns of index, table and stream.
 
     Returns
     -------
     counts : array of int64, shape (64,)
-        At s(u, v) << 4 | s(u, w) << 2 | s(v, w); where one of these is 0 the number means nothing.
+        At s(u, v) << 4 | s(u, w) << 2 | s(v, w); entries where one of these is 0 are meaningless.
     wedges : int
         As in `TaskCount`.
     """
@@ -323,14 +323,14 @@ def codes(task: BlockTask, values: Values) -> tuple[Array, int]:
 
 
 def _lists(task: BlockTask, dtype: Any) -> tuple[Array, Array, Array]:
-    """Bits and values of a list's columns, and the places of the entries that two lists have in common."""
+    """Allocate bits and values of a list's columns, and places for the entries that two lists have in common."""
     longest = max(int(np.diff(block.offsets).max(initial=0)) for block in (task.table, task.stream))
     width = columns_end(task)
     return np.zeros((width >> 6) + 1, np.uint64), np.zeros(width, dtype), np.empty(longest + 1, np.int64)
 
 
 def _groups(t: Triple, waiting: Array) -> tuple[Array, Array, Array] | None:
-    """The ends of the groups of edges that are put off, and each edge's row and place; None where there is none."""
+    """Allocate the groups of deferred edges: ends of groups, rows and places of edges; None where there are none."""
     ends = np.cumsum(waiting)
     deferred = int(ends[-1]) if len(ends) else 0
     if not deferred:

@@ -1,6 +1,6 @@
-"""Edges on the CPU, from raw ids to rows of a block: one pass over memory each, compiled, and without the GIL.
+"""Edges on the CPU, from raw ids to rows of a block; each function is one compiled pass over memory without the GIL.
 
-Array arithmetic makes the same in several passes, or in chunks between which threads wait for the GIL.
+Array arithmetic would take several passes, or chunks between which threads wait for the GIL.
 """
 
 # CPU seconds for Kronecker 20, 16.8 M rows and 15.7 M edges, on a busy machine; here: on two threads together:
@@ -27,9 +27,9 @@ from dasktc.backends.csr import Array
 __all__ = ["RANGES", "CpuEdges", "of_one_type", "proper"]
 
 RANGES = 1 << 10
-"""Most ranges that keys are split to in one pass."""
+"""Most ranges into which keys are split in one pass."""
 GUESS = 12
-"""Leading bits of a key that tell about where its range is."""
+"""Leading bits of a key that tell approximately which range it is in."""
 
 LARGEST = 2**63 - 1
 
@@ -165,7 +165,7 @@ rows = Kernel(_rows, (_given_keys, _number, _number, _number, _made, types.Array
 
 
 class CpuEdges:
-    """What the CPU does with edges, as `Backend.edges` says."""
+    """Edge functions of the CPU; implements `protocol.Edges`."""
 
     ranges = RANGES
 
@@ -192,7 +192,7 @@ class CpuEdges:
         return kept[: between(keys, first, end, kept)].copy()
 
     def split(self, keys: Array, starts: list[int]) -> list[Array]:
-        """Partition keys into ranges that begin at 0 and at each of `starts`: slices of one array, in no order."""
+        """Partition keys into ranges that begin at 0 and at each of `starts`: unordered slices of one array."""
         if not starts or not len(keys):
             return [keys, *(keys[:0] for _ in starts)]
         borders = np.array([*starts, np.iinfo(np.int64).max], np.int64)
@@ -212,28 +212,28 @@ class CpuEdges:
         return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
     def add_degrees(self, counts: Array, keys: Array, shift: int) -> None:
-        """Count both ends of keys."""
+        """Add 1 to the count of both ends of each key."""
         degrees(keys, shift, counts)
 
     def add_sources(self, counts: Array, keys: Array, shift: int) -> None:
-        """Count the high ends."""
+        """Add 1 to the count of the high end of each key."""
         sources(keys, shift, counts)
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
-        """Keys of the ends' ranks, the higher one first."""
+        """Keys over the ranks of the ends, the higher rank first."""
         oriented = np.empty(len(keys), np.int64)
         orient(keys, rank, shift, oriented)
         return oriented
 
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
-        """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
+        """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
         offsets, numbers = np.empty(count + 1, np.int64), np.empty(len(keys), np.int32)
         rows(keys, start, columns, 0, offsets, numbers)
         return offsets, numbers
 
 
 def of_one_type(*columns: Array) -> list[Array]:
-    """Columns of one type, int32 or int64."""
+    """Convert columns to one type, int32 or int64."""
     narrow = all(column.dtype == np.int32 for column in columns)
     return [column.astype(np.int32 if narrow else np.int64, copy=False) for column in columns]
 
@@ -255,7 +255,7 @@ def _kind(ids: Array) -> Any:
 
 
 def warm() -> None:
-    """Compile all kernels of this module, or load them from the cache."""
+    """Compile this module's kernels, or load them from the cache."""
     by_type = (*mark.values(), *facts.values(), *without_loops.values(), *relabel.values(), *range_keys.values())
     for kernel in (*by_type, between, count_ranges, split, distinct, degrees, sources, orient, rows):
         kernel.load()

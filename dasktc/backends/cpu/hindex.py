@@ -1,8 +1,8 @@
-"""H-INDEX: for every edge a hash table of the shorter list, which the longer one is streamed against.
+"""H-INDEX: for every edge the shorter list is hashed, and the longer one is streamed against the table.
 
-H-INDEX (Pandey et al., HPEC 2019, section III). Edge by edge, no list need be sorted, and none is cut:
-of an edge (u, v), table.row(u) or stream.row(v), whichever is shorter, goes into interleaved buckets, as
-in `trust`, and the longer is streamed. That keeps collisions rare (figure 3 of the paper).
+H-INDEX (Pandey et al., HPEC 2019, section III) works edge by edge; lists need not be sorted, and none is cut. The
+shorter of table.row(u) and stream.row(v) of an edge (u, v) goes into interleaved buckets, as in `trust`, and the
+longer is streamed. Hashing the shorter list keeps collisions rare (figure 3 of the paper).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ U = np.uint64
 
 @inlined
 def _hashed(slots: Array, fill: Array, buckets: Any, depth: Any, columns: Array, first: Any, last: Any) -> Any:
-    """Hash a list into empty buckets; return the longest bucket."""
+    """Hash a list into empty buckets; return the length of the longest bucket."""
     collision = 0
     for p in range(U(first), U(last)):
         collision = max(collision, insert(slots, fill, buckets, depth, columns[p]))
@@ -33,7 +33,7 @@ def _hashed(slots: Array, fill: Array, buckets: Any, depth: Any, columns: Array,
 
 @inlined
 def _streamed(slots: Array, fill: Array, buckets: Any, depth: Any, columns: Array, first: Any, last: Any) -> Any:
-    """Count the entries of a list that were hashed."""
+    """Count the entries of a list that are in the hash table."""
     common = 0
     for p in range(U(first), U(last)):
         common += contains(slots, fill, buckets, depth, columns[p])
@@ -70,7 +70,7 @@ hindex = Kernel(_hindex, (TRIPLE, types.int64))
 
 @compiles(hindex)
 def count_hindex(task: BlockTask) -> Counts:
-    """Count a task by `hindex`."""
+    """Count a task with `hindex`."""
     t = triple(task)
     counts: Counts = hindex(t, bucket_depth(min(longest_row(t.table), longest_row(t.stream))))
     return counts

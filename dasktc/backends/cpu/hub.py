@@ -1,20 +1,20 @@
-"""The default CPU kernel: bitmaps of hubs, the shorter list streamed.
+"""The default CPU kernel: bitmaps of hubs, and the shorter list streamed.
 
-Of the two lists of an edge (u, v), A = the entries of table.row(u) that stand before v (all of
-them if the blocks are unordered) and B = stream.row(v), one is streamed against a table of the
-other. With an empty A nothing is tested. A row v of at most SHORT entries never gets a table:
+Of the two lists of an edge (u, v), A = the entries of table.row(u) before v (all of them if the blocks are unordered)
+and B = stream.row(v), one is streamed against a table of the other. With an empty A nothing is tested. A row v of at
+most SHORT entries never gets a table:
 
     probes(u, v) = 0 if |A| = 0;  |B| if |B| <= SHORT;  min(|A|, |B|) otherwise
 
 Three tables serve these tests, each where it is cheap:
 
-* u's bitmap, set once for row u: B is streamed against it.
-* Hub v's bitmap, for the first rows of ordered blocks, v < hubs. In `degree` order they are the
-  columns of most edges and their entries crowd into few words: where that takes fewer steps, u's
-  and v's bitmaps are ANDed, 512 ids at a time, and bits are counted. That tests all elements of
-  either list at once; the streamed list's are counted as probes, one each. Else A is streamed.
-* Any other v's byte marker: such edges are put off, grouped by v, and then A is streamed
-  for every u of the group: the marker is set once for v, not once for each edge.
+* The bitmap of u, set once for row u: B is streamed against it.
+* The bitmap of a hub v, one of the first rows of ordered blocks, v < hubs. In `degree` order these are the columns of
+  most edges, and their entries crowd into few words: where that takes fewer steps, the bitmaps of u and v are ANDed,
+  512 ids at a time, and bits are counted. That tests all elements of either list at once; the elements of the streamed
+  list are counted as probes, one each. Otherwise A is streamed.
+* A byte marker of any other v: such edges are deferred and grouped by v, and then A is streamed for every u of the
+  group. The marker is set once for v, not once for each edge.
 
 Rows that will be streamed are prefetched, since for most graphs they are in no cache.
 """
@@ -67,29 +67,29 @@ __all__ = [
 LINE = 16
 """Columns in a cache line."""
 ROWS_AHEAD = 16
-"""Index rows prefetched ahead of the one in work."""
+"""Index rows that are prefetched ahead of the current one."""
 REACH = (1 << 32) - 1
-"""Farthest place of a deferred list from the first: they are noted in 32 bits."""
+"""Greatest distance of a deferred list from the first one, because distances are stored in 32 bits."""
 
 NOTHING, BY_EDGE, BY_ROW = 0, 1, 2
-"""What `group` writes beside each list."""
+"""What `group` writes with each list: nothing, the edge's place, or its row."""
 
 U = np.uint64
 
 
-# sets of columns, as bits
+# sets of columns as bits
 
 
 @inlined
 def bitmap_start(v: Any) -> Any:
-    """First word of hub v's bitmap, which ends with the block of v since v stands behind its entries."""
+    """First word of hub v's bitmap, which ends with the block that contains v, because v exceeds all its entries."""
     group = v >> BLOCK
     return U(WORDS * (group + 1) * ((group << BLOCK - 1) + (v & (1 << BLOCK) - 1)))
 
 
 @inlined
 def set_bits(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> None:
-    """Set bits of ascending columns; no word is read again, which would wait for its last store."""
+    """Set the bits of ascending columns; a word is never read again, because that would wait for its last store."""
     place, word = U(0), U(0)
     for p in range(U(first), U(last)):
         w = U(columns[p])
@@ -117,7 +117,7 @@ def _streamed(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> 
 
 @inlined
 def _anded(bits: Array, bitmaps: Array, base: Any, words: Any) -> Any:
-    """Count the bits that are set in both."""
+    """Count the bits that are set in both bitmaps."""
     common = U(0)
     for k in range(U(words)):
         common += ones(bits[k] & bitmaps[base + k])
@@ -125,7 +125,7 @@ def _anded(bits: Array, bitmaps: Array, base: Any, words: Any) -> Any:
 
 
 def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
-    """Set the bitmaps of the hubs that may be tested against them; count the rows up to the last long one."""
+    """Set the bitmaps of hubs with rows long enough to use them; return the number of rows up to the last long one."""
     stream, stream_columns = t.stream, t.stream_columns
     for v in range(hubs):
         if length(stream, v) > min(SHORT, SPARSE * ((v >> BLOCK) + 1)):
@@ -136,12 +136,12 @@ def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
     return rows
 
 
-# the edges as they come, row by row
+# edges in their order, row by row
 
 
 @inlined
 def look_ahead(columns: Array, first: Any, last: Any, stream: Array, stream_columns: Array, hubs: Any) -> Any:
-    """Sum the lengths of the rows that a row's entries name; prefetch those that will be streamed."""
+    """Sum the lengths of the rows that a row's entries refer to; prefetch those that will be streamed."""
     wedges = 0
     for p in range(U(first), U(last)):
         v = U(columns[p])
@@ -164,14 +164,14 @@ def prefetch_row(offsets: Array, columns: Array, row: Any, end: Any) -> None:
 def _by_rows(
     t: Triple, hubs: int, bitmaps: Array, bits: Array, waiting: Array, most: int
 ) -> tuple[int, int, int, int, int]:
-    """Count row by row, with row u's table entries set in `bits`; count those put off in `waiting`.
+    """Count row by row, with row u's table entries set in `bits`; count deferred edges by v in `waiting`.
 
-    Stops before a row, not the first, with which more than `most` edges could be put off, or that is out
-    of REACH; the last number is the row that comes next.
+    Stops before a row, other than the first, with which more than `most` edges could be deferred, or which is beyond
+    REACH; the last number returned is the next row.
     """
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     triangles = wedges = probes = deferred = ahead = 0
-    in_place = same and shift == 0  # then an edge's own position is where its row is cut
+    in_place = same and shift == 0  # then row u is cut at the edge's own position
     following = end
     if begin < end:
         ahead = look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
@@ -217,7 +217,7 @@ def _by_rows(
 def _group(t: Triple, hubs: int, waiting: Array, lists: Array, beside: int) -> None:
     """Write (start, length) of each deferred list A into its group; waiting[v] becomes the group's end.
 
-    With BY_EDGE or BY_ROW the place of the index edge, or its row, is written beside, counted from the first row's.
+    With BY_EDGE or BY_ROW the place of the index edge, or its row, is also written, relative to that of the first row.
     """
     index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
     in_place = same and shift == 0
@@ -249,7 +249,7 @@ def _group(t: Triple, hubs: int, waiting: Array, lists: Array, beside: int) -> N
 
 @inlined
 def mark(marker: Array, value: Any, columns: Array, first: Any, last: Any) -> None:
-    """Set the markers of some entries."""
+    """Set the markers of a range of entries to `value`."""
     for p in range(U(first), U(last)):
         marker[U(columns[p])] = value
 
@@ -265,13 +265,13 @@ def _marked(marker: Array, columns: Array, first: Any, last: Any) -> Any:
 
 @inlined
 def prefetch_list(columns: Array, first: Any, last: Any) -> None:
-    """Prefetch every cache line of some entries."""
+    """Prefetch every cache line of a range of entries."""
     for p in range(U(first), U(last), U(LINE)):
         prefetch(columns, p)
 
 
 def _by_columns(t: Triple, hubs: int, waiting: Array, lists: Array, marker: Array) -> tuple[Any, Any]:
-    """Count the grouped edges; `lists` has AHEAD empty lists at its end."""
+    """Count the grouped edges; `lists` ends with AHEAD empty lists."""
     table, table_columns, stream, stream_columns = t.table, t.table_columns, t.stream, t.stream_columns
     triangles = probes = np.int64(0)
     place, base = 0, table[t.begin]

@@ -1,21 +1,21 @@
-"""Triangles by edge or by vertex of a counting task, found by the intersections that the `hub` kernel counts with.
+"""Triangles by edge or by vertex of a counting task, found by the same intersections as in the `hub` kernel.
 
-The lists of an edge are tested by the tables, and in the cases, that `hub` counts with; each triangle that is met adds
-one to its three edges (u, v), (u, w) and (v, w), or to its three vertices. What a test knows decides how:
+The lists of an edge are tested with the tables, and in the cases, of `hub`; each triangle adds one to its three edges
+(u, v), (u, w) and (v, w), or to its three vertices. What a test knows decides how:
 
-* (u, v) is the index edge in work: it gets the number found at once.
+* (u, v) is the current index edge: it gets the number of triangles at once.
 * (u, w): where A is streamed its place is known. Where bitmaps are ANDed, the common bits are added to counters of all
-  ids of hubs, in planes of bits, 512 at a time (`instructions.add_common`), which row u reads off at its end.
-* (v, w): where B is streamed its place is known; where A is, `ranks` has the number of v's entries below each word
-  of its bitmap, so that the place is a bit count away. Of ANDed rows the bits are kept, BATCH of them, and then ANDed
-  again hub by hub into the same counters, which v reads off.
+  hubs' ids, in bit planes, 512 at a time (`instructions.add_common`); row u reads them off at its end.
+* (v, w): where B is streamed its place is known; where A is, `ranks` has the number of v's entries below each word of
+  its bitmap, so that the place is a bit count away. Of ANDed rows the bits are kept, BATCH rows at a time, and then
+  ANDed again hub by hub into the same counters, which v reads off.
 
-For vertices the counters are read off into sums that nobody collects, once in 4,000 additions. Where there is no
-triangle nothing is visited, and the work is that of counting.
+For vertices the counters are added to sums, once in 4,000 additions. Without triangles nothing further is visited, and
+the work is that of counting.
 """
 
-# CPU seconds on one core of an EPYC, Kronecker graph of scale 18 (3.8 M edges, 83 M triangles, counted in 0.12):
-# beside other work, which makes visit's 1.1 to 1.4:
+# CPU seconds on one core of an EPYC, Kronecker graph of scale 18 (3.8 M edges, 83 M triangles, counted in 0.12), beside
+# other work, with which `visit` takes 1.1 to 1.4:
 #                                                    predicted  measured  learnt
 # vertices, each common bit on its own                    0.25      0.43  one bit a word: mispredicted loops
 # vertices, counters in planes of bits                    0.20      0.22  2 times the steps of counting
@@ -51,11 +51,11 @@ __all__ = ["collect", "edges_by_columns", "edges_by_rows", "ranks", "vertices_by
 U = np.uint64
 MOST_ADDED = (1 << LOWER) - 1
 MOST_CARRIED = ((1 << LEVELS) - 1) // MOST_ADDED - 1
-"""How often counters are added to before they are taken over, and these before they are read off."""
+"""Most additions to the lower counters before they are carried over, and most carries before these are read off."""
 
 
 def _ranks(hubs: int, bitmaps: Array, below: Array) -> None:
-    """For each word of the hubs' bitmaps, how many bits of that hub are set in the words before."""
+    """For each word of the hubs' bitmaps, the number of bits set in the hub's earlier words."""
     for v in range(hubs):
         base, set_before = bitmap_start(v), U(0)
         for k in range(U(WORDS * ((v >> BLOCK) + 1))):
@@ -65,13 +65,13 @@ def _ranks(hubs: int, bitmaps: Array, below: Array) -> None:
 
 @inlined
 def _lowest(word: Any) -> Any:
-    """The lowest bit that is set, alone."""
+    """The lowest set bit alone."""
     return word & (~word + U(1))
 
 
 @inlined
 def _add(bits: Array, at: Any, bitmaps: Array, base: Any, blocks: Any, planes: Array) -> Any:
-    """Count the common ids, and add 1 to the counter of each."""
+    """Count the common ids of two sets, and add 1 to the counter of each."""
     closed = U(0)
     for block in range(U(blocks)):
         word = U(WORDS) * block
@@ -81,7 +81,7 @@ def _add(bits: Array, at: Any, bitmaps: Array, base: Any, blocks: Any, planes: A
 
 @inlined
 def _carry(planes: Array, upper: Array, blocks: Any) -> None:
-    """Add the counters of `planes` to those of `upper`, which count further, and reset them."""
+    """Add the counters of `planes` to those of `upper`, which have more bits, and reset them."""
     for block in range(U(blocks)):
         carry_up(planes, U(WORDS * LOWER) * block, upper, U(WORDS * LEVELS) * block)
 
@@ -91,7 +91,7 @@ def _carry(planes: Array, upper: Array, blocks: Any) -> None:
 
 @inlined
 def _streamed_b(bits: Array, columns: Array, first: Any, last: Any, hits: Array, in_stream: Array) -> Any:
-    """Stream B against u's bitmap: a triangle is a hit of its column w, and one more of its edge (v, w)."""
+    """Stream B against u's bitmap: a triangle adds 1 to the hits of its column w and to its edge (v, w)."""
     closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -114,7 +114,7 @@ def _streamed_a(
     in_table: Array,
     in_stream: Array,
 ) -> Any:
-    """Stream A against hub v's bitmap, which begins at `base`: a triangle is one more of (u, w) and of (v, w)."""
+    """Stream A against hub v's bitmap, which begins at `base`: a triangle adds 1 to (u, w) and to (v, w)."""
     closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -129,7 +129,7 @@ def _streamed_a(
 
 @inlined
 def collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) -> None:
-    """Add the hits of a row's columns to its entries, and reset them."""
+    """Add the hits of a row's columns to the values of its entries, and reset the hits."""
     for q in range(U(first), U(last)):
         w = U(columns[q])
         values[q] += hits[w]
@@ -138,7 +138,7 @@ def collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) -
 
 @inlined
 def _read_off(counters: Array, levels: Any, blocks: Any, columns: Array, first: Any, last: Any, values: Array) -> None:
-    """Add the counters of a row's entries to their values, and reset all."""
+    """Add the counters of a row's entries to their values, and reset all counters."""
     for q in range(U(first), U(last)):
         w = U(columns[q])
         block = w >> U(BLOCK)
@@ -166,7 +166,7 @@ def _read_row(
     last: Any,
     values: Array,
 ) -> None:
-    """Add to a row's entries what `width` blocks of `planes` and `widest` of `upper` have counted, and reset both."""
+    """Add the counts of `width` blocks of `planes` and `widest` of `upper` to a row's entries, and reset both."""
     if carried:
         _carry(planes, upper, width)
         _read_off(upper, LEVELS, max(widest, width), columns, first, last, values)
@@ -176,7 +176,7 @@ def _read_row(
 
 @inlined
 def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_columns: Array, in_stream: Array) -> None:
-    """Add to the edges (v, w) what the rows of a batch have in common with each hub v: one hub after another."""
+    """Add the triangles of a batch of rows with each hub v to the edges (v, w), one hub after another."""
     bitmaps, batch, stride, pairs, order, heads, planes, upper = of
     start: Any = 0
     for v in range(U(hubs)):
@@ -222,7 +222,7 @@ def _edges_by_rows(
     waiting: Array,
     most: int,
 ) -> tuple[int, int, int, int]:
-    """Count the triangles of each edge, row by row; which edges wait, and where it stops, is as in `hub.by_rows`."""
+    """Count the triangles of each edge, row by row; edges are deferred, and it stops, as in `hub.by_rows`."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     triangles = wedges = deferred = ahead = 0
     slot, noted, stride = 0, 0, U(len(batch) // BATCH)
@@ -306,7 +306,7 @@ def _edges_by_columns(
     in_table: Array,
     in_stream: Array,
 ) -> Any:
-    """Count the triangles of the edges that wait, grouped by v; `lists` has AHEAD empty lists at its end."""
+    """Count the triangles of the deferred edges, grouped by v; `lists` ends with AHEAD empty lists."""
     index, table, table_columns, stream, stream_columns = t.index, t.table, t.table_columns, t.stream, t.stream_columns
     triangles = np.int64(0)
     place, base, start = 0, table[t.begin], index[t.begin]
@@ -338,7 +338,7 @@ def _edges_by_columns(
 
 @inlined
 def _streamed_vertices(bits: Array, base: Any, columns: Array, first: Any, last: Any, third: Array) -> Any:
-    """Stream entries against the bitmap that begins at `base`: a triangle is one more of its third vertex w."""
+    """Stream entries against the bitmap that begins at `base`: a triangle adds 1 to its third vertex w."""
     closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -350,7 +350,7 @@ def _streamed_vertices(bits: Array, base: Any, columns: Array, first: Any, last:
 
 @inlined
 def _flush(upper: Array, blocks: Any, third: Array) -> None:
-    """Add the counters to the vertices' sums, and reset them."""
+    """Add the counters to the sums of the vertices, and reset them."""
     for block in range(U(blocks)):
         for level in range(U(LEVELS)):
             for k in range(U(WORDS)):
@@ -375,7 +375,7 @@ def _vertices_by_rows(
     waiting: Array,
     most: int,
 ) -> tuple[int, int, int, int]:
-    """As `_edges_by_rows`, for sums by index row u, by index column v, and by table column w."""
+    """As `_edges_by_rows`, with sums by index row u, by index column v, and by table column w."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     triangles = wedges = deferred = ahead = 0
     added = width = carried = 0
@@ -434,7 +434,7 @@ def _vertices_by_rows(
 def _vertices_by_columns(
     t: Triple, hubs: int, waiting: Array, lists: Array, marker: Array, at_row: Array, at_column: Array, third: Array
 ) -> Any:
-    """Visit the grouped edges, as `_edges_by_columns`."""
+    """As `_edges_by_columns`, with sums by vertex."""
     table, table_columns, stream, stream_columns = t.table, t.table_columns, t.stream, t.stream_columns
     triangles = np.int64(0)
     place, base = 0, table[t.begin]

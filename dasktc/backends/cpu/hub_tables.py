@@ -1,8 +1,8 @@
-"""The hub kernel's tables: how many hubs, rows in chunks, and reuse by a thread's next task.
+"""The hub kernel's tables: the number of hubs, chunks of rows, and reuse by a thread's next task.
 
-The tables are large and mostly empty, and every split of a triple would allocate, fault in and fill
-the same ones. A thread keeps them for its next task on the same stream block, until that block goes
-or the thread counts in another way: what one task was announced to need is all that there ever is.
+The tables are large and mostly empty, and every split of a triple would allocate, fault in and fill the same ones. A
+thread keeps them for its next task on the same stream block, until that block is freed or the thread counts in another
+way: a thread never holds more than what one task was announced to need.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ __all__ = ["Tables", "count", "forget", "kept", "lent"]
 
 @dataclass
 class Tables:
-    """What the kernel works with besides the blocks of a task.
+    """Working memory of the kernel beside a task's blocks.
 
     Attributes
     ----------
     stream : weak reference to OrientedCSR
-        The block whose hubs have their bits in `bitmaps`.
+        The block whose hubs are in `bitmaps`.
     lower : bool
-        Whether that holds for tasks of lower triangles; those of other blocks have no hubs.
+        Whether the tables serve tasks of lower triangles; tasks of other blocks have no hubs.
     width : int
-        One more than the largest column that has a place in `bits`, and in `marker` of other blocks.
+        One more than the largest column that has a place in `bits`, and in `marker` for other blocks.
     hubs : int
-        Rows with a bitmap.
+        Number of rows with a bitmap.
     bitmaps, bits : array of uint64
-        As `hub` says; between tasks no bit is set in `bits`.
+        As in `hub`; between tasks no bit is set in `bits`.
     waiting : array of int32
-        One for each row that may be put off. Its values are nobody's between tasks.
+        One entry for each row v of which edges may be deferred. Undefined between tasks.
     marker : array of uint8
-        Between tasks zero.
+        All zero between tasks.
     lists : array of uint32, shape (most deferred edges so far, 2)
-        Its values are nobody's between tasks.
+        Undefined between tasks.
     """
 
     stream: Any
@@ -68,7 +68,7 @@ class _Kept(threading.local):
 
 
 class _Place:
-    """Where a thread's tables stand; a block that goes must find it without keeping it alive."""
+    """Holder of a thread's tables, by which a freed block drops them without having been kept alive by them."""
 
     tables: Tables | None = None
 
@@ -88,7 +88,7 @@ def forget() -> None:
 
 @compiles(hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
 def count(task: BlockTask) -> tuple[int, int, int, int]:
-    """Count a task's triangles, wedges and probes; the last number is 0."""
+    """Count a task's triangles, wedges and probes; the last number, for hash buckets, is 0."""
     t = triple(task)
     most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = probes = 0
@@ -102,15 +102,15 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
 
 @contextmanager
 def lent(task: BlockTask, t: Triple) -> Iterator[Tables]:
-    """Yield the bitmaps and tables that this thread keeps between tasks, rebuilt where the task needs others."""
+    """Context with the tables that this thread keeps between tasks, rebuilt where the task needs others."""
     place = _thread.place
     tables = _tables(task, t, place)
     yield tables
-    place.tables = tables  # only now: what an error left behind must not meet another task
+    place.tables = tables  # only now: tables that an error left in disorder must not reach another task
 
 
 def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
-    """Take the thread's tables if they serve this task, or make some after those have gone."""
+    """Take over the thread's tables if they serve this task, else free them and make new ones."""
     lower, width = task.table.lower and task.stream.lower, _width(task, t)
     tables, place.tables = place.tables, None
     if tables and tables.stream() is task.stream and tables.lower == lower and tables.width >= width:
@@ -138,7 +138,7 @@ def _empty(place: _Place | None) -> None:
 
 
 def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
-    """Count as many rows as `by_rows` takes at once; the last number is the row that comes next."""
+    """Count as many rows as `by_rows` takes in one call; the last number returned is the next row."""
     hubs, waiting = tables.hubs, tables.waiting
     waiting[:] = 0
     triangles, wedges, probes, deferred, end = hub.by_rows(t, hubs, tables.bitmaps, tables.bits, waiting, most)
@@ -152,8 +152,8 @@ def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
 
 def _lists(tables: Tables, deferred: int, most: int) -> Array:
     if not deferred <= len(tables.lists) - AHEAD <= max(deferred, most):
-        room = max(deferred, min(deferred + deferred // 16, most))  # the next chunk may need a little more
-        del tables.lists  # gone before the longer ones come
+        room = max(deferred, min(deferred + deferred // 16, most))  # the next chunk may need slightly more
+        del tables.lists  # freed before the longer ones are allocated
         tables.lists = np.empty((room + AHEAD, 2), np.uint32)
     lists = tables.lists[: deferred + AHEAD]
     lists[deferred:] = 0
@@ -161,7 +161,7 @@ def _lists(tables: Tables, deferred: int, most: int) -> Array:
 
 
 def _width(task: BlockTask, t: Triple) -> int:
-    """At least `columns_end`; of lower triangular blocks without a pass over their columns."""
+    """A bound of at least `columns_end`; for lower triangular blocks found without a pass over their columns."""
     if task.table.lower and task.stream.lower:
         return max(len(t.table), len(t.stream))
     return columns_end(task)

@@ -13,9 +13,9 @@ from numba.extending import intrinsic
 __all__ = ["LEVELS", "LOWER", "add_common", "carry_up", "ones", "prefetch", "scalar", "trailing_zeros"]
 
 LANES = 8
-"""64-bit words in a vector: a block of 512 ids."""
+"""64-bit words in a vector, which is a block of 512 ids."""
 LOWER, LEVELS = 4, 12
-"""Planes of the counters that single sets are added to, and of those that take these over.
+"""Bit planes of the counters to which single sets are added, and of the counters to which those are carried over.
 
 Bit i of plane p has the weight 2^p in the counter of id i."""
 
@@ -32,7 +32,7 @@ def ones(_: Any, word: Any) -> Any:
 
 @_instruction
 def trailing_zeros(_: Any, word: Any) -> Any:
-    """Count the zeros below the lowest bit that is set in a 64-bit word, which is not 0."""
+    """Count the zeros below the lowest set bit of a 64-bit word, which must not be 0."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(1))
@@ -42,10 +42,10 @@ def trailing_zeros(_: Any, word: Any) -> Any:
 
 @_instruction
 def scalar(_: Any, word: Any) -> Any:
-    """Pass a 64-bit word through, unseen by the compiler.
+    """Pass a 64-bit word through, hidden from the compiler.
 
-    A loop over table[scalar(x)] stays a loop of plain loads. As a vector of gathers, which LLVM
-    would make of it, it is slower.
+    A loop over table[scalar(x)] stays a loop of plain loads; LLVM would turn it into vectors of gathers, which are
+    slower.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -57,7 +57,7 @@ def scalar(_: Any, word: Any) -> Any:
 
 @_instruction
 def prefetch(_: Any, array: Any, at: Any) -> Any:
-    """Ask for the cache line of array[at], which need not exist."""
+    """Prefetch the cache line of array[at], which need not exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -72,7 +72,7 @@ def prefetch(_: Any, array: Any, at: Any) -> Any:
 
 
 class _Vectors:
-    """Vectors of LANES words in arrays of words, for one call of an intrinsic."""
+    """Access to vectors of LANES words in arrays of words, within one call of an intrinsic."""
 
     kind = ir.VectorType(ir.IntType(64), LANES)
 
@@ -80,7 +80,7 @@ class _Vectors:
         self._context, self._builder, self._signature, self._args = context, builder, signature, args
 
     def places(self, argument: int, first: int, count: int) -> list[Any]:
-        """Pointers to `count` vectors one after another in an array argument, from the word that another names."""
+        """Pointers to `count` consecutive vectors in an array argument, from the word that another argument names."""
         builder, array = self._builder, self._context.make_array(self._signature.args[argument])
         data = array(self._context, builder, self._args[argument]).data
         start = builder.gep(data, [self._args[first]])
@@ -97,7 +97,7 @@ class _Vectors:
         self._builder.store(value, place, align=8)
 
     def ones(self, vector: Any) -> Any:
-        """Bits set in all words."""
+        """Number of bits set in all words of a vector."""
         module, word = self._builder.module, ir.IntType(64)
         name = f"v{LANES}i64"
         count = get_or_insert_function(module, ir.FunctionType(self.kind, [self.kind]), f"llvm.ctpop.{name}")
@@ -107,9 +107,9 @@ class _Vectors:
 
 @_instruction
 def add_common(_: Any, bits: Any, at: Any, others: Any, base: Any, planes: Any, first: Any) -> Any:
-    """Add 1 to the counters of the ids in both of two sets, LANES words each, and count these.
+    """Add 1 to the counters of the ids in both of two sets, LANES words each; return the number of these ids.
 
-    `planes` has LOWER vectors from `first` on. Nothing tells of counters that overflow.
+    `planes` has LOWER vectors from `first` on. Overflows of counters are not reported.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -127,7 +127,7 @@ def add_common(_: Any, bits: Any, at: Any, others: Any, base: Any, planes: Any, 
 
 @_instruction
 def carry_up(_: Any, planes: Any, first: Any, upper: Any, at: Any) -> Any:
-    """Add the counters in LOWER planes to those in LEVELS planes, LANES words each, and reset them."""
+    """Add the counters in LOWER planes to those in LEVELS planes, LANES words each, and reset the former."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vectors = _Vectors(context, builder, signature, args)

@@ -1,16 +1,15 @@
-"""CPU kernels that intersect sorted rows pair by pair: hashing, merging, searching.
+"""CPU kernels that intersect sorted rows pair by pair, by hashing, merging or searching.
 
 Each evaluates a block triple: the sum over index edges (u, v) of |table.row(u) ∩ stream.row(v)|.
 
-`trust`: TRUST's vertex-centric hashing (Pandey et al., TPDS 2021, sections 3.1 to 3.3). One table
-of table.row(u) serves every v of row u. 32 buckets for a row of at most 100 entries and 1024 for
-a longer one, x % buckets; level by level in memory, so that the first level of all buckets lies
-together. An element that finds its bucket full goes to the next one: nothing is dropped.
+`trust`: TRUST's vertex-centric hashing (Pandey et al., TPDS 2021, sections 3.1 to 3.3). One table of table.row(u)
+serves every v of row u, with 32 buckets for a row of at most 100 entries and 1024 for a longer one, by x % buckets. It
+is stored level by level, so that the first entries of all buckets are adjacent. An element whose bucket is full goes to
+the next one: nothing is dropped.
 
-`merge`: the two lists walked in step, as in Fox et al. (HPEC 2018), Intersect-Path.
+`merge`: both lists are walked in step, as in Fox et al. (HPEC 2018), Intersect-Path.
 
-`search`: every element of the shorter list looked up in the longer by bisection (Fox et al.,
-Par-Search).
+`search`: every element of the shorter list is looked up in the longer by bisection (Fox et al., Par-Search).
 """
 
 from __future__ import annotations
@@ -51,16 +50,16 @@ __all__ = [
 ]
 
 CHUNK = 1 << 13
-"""Rows whose lengths are looked at together."""
+"""Rows whose lengths are processed together."""
 
-U = np.uint64  # of an unsigned index Numba need not ask whether it is negative
+U = np.uint64  # with an unsigned index Numba need not test whether it is negative
 
 
 class Triple(NamedTuple):
-    """A block task as the kernels take it: offsets and columns of each block, and some of its rows.
+    """A counting task in the form that kernels take: offsets and columns of each block, and a range of rows.
 
-    The index rows from begin on and below end are counted. Table entries that stand before
-    v in row u are those below column v + shift. `same` says that index and table are one block.
+    The index rows begin to end - 1 are counted. Table entries before v in row u are those below column v + shift.
+    `same` says that index and table are one block.
     """
 
     index: Array
@@ -76,13 +75,13 @@ class Triple(NamedTuple):
 
 
 def triple(task: BlockTask) -> Triple:
-    """Describe a task to the kernels.
+    """Convert a task to the kernels' form.
 
     Returns
     -------
     Triple
-        Read-only views of the blocks' arrays; copies of those that are not contiguous, not
-        aligned, or of another type.
+        Read-only views of the blocks' arrays; copies of arrays that are not contiguous, not aligned, or of another
+        type.
 
     Raises
     ------
@@ -117,19 +116,19 @@ TRIPLE = types.NamedTuple((_offsets, _columns) * 3 + _numbers, Triple)
 """Numba's type of a Triple."""
 
 
-# Arrays are taken out of the Triple once, at the top of a kernel: taken out in a loop, Numba counts
-# a reference each time.
+# Kernels read the arrays out of the Triple once, before any loop: read in a loop, Numba would count references each
+# time.
 
 
 @inlined
 def length(offsets: Array, row: Any) -> Any:
-    """Count the entries of a row."""
+    """Number of entries of a row."""
     return offsets[U(row) + U(1)] - offsets[U(row)]
 
 
 @inlined
 def wedges_of(columns: Array, first: Any, last: Any, offsets: Array) -> Any:
-    """Sum the lengths of the rows that a row's entries name."""
+    """Sum of the lengths of the rows that a row's entries refer to."""
     wedges = 0
     for p in range(U(first), U(last)):
         wedges += length(offsets, columns[p])
@@ -138,7 +137,7 @@ def wedges_of(columns: Array, first: Any, last: Any, offsets: Array) -> Any:
 
 @inlined
 def before(columns: Array, at: Any, end: Any, bound: Any) -> Any:
-    """Find the first position from `at` on whose column is not below `bound`, or `end`."""
+    """The first position from `at` on whose column is at least `bound`, or `end`."""
     while at < end and columns[U(at)] < bound:
         at += 1
     return at
@@ -149,7 +148,7 @@ def before(columns: Array, at: Any, end: Any, bound: Any) -> Any:
 
 @inlined
 def insert(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
-    """Put x into its bucket, or into the next that has room; return the bucket's new length."""
+    """Put x into its bucket, or into the next one with space; return the bucket's new length."""
     bucket = U(x) & (buckets - U(1))
     while fill[bucket] == depth:
         bucket = (bucket + U(1)) & (buckets - U(1))
@@ -160,7 +159,7 @@ def insert(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
 
 @inlined
 def contains(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
-    """Search x's bucket, and the following ones as long as the last was full."""
+    """Search x in its bucket, and in the following ones as long as the last was full."""
     bucket = U(x) & (buckets - U(1))
     while True:
         for level in range(U(fill[bucket])):
@@ -198,7 +197,7 @@ def _trust(t: Triple, depth: int) -> tuple[int, int, int, int]:
 
 @inlined
 def merged(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any) -> Any:
-    """Count common entries; without a branch on the data."""
+    """Count common entries of two lists, without a branch on the data."""
     common = 0
     while i < i_end and j < j_end:
         x, y = left[U(i)], right[U(j)]
@@ -230,7 +229,7 @@ def _merge(t: Triple) -> tuple[int, int, int, int]:
 
 @inlined
 def last_not_above(columns: Array, base: Any, end: Any, x: Any) -> Any:
-    """Find the last of the ascending columns from base to end that is not above x, or the first of all."""
+    """The last of the ascending columns from base to end that does not exceed x; the first column where all do."""
     span = end - base
     while span > 1:
         half = span >> 1
@@ -241,7 +240,7 @@ def last_not_above(columns: Array, base: Any, end: Any, x: Any) -> Any:
 
 @inlined
 def _searched(short: Array, i: Any, i_end: Any, long: Array, base: Any, j_end: Any) -> Any:
-    """Count entries of `short` that are in `long` by bisection, each from where the last one ended."""
+    """Count entries of `short` that occur in `long`, by bisection, each starting where the last one ended."""
     common = 0
     for p in range(U(i), U(i_end)):
         base = last_not_above(long, base, j_end, short[p])
@@ -277,14 +276,14 @@ search = Kernel(_search, (TRIPLE,))
 
 @compiles(trust)
 def count_trust(task: BlockTask) -> Counts:
-    """Count a task by `trust`."""
+    """Count a task with `trust`."""
     t = triple(task)
     counts: Counts = trust(t, bucket_depth(longest_row(t.table)))
     return counts
 
 
 def counting(kernel: Kernel) -> Callable[[BlockTask], Counts]:
-    """Make the function that counts a task by a kernel of the triple alone."""
+    """Make the function that counts a task with a kernel that takes the triple alone."""
 
     @compiles(kernel)
     def count(task: BlockTask) -> Counts:
@@ -298,11 +297,11 @@ count_merge, count_search = counting(merge), counting(search)
 
 
 def columns_end(task: BlockTask) -> int:
-    """One more than any column of the table and stream blocks; 0 where they have no edge."""
+    """One more than the largest column of the table and stream blocks; 0 where they have no edges."""
     return 1 + max(int(block.columns.max(initial=-1)) for block in (task.table, task.stream))
 
 
 def longest_row(offsets: Array) -> int:
-    """Entries of the longest row. Chunked: the memory plan allows no temporary as long as the block."""
+    """Number of entries of the longest row; chunked, as the memory plan allows no temporary as long as the block."""
     firsts = range(0, len(offsets) - 1, CHUNK)
     return max((int(np.diff(offsets[first : first + CHUNK + 1]).max()) for first in firsts), default=0)

@@ -1,14 +1,13 @@
-"""Compiling Numba kernels: for one signature each, when first needed, kept on disk for later processes.
+"""Compiles Numba kernels on first use, for one signature each, and caches them on disk for later processes.
 
-They are kept in the user's cache folder (in NUMBA_CACHE_DIR where that is set) and never beside the sources, where an
-uninstalled package would leave them behind. Numba's own cache differs in two more points. It takes no lock: two
-processes that fill it at the same time can leave an index that names another's machine code, and a process that loads
-it may crash. Here each kernel has a lock between processes, which is held while it is loaded or compiled. And Numba
-looks only at the file that a kernel stands in, not at those of the functions that it calls: here the folder's name
-tells all the sources of this package from others. What a machine that went down left cut short, and cannot be read, is
-made again.
+The cache is in the user's cache folder (in NUMBA_CACHE_DIR where that is set) and never beside the sources, where an
+uninstalled package would leave it behind. Numba's own cache differs in two more points. It takes no lock: two processes
+that fill it at the same time can leave an index that names another process's machine code, and a process that loads it
+may crash. Here each kernel has a lock between processes, which is held while it is loaded or compiled. And Numba checks
+only the file in which a kernel is defined, not the files of functions that it calls; here the folder's name depends on
+all sources of this package. Cache files that a system crash cut short, and that cannot be read, are made again.
 
-Without a folder that can be written every process compiles for itself.
+Where no folder is writable, every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = ["Counts", "Kernel", "compiles", "inlined"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Counts = tuple[int, int, int, int]
-"""Triangles, wedges, probes and the longest bucket."""
+"""Triangles, wedges, probes and the length of the longest bucket."""
 
 _MONTH = 30 * 24 * 3600
 
@@ -42,12 +41,12 @@ _loading = threading.RLock()
 
 
 def inlined(function: Function) -> Function:
-    """Mark a function that is compiled as part of the kernels that call it."""
+    """Declare a function that is compiled as part of the kernels that call it."""
     return cast(Function, numba.njit(nogil=True, inline="always")(function))
 
 
 def compiles(*kernels: Kernel) -> Callable[[Function], Function]:
-    """Declare the kernels that a function calls: they are compiled before a counting task's time is taken."""
+    """Declare the kernels that a function calls; they are compiled before a counting task's timing starts."""
 
     def named(function: Function) -> Function:
         function.compiled = kernels  # type: ignore[attr-defined]
@@ -57,18 +56,18 @@ def compiles(*kernels: Kernel) -> Callable[[Function], Function]:
 
 
 class Kernel:
-    """A function, compiled for one signature on its first call; it runs without the GIL.
+    """A function that is compiled for one signature on its first call, and runs without the GIL.
 
     Parameters
     ----------
     function : callable
     signature : tuple of numba types
-        One argument each.
+        Type of each argument.
 
     Attributes
     ----------
     loaded : int
-        How many kernels this process has loaded, of all.
+        Number of kernels that this process has loaded, of all instances.
     """
 
     loaded = 0
@@ -83,7 +82,7 @@ class Kernel:
         return self.load()(*arguments)
 
     def load(self) -> Any:
-        """Load the compiled function from the cache, or compile it; does nothing the second time."""
+        """Load the compiled function from the cache, or compile it; further calls do nothing."""
         with _loading:
             if self._compiled is None:
                 self._compiled = self._cached() or _only(numba.njit(nogil=True)(self._function), self._signature)
@@ -91,7 +90,7 @@ class Kernel:
         return self._compiled
 
     def _cached(self) -> Any:
-        """Compile by way of the cache; None if there is no folder to keep it in, or the cache is of no use."""
+        """Compile by way of the cache; None if no folder can hold it, or the cache is unusable."""
         for damaged in (False, True):
             dispatcher = numba.njit(nogil=True)(self._function)
             try:
@@ -103,13 +102,13 @@ class Kernel:
                     return _only(dispatcher, self._signature)
             except OSError:  # a full disk, or a file system without locks
                 return None
-            except Exception:  # any at all: of reading a pickle that a crash of the machine tore
+            except Exception:  # any: reading a pickle that a system crash cut short may raise anything
                 continue
         return None
 
 
 def _only(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
-    """Compile for this signature, and refuse any other instead of compiling again."""
+    """Compile for this signature, and have calls of any other refused instead of compiled."""
     dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
@@ -117,7 +116,7 @@ def _only(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
 
 @contextmanager
 def _locked(folder: Path, kernel: str, damaged: bool = False) -> Iterator[None]:
-    """Hold the lock of a kernel in the cache; remove what is there of it first if that is damaged."""
+    """Hold the lock of a kernel in the cache; if its files are damaged, first remove them."""
     import locket
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -129,12 +128,12 @@ def _locked(folder: Path, kernel: str, damaged: bool = False) -> Iterator[None]:
 
 @cache
 def _digest(*files: Path) -> str:
-    """Tell files of these contents from all others."""
+    """Digest of the contents of files."""
     return sha256(b"".join(sha256(file.read_bytes()).digest() for file in files)).hexdigest()[:16]
 
 
 class _Locator:
-    """Tell Numba where to keep a function, and by which stamp to know that its source is the same."""
+    """Tells Numba where to cache a function, and by which stamp to recognise that its source is unchanged."""
 
     def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
         self._py_file, self._folder = file, folder
@@ -167,7 +166,7 @@ class _Cache(FunctionCache):  # type: ignore[misc, unused-ignore]
 
 
 def _folder() -> Path | None:
-    """Make the folder of what this Python and this Numba compile from these sources; None if none can be written."""
+    """Create the cache folder for this Python, Numba and sources; None if none is writable."""
     sources = _digest(*sorted(Path(__file__).parent.glob("*.py")))
     for home in _homes():
         folder = home / "dasktc" / f"numba-{sys.implementation.cache_tag}-{numba.__version__}-{sources}"
@@ -183,7 +182,7 @@ def _folder() -> Path | None:
 
 
 def _remove_unused(parent: Path) -> None:
-    """Remove what other versions compiled and no process has looked for in a month."""
+    """Remove folders of other versions that no process has used for a month."""
     for folder in parent.glob("numba-*"):
         with suppress(OSError):
             if folder.stat().st_mtime < time.time() - _MONTH:
@@ -191,11 +190,11 @@ def _remove_unused(parent: Path) -> None:
 
 
 def _homes() -> Iterator[Path]:
-    """Name the folders that may hold the cache, the best first."""
+    """Yield the folders that may hold the cache, in order of preference."""
     if numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR
         yield Path(numba.config.CACHE_DIR)
     else:
-        with suppress(RuntimeError):  # no home is known
+        with suppress(RuntimeError):  # no home directory is known
             yield _user_cache()
     with suppress(OSError):
         if sys.platform == "win32":
@@ -205,7 +204,7 @@ def _homes() -> Iterator[Path]:
             folder.mkdir(mode=0o700, exist_ok=True)
             made = folder.lstat()
             if stat.S_ISDIR(made.st_mode) and made.st_uid == os.getuid() and not made.st_mode & 0o022:
-                yield folder  # nobody else can put there what would be loaded and run
+                yield folder  # nobody else can place code there that would be loaded and run
 
 
 def _user_cache() -> Path:

@@ -1,9 +1,10 @@
-"""The entries of the CPU kernels. A kernel is a module and an entry of `OWN`, or of a plug-in.
+"""Entries of the CPU kernels. A kernel is a module and an entry of `OWN`, or of a plug-in.
 
-Entries name their modules, which import Numba: they are imported with the first task.
+Entries refer to their modules by name; these import Numba, and are imported with the first task.
 """
 
-# CPU seconds of a count, hub over merge, in degree order; rows that 99 % of the vertices do not exceed in brackets.
+# CPU seconds of a count, hub over merge, in degree order; in brackets the row length that 99 % of the vertices do not
+# exceed.
 # torus 30³ to 70³ [4] 1.26 to 1.28; triangular mesh 200² [3] 1.35, 500² [3] 1.30; wing [4] 1.17; random, degree 2 [2]
 # 1.36 to 1.50; random, degree 4 [4] 1.27 (100 k edges) to 0.97 (2 M edges); random, degree 6 [6] 0.86 to 1.04;
 # p2p-Gnutella31 [9] 0.97; dblp-2010 [13] 0.91; amazon0601 0.60; ego-Twitter [74] 0.24; Kronecker 16 0.03. Below 20,000
@@ -28,22 +29,22 @@ __all__ = ["OWN", "CpuKernel"]
 
 @dataclass(frozen=True)
 class CpuKernel(Kernel):
-    """All that the backend knows of a kernel.
+    """A CPU kernel's registry entry: all that the backend knows of it.
 
     Attributes
     ----------
     count : callable (task) -> (int, int, int, int), or str
-        Triangles, wedges, probes and the longest bucket of a task; or "module:function" of it. What it compiles is
-        said by `jit.compiles`.
+        Returns triangles, wedges, probes and the longest bucket of a task; or its name "module:function".
+        `jit.compiles` declares what it compiles.
     probes : probes.Rule
-        The probes of index edges, from lengths and positions alone.
+        Probes of index edges, from lengths and positions alone.
     scratch : callable (TaskSize, GraphBounds or None) -> int
-        Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
+        Upper bound of the bytes that it allocates beside a task's blocks, as in `Backend`.
     support : str, optional
-        Module that gives triangles by edge and by vertex, by functions `edges` and `vertices` as `supports` has them;
-        none: it does not.
+        Module that computes triangles by edge and by vertex, with functions `edges` and `vertices` like those of
+        `supports`; None: the kernel does not.
     support_scratch : callable (TaskSize, GraphBounds or None) -> int
-        As `scratch`, for these, beside what they return.
+        As `scratch`, for these functions, beside what they return.
     """
 
     backend: ClassVar[str] = "cpu"
@@ -56,25 +57,25 @@ class CpuKernel(Kernel):
 
     @property
     def function(self) -> Any:
-        """What counts a task."""
+        """The function that counts a task."""
         return resolve_name(self.count) if isinstance(self.count, str) else self.count
 
     def load(self) -> None:
-        """Import and compile, or load from the cache, what counts a task."""
+        """Import the function that counts a task, and compile its kernels or load them from the cache."""
         for part in getattr(self.function, "compiled", ()):
             part.load()
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
-        """Bytes next to a task's blocks, at most: of the kernel, or of the sample that says where splits are cut."""
+        """Upper bound of the bytes beside a task's blocks: of the kernel, or of the sample for cutting splits."""
         return max(_sample_bytes(of), self.scratch(of, graph))
 
     @property
     def gives_supports(self) -> bool:
-        """Whether there is a module for it."""
+        """Whether a module computes triangles by edge and by vertex."""
         return self.support is not None
 
     def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
-        """Bytes next to a task's blocks and the results, at most."""
+        """Upper bound of the bytes beside a task's blocks and the results."""
         return max(_sample_bytes(of), self.support_scratch(of, graph))
 
 
@@ -150,4 +151,4 @@ OWN = (
         times=55,
     ),
 )
-"""The package's own, the default first."""
+"""The package's own CPU kernels, the default first."""

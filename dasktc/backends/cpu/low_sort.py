@@ -1,4 +1,4 @@
-"""Sorting of words by their lowest bits alone; what stands above these travels along."""
+"""Sorts words by their lowest bits alone; the bits above travel along."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dasktc.backends.csr import Array
 __all__ = ["low_digits", "low_sort", "sort_low"]
 
 DIGIT = 10
-"""Most bits of a digit: 1024 places written to in turn suit a second level cache."""
+"""Most bits of a digit: writing to 1024 places in turn suits a second level cache."""
 
 U = np.uint64
 
 
 def _sort_low(words: Array, spare: Array, digits: int, bits: int) -> Array:
-    """Sort by the lowest digits, within the two arrays; return the one that holds the result."""
+    """Sort by the lowest digits, using both arrays; return the one that holds the result."""
     mask = U((1 << bits) - 1)
     counts = np.zeros((digits, 1 << bits), np.int64)
     for i in range(U(len(words))):
@@ -45,13 +45,13 @@ low_sort = Kernel(_sort_low, (_words, _words, types.int64, types.int64))
 
 
 def low_digits(bits: int) -> tuple[int, int]:
-    """Digits, and bits of each, that `sort_low` sorts so many bits by."""
+    """Number of digits, and bits of each, with which `sort_low` sorts the given number of bits."""
     digits = max(1, -(-bits // DIGIT))
     return digits, max(1, -(-bits // digits))
 
 
 def sort_low(words: Array, bits: int) -> Array:
-    """Sort words by so many of their lowest bits, and those that fill the last digit.
+    """Sort words by their `bits` lowest bits, and by further bits that fill the last digit.
 
     Parameters
     ----------
@@ -62,6 +62,6 @@ def sort_low(words: Array, bits: int) -> Array:
     Returns
     -------
     array of int64
-        `words`, or another array of its size.
+        `words`, or another array of the same size.
     """
     return low_sort(words, np.empty_like(words), *low_digits(bits))

@@ -1,7 +1,7 @@
 """Triangles by edge and by vertex of a counting task, by walking lists in step as `merge` does.
 
-Lists that have entries in common, few in roads and meshes, are walked again to say which: where there is no triangle,
-the work is that of counting.
+Pairs of lists with common entries, which are few in roads and meshes, are walked again to find these entries: without
+triangles the work is that of counting.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ U = np.uint64
 def _add_entries(
     left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any, in_left: Array, in_right: Array
 ) -> None:
-    """Add one at both places of each common entry."""
+    """Add 1 at the places of each common entry in both lists."""
     while i < i_end and j < j_end:
         x, y = left[U(i)], right[U(j)]
         if x == y:
@@ -38,7 +38,7 @@ def _add_entries(
 
 @inlined
 def _add_ids(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any, sums: Array) -> None:
-    """Add one to the sum of each common entry."""
+    """Add 1 to the sum of each common entry."""
     while i < i_end and j < j_end:
         x, y = left[U(i)], right[U(j)]
         if x == y:
@@ -96,9 +96,9 @@ _by_vertex = Kernel(_vertices, (TRIPLE, _sums, _sums, _sums))
 
 @compiles(_by_edge)
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of a task for each of their edges; as `supports.edges`."""
+    """Count the triangles of each edge of a task; as `supports.edges`."""
     forget()
-    t = triple(task)  # first: the sample that cuts rows is gone before the supports come
+    t = triple(task)  # first, so that the sample that cuts rows is freed before supports are allocated
     supports = task.zero_supports(np)
     triangles, wedges = _by_edge(t, *supports)
     return supports, int(triangles), int(wedges)
@@ -108,7 +108,7 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
 def vertices(
     task: BlockTask, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
-    """Count the triangles of a task for each of their vertices; as `supports.vertices`.
+    """Count the triangles of each vertex of a task; as `supports.vertices`.
 
     Parameters
     ----------

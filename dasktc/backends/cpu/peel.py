@@ -1,15 +1,16 @@
 """Peeling on the CPU: core numbers of vertices and trussness of edges, level by level.
 
-Cores (Batagelj and Zaversnik, arXiv:cs/0310049): at level t the vertices with t neighbours left go, and with them one
-neighbour of each of theirs. Trusses (Wang and Cheng, PVLDB 5, 2012, section 4): at level t the edges with t triangles
-left go, and with each of these one triangle of its two other edges, which are found in the rows of its ends.
+Cores (Batagelj and Zaversnik, arXiv:cs/0310049): at level t vertices with t remaining neighbours are removed, and each
+of their neighbours loses one. Trusses (Wang and Cheng, PVLDB 5, 2012, section 4): at level t edges with t remaining
+triangles are removed, and for each of these triangles its two other edges lose one; the triangles are found in the rows
+of the edge's ends.
 
-* Edges that go wait at their end of smaller id, the hub: the hub's row is marked once for all of them, and the rows of
-  the other ends are streamed against the marks. Where few wait, or one row is much the shorter, its entries are
+* Removed edges wait at their end of smaller id, the hub: the hub's row is marked once for all of them, and the rows of
+  the other ends are streamed against the marks. Where few edges wait, or one row is much shorter, its entries are
   searched in the other.
-* A row loses its dead entries when they are half of it.
-* Levels look for their edges in a window, of those with few more triangles: an edge enters it when it loses the one
-  that kept it out, so that all edges are looked through once a window.
+* A row drops its dead entries when they are half of it.
+* Levels look for their edges in a window of edges with few more triangles. An edge enters it when it loses the triangle
+  that kept it out, so that all edges are scanned only once per window.
 """
 
 # CPU seconds on one core, peeling alone, trussness of all edges:
@@ -36,9 +37,9 @@ __all__ = ["PEEL"]
 
 U = np.uint64
 FEWEST = 16
-"""Levels of a window, at least; else an eighth of the level: windows of a graph are then few."""
+"""Least number of levels of a window; else it has an eighth of the level, so that a graph has few windows."""
 SEARCH = 8
-"""How much longer a row is, at least, in which the other's entries are searched."""
+"""Least ratio of the lengths of two rows at which the shorter one's entries are searched in the longer."""
 NOBODY = np.int32(-1)
 
 
@@ -72,19 +73,19 @@ class CpuPeel:
 
 
 def _levels(left: Array) -> Array:
-    """The level at which each vertex or edge went, whose complement stands in `left`; -1 of those that stay."""
+    """The level at which each vertex or edge was removed, whose complement is in `left`; -1 for those that stay."""
     return np.where(left < 0, ~left, NOBODY)
 
 
 def _starts(graph: OrientedCSR) -> Array:
-    """Where the rows of all neighbours begin, and the end of the last one."""
+    """Starts of the rows of all neighbours, and the end of the last row."""
     starts = np.zeros(graph.rows + 1, np.int64)
     np.cumsum(np.diff(graph.offsets) + np.bincount(graph.columns, minlength=graph.rows), out=starts[1:])
     return starts
 
 
 def _both_ways(offsets: Array, columns: Array, place: Array, neighbours: Array) -> None:
-    """Fill the rows of all neighbours, ascending: columns are below their row, and rows come in their order."""
+    """Fill the rows of all neighbours; they ascend because columns are below their row and rows come in order."""
     for u in range(len(offsets) - 1):
         for p in range(U(offsets[u]), U(offsets[u + 1])):
             v = U(columns[p])
@@ -95,7 +96,7 @@ def _both_ways(offsets: Array, columns: Array, place: Array, neighbours: Array) 
 
 
 def _with_edges(offsets: Array, columns: Array, place: Array, entries: Array, rows: Array) -> None:
-    """As `_both_ways`, each neighbour with its edge, which is its place in the columns."""
+    """As `_both_ways`, with the edge of each neighbour, which is its place in the columns."""
     for u in range(len(offsets) - 1):
         for p in range(U(offsets[u]), U(offsets[u + 1])):
             v = U(columns[p])
@@ -109,13 +110,13 @@ def _with_edges(offsets: Array, columns: Array, place: Array, entries: Array, ro
 
 @inlined
 def _window(level: Any) -> Any:
-    """Levels of the window that begins at this one."""
+    """Number of levels of a window that begins at this level."""
     return max(FEWEST, level >> 3)
 
 
 @inlined
 def _gone(numbers: Array, count: Any, left: Array) -> Any:
-    """Keep the numbers of those that are left, in place, and return how many they are."""
+    """Compact the numbers of what is left, in place; return how many there are."""
     kept = 0
     for place in range(U(count)):
         number = numbers[place]
@@ -135,7 +136,7 @@ def _least(numbers: Array, count: Any, left: Array) -> Any:
 
 @inlined
 def _below(numbers: Array, count: Any, left: Array, end: Any, below: Array) -> Any:
-    """Copy the numbers of those with fewer than `end` left, and return how many they are."""
+    """Copy the numbers of those with fewer than `end` left; return how many there are."""
     kept = 0
     for place in range(U(count)):
         number = numbers[place]
@@ -147,7 +148,7 @@ def _below(numbers: Array, count: Any, left: Array, end: Any, below: Array) -> A
 
 @inlined
 def _next_window(numbers: Array, count: Any, left: Array, level: Any, window: Array) -> Any:
-    """Fill the window that begins where something is left: how many are left, its first level, its end, its size."""
+    """Fill the next non-empty window; return how many are left, its first level, its end, and its size."""
     remaining = _gone(numbers, count, left)
     end, inside = level, 0
     if remaining > 0:
@@ -160,7 +161,7 @@ def _next_window(numbers: Array, count: Any, left: Array, level: Any, window: Ar
 def _peel_vertices(
     starts: Array, neighbours: Array, left: Array, alive: Array, window: Array, queue: Array, first: int, final: int
 ) -> None:
-    """Peel the levels from `first` to `final`."""
+    """Remove the vertices of the levels from `first` to `final`."""
     remaining, level, end, inside = len(left), first - 1, 0, 0
     v: Any
     for v in range(remaining):
@@ -214,7 +215,7 @@ def _compact(vertex: Any, starts: Array, stops: Array, entries: Array, left: Arr
 def _wait_at_hub(
     edge: Any, columns: Array, heads: Array, following: Array, queue: Array, ring: Any, queued: Any
 ) -> Any:
-    """Have an edge wait at its hub, which is queued unless it waits itself: the queue's next place and its length."""
+    """Have an edge wait at its hub, and queue the hub unless it is queued; return the queue's next place and length."""
     hub = columns[U(edge)]
     if heads[U(hub)] == NOBODY:
         queue[U(ring)] = hub
@@ -228,7 +229,7 @@ def _wait_at_hub(
 
 @inlined
 def _entries_to_stream(waiting: Any, rows: Array, starts: Array, stops: Array, following: Array, length: Any) -> Any:
-    """Sum the entries of the other ends' rows of the edges that wait, as far as they would be streamed."""
+    """Number of entries that would be streamed: those in the other ends' rows of the waiting edges."""
     total = 0
     while waiting != NOBODY:
         u = U(rows[U(waiting)])
@@ -239,7 +240,7 @@ def _entries_to_stream(waiting: Any, rows: Array, starts: Array, stops: Array, f
 
 @inlined
 def _others_by_marks(entries: Array, head: Any, tail: Any, marks: Array, left: Array, others: Array) -> Any:
-    """Note the two other edges of each triangle of an edge that is left, by the marks of its hub's row; how many."""
+    """Note the two other edges of each remaining triangle of an edge, by its hub row's marks; return their number."""
     written = U(0)
     for q in range(U(head), U(tail)):
         g = marks[U(entries[q, 0])]
@@ -252,7 +253,7 @@ def _others_by_marks(entries: Array, head: Any, tail: Any, marks: Array, left: A
 
 @inlined
 def _others_by_search(entries: Array, head: Any, tail: Any, low: Any, behind: Any, left: Array, others: Array) -> Any:
-    """As `_others_by_marks`, each entry of one end's row searched in the other's, from where the last one ended."""
+    """As `_others_by_marks`, but search each entry of one end's row in the other's, from where the last one ended."""
     written = U(0)
     for q in range(U(head), U(tail)):
         w, high = entries[q, 0], behind
@@ -291,7 +292,7 @@ def _peel_edges(
     begin: int,
     final: int,
 ) -> int:
-    """Fill in the levels from `begin` to `final`, and return how many triangles went."""
+    """Remove the edges of the levels from `begin` to `final`; return the number of removed triangles."""
     remaining, level, end, triangles = len(left), begin - 1, 0, np.int64(0)
     inside = 0  # edges in the window
     v: Any
@@ -304,7 +305,7 @@ def _peel_edges(
             remaining, level, end, inside = _next_window(alive, remaining, left, level, window)
         if remaining == 0 or level > final:
             break
-        ring = queued = done = turn = kept = 0  # of hubs, in a ring that holds each at most once
+        ring = queued = done = turn = kept = 0  # hubs are in a ring, each at most once
         for place in range(U(inside)):
             e = window[place]
             if 0 <= left[U(e)] <= level:
@@ -347,7 +348,7 @@ def _peel_edges(
                     f = others[number]
                     triangles_left = left[U(f)] - 1
                     if triangles_left < level:
-                        continue  # it goes in this level, too
+                        continue  # it is removed at this level, too
                     left[U(f)] = triangles_left
                     if triangles_left == level:
                         ring, queued = _wait_at_hub(f, columns, heads, following, queue, ring, queued)

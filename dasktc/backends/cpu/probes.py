@@ -1,8 +1,8 @@
-"""What a counting task's kernel must report as probes, from row lengths and positions alone.
+"""Expected probes: what a counting task's kernel must report, from row lengths and positions alone.
 
-A slow, separate computation: it reads no kernel and finds no triangle, and tests and `--verify`
-compare the kernels with it. For an index edge (u, v) let T = table.row(u), A its entries that
-stand before v (all of them if the blocks are unordered), and B = stream.row(v):
+This is a slow, separate computation, which uses no kernel and finds no triangle; tests and `--verify` compare the
+kernels with it. For an index edge (u, v) let T = table.row(u), A its entries before v (all of them if the blocks are
+unordered), and B = stream.row(v):
 
     hub       0 if |A| = 0;  |B| if |B| <= SHORT;  min(|A|, |B|) otherwise
     trust     |B|; 0 if T is empty, or if index and table are one block whose row u has one entry
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 CHUNK = 1 << 22
-"""Index edges looked at in one go."""
+"""Index edges processed in one step."""
 
 
 class Lengths(NamedTuple):
-    """Lengths of some index edges' lists: |A|, |B|, |T|, and whether TRUST hashes row u; `xp` is their array module."""
+    """Lengths |A|, |B|, |T| for some index edges, and whether TRUST hashes row u; `xp` is their array module."""
 
     xp: ModuleType
     a: Array
@@ -53,7 +53,7 @@ class Lengths(NamedTuple):
 
 
 Rule = Callable[[Lengths], Array]
-"""Probes of index edges."""
+"""Returns the probes of index edges."""
 
 
 def hub(of: Lengths) -> Array:
@@ -92,19 +92,19 @@ def tcstream(of: Lengths) -> Array:
 
 
 def expected_probes(task: BlockTask, rule: Rule) -> int:
-    """Add up the probes that a kernel must report for a task.
+    """Sum of the probes that a kernel must report for a task.
 
     Parameters
     ----------
     task : BlockTask
     rule : Rule
-        The kernel's, one of the above.
+        The rule of the kernel, one of the above.
     """
     return sum(int(rule(lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
 
 
 def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[Lengths]:
-    """Yield those of the index edges of rows begin to end, some at a time."""
+    """Yield the lengths for the index edges of rows begin to end, some edges at a time."""
     degree, size = np.diff(task.index.offsets), np.diff(task.table.offsets)
     hashed = (size[: len(degree)] > 0) & ((degree > 1) | (task.index is not task.table))
     for first, last in _row_ranges(task.index, begin, end):
@@ -125,7 +125,7 @@ def _row_ranges(index: OrientedCSR, first: int, end: int) -> Iterator[tuple[int,
 
 
 def _entries_before(task: BlockTask, first: int, last: int, u: Array, v: Array) -> Array:
-    """Count the table entries of row u whose vertex id is below that of v, for rows first to last."""
+    """Number of table entries of row u whose vertex id is below v's, for the edges of rows first to last."""
     table, index = task.table, task.index
     begin, end = table.offsets[first], table.offsets[last]
     sizes = np.diff(table.offsets[first : last + 1])

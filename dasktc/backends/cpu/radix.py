@@ -1,9 +1,9 @@
-"""Sorting of non-negative keys by radix, the leading digit first: time linear in their number.
+"""Radix sort of non-negative keys, leading digit first, in time linear in their number.
 
-Two passes over memory count the values of the leading digit and deal the keys out to as many buckets. Each bucket is
-then sorted by the other digits, from the lowest up, in a second level cache. Keys of several arrays are dealt out to
-one with no copy in between, and so are keys that are yet to be made of edges (`Ends`). Threads may share all of it: no
-two write to the same place when they count and deal out different arrays, and sort different buckets.
+Two passes over memory count the values of the leading digit, and deal the keys to as many buckets. Each bucket is
+then sorted by the other digits, from the lowest up, in a second level cache. Keys of several arrays are dealt into
+one array without a copy in between, and so are keys that are still to be made from edges (`Ends`). Threads may share
+all of it: they never write to the same place when they count and deal different arrays, and sort different buckets.
 """
 
 # Kronecker 20, 16.8 M keys of 40 bits in 16 arrays, milliseconds on one core:
@@ -42,20 +42,20 @@ __all__ = [
 ]
 
 BUCKET, MOST_BITS = 13, 12
-"""Binary logarithms: keys of a bucket, were they spread evenly, times two; and the most buckets."""
+"""Binary logarithms of twice the keys of a bucket, if keys were evenly spread; and of the largest number of buckets."""
 DIGIT = 10
-"""Most bits of the digits that buckets are sorted by: 1024 places written to in turn suit a first level cache."""
+"""Most bits of the digits by which buckets are sorted: writing to 1024 places in turn suits a first level cache."""
 FEW = 2048
-"""Fewer keys than this NumPy sorts sooner."""
+"""Fewer keys than this are sorted faster by NumPy."""
 FEWER = 48
-"""Keys of a bucket that are sorted by insertion: the other digits' counters alone would take longer."""
+"""Most keys of a bucket that is sorted by insertion, because counting digits alone would take longer."""
 BATCH = 1 << 16
-"""Keys of neighbouring buckets that are handed on together, while they are in cache; of one large bucket more."""
+"""Keys of neighbouring buckets that are returned together, while they are in cache; more for a single large bucket."""
 
 CHUNK = 1 << 15
-"""Keys that are made at a time: 256 KiB."""
+"""Keys that are made in one step: 256 KiB."""
 ALL = 2**63 - 1
-"""Above every key."""
+"""An upper bound of all keys."""
 
 U = np.uint64
 
@@ -93,7 +93,7 @@ def _made_of(src: Array, dst: Array, low: int, bits: int, first: int, end: int, 
 
 
 def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int, low: int) -> None:
-    """Sort each of the buckets that end at `ends`, the first from 0 on, by `digits` of so many bits from `low` on."""
+    """Sort each of the buckets that end at `ends`, the first from 0 on, by `digits` digits of `bits` from `low` on."""
     mask, begin = U((1 << bits) - 1), 0
     counts = np.empty((digits, 1 << bits), np.int64)
     for end in ends:
@@ -147,16 +147,16 @@ sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, 
 
 @dataclass(frozen=True)
 class Ends:
-    """Edges that stand for their canonical keys, which are made a chunk at a time, in cache, whenever they are read.
+    """Edges that stand for their canonical keys, which are computed at each reading, one chunk at a time, in cache.
 
     Attributes
     ----------
     src, dst : array of int32 or int64, shape (edges,)
-        Of one type.
+        Both of one type.
     low : int
-        The smallest id, which is subtracted from every id.
+        The smallest id; keys hold offsets from it.
     shift : int
-        Bits an id takes in a key.
+        Bits of an id in a key.
     """
 
     src: Array
@@ -169,11 +169,11 @@ class Ends:
         return len(self.src)
 
     def __getitem__(self, rows: slice) -> Ends:
-        """Some of the edges."""
+        """A range of the edges."""
         return replace(self, src=self.src[rows], dst=self.dst[rows])
 
     def chunks(self, first: int = 0, end: int = ALL) -> Iterator[Array]:
-        """Yield the keys with first <= key < end; each array is overwritten by the next one."""
+        """Yield the keys with first <= key < end in chunks; each chunk overwrites the last one."""
         made = np.empty(CHUNK + 1, np.int64)
         for begin in range(0, len(self), CHUNK):
             src, dst = (np.ascontiguousarray(ids[begin : begin + CHUNK]) for ids in (self.src, self.dst))
@@ -181,7 +181,7 @@ class Ends:
             yield made[: int(made_of[kind](src, dst, self.low, self.shift, first, end, made))]
 
     def keys(self, first: int = 0, end: int = ALL) -> Array:
-        """Make a new array of the keys with first <= key < end."""
+        """Copy the keys with first <= key < end to an array of their own."""
         keys, size = np.empty(len(self), np.int64), 0
         for chunk in self.chunks(first, end):
             keys[size : size + len(chunk)] = chunk
@@ -190,13 +190,13 @@ class Ends:
 
 
 Keys = Array | Ends
-"""Keys as an array of int64, or the edges that they are made of."""
+"""Keys as an array of int64, or the edges from which they are computed."""
 
 
 def leading_bits(keys: int, bound: int) -> tuple[int, int]:
-    """Choose how many bits the leading digit has, and how many are below it, for this many keys below `bound`.
+    """Choose the number of bits of the leading digit, and of those below it, for `keys` keys below `bound`.
 
-    The digit has at most half of the bits: of an edge's key it says no more than about the high end.
+    The digit has at most half of the bits, so that of an edge's key it depends on the high end alone.
     """
     bits = max(1, (bound - 1).bit_length())
     leading = max(0, min(keys.bit_length() - BUCKET, MOST_BITS, bits // 2))
@@ -204,7 +204,7 @@ def leading_bits(keys: int, bound: int) -> tuple[int, int]:
 
 
 def count(keys: Keys, buckets: int, shift: int, base: int = 0) -> Array:
-    """How many keys have each leading digit, from `base` on."""
+    """Histogram of the leading digits of keys; digits are counted from `base` on."""
     counts = np.zeros(buckets, np.int64)
     for chunk in _chunks(keys):
         count_keys(chunk, shift, base, counts)
@@ -212,7 +212,7 @@ def count(keys: Keys, buckets: int, shift: int, base: int = 0) -> Array:
 
 
 def deal(keys: Keys, shift: int, places: Array, target: Array, base: int = 0) -> None:
-    """Write each key to the place of its leading digit; `places` is overwritten."""
+    """Write each key to the next place of its leading digit; `places` is overwritten."""
     for chunk in _chunks(keys):
         deal_keys(chunk, shift, base, places, target)
 
@@ -223,15 +223,15 @@ def _chunks(keys: Keys) -> Iterable[Array]:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Keys dealt out by their leading digit.
+    """Keys dealt to buckets by their leading digit.
 
     Attributes
     ----------
     keys : array of int64
     ends : array of int64, shape (buckets + 1,)
-        Where buckets end, after a 0.
+        Ends of the buckets, preceded by 0.
     shift : int
-        Bits below the leading digit: bucket b has the keys from b << shift on, up to those of the next one.
+        Bits below the leading digit: bucket b has the keys from b << shift up to (b + 1) << shift - 1.
     """
 
     keys: Array
@@ -239,7 +239,7 @@ class Buckets:
     shift: int
 
     def ranges(self, most: int) -> list[tuple[int, int]]:
-        """At most so many ranges of buckets, of about as many keys each: first bucket, and the one after the last."""
+        """At most `most` ranges of buckets with about equally many keys: each range's first bucket and its end."""
         wanted = np.arange(1, most) * len(self.keys) // most
         cuts = np.searchsorted(self.ends, wanted, side="right").tolist()
         return [pair for pair in pairwise([0, *cuts, len(self.ends) - 1]) if pair[0] < pair[1]]
@@ -247,22 +247,22 @@ class Buckets:
     def sorted(
         self, first: int, end: int, spare: Array | None = None, low: int = 0
     ) -> Iterator[tuple[int, int, Array]]:
-        """Sort the buckets of a range, some at a time.
+        """Sort a range of buckets, and yield them some at a time.
 
         Parameters
         ----------
         first, end : int
         spare : array of int64, optional
-            Overwritten; as long as the largest bucket. Default: a new one.
+            Overwritten; at least as long as the largest bucket. Default: a new array.
         low : int
-            Keys that differ in bits below this one alone come in any order.
+            Keys that differ only in bits below this one may come in any order.
 
         Yields
         ------
         first, end : int
-            Buckets that are sorted.
+            Range of the buckets that have been sorted.
         keys : array of int64
-            Theirs, ascending but for these: a slice of `keys`.
+            Their keys, ascending except as `low` allows: a slice of `keys`.
         """
         if spare is None:
             spare = np.empty(int(np.diff(self.ends[first : end + 1]).max(initial=0)), np.int64)
@@ -281,7 +281,7 @@ class Buckets:
 
 
 def sort(keys: Array, bound: int) -> Array:
-    """Sort keys in ascending order, in twice their memory.
+    """Sort keys in ascending order, within twice their memory.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def sort(keys: Array, bound: int) -> Array:
     Returns
     -------
     array of int64
-        `keys`, or another array of its size.
+        `keys`, or another array of the same size.
     """
     if len(keys) < FEW:
         return np.sort(keys)
@@ -301,7 +301,7 @@ def sort(keys: Array, bound: int) -> Array:
 
 
 def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
-    """The keys of several arrays in a new one, ascending; the arrays stay as they are, and the list is emptied.
+    """Sort the keys of several arrays into a new one; the arrays are not changed, and the list is emptied.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
     bound : int
         0 <= key < bound.
     low : int
-        Keys that differ in bits below this one alone come in any order.
+        Keys that differ only in bits below this one may come in any order.
     """
     given, arrays[:] = list(arrays), []
     if sum(map(len, given)) < FEW:
@@ -322,8 +322,8 @@ def _array_of(keys: Keys) -> Array:
 
 
 def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None, low: int = 0) -> Array:
-    """As `merge`; the spare array is overwritten once all keys are dealt out, so it may be one of them."""
-    if sum(map(len, arrays)) <= BATCH:  # in cache as they are
+    """As `merge`; `spare` is overwritten only after all keys are dealt out, so it may be one of the arrays."""
+    if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
         together = np.concatenate([_array_of(keys) for keys in arrays])
         bits = max(0, (bound - 1).bit_length() - low)
         if digits := -(-bits // DIGIT):
@@ -345,11 +345,11 @@ def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None, low:
 
 
 def _span(keys: Array) -> tuple[int, int]:
-    """The smallest and the largest key; of no keys a span that widens no other."""
+    """The smallest and largest key; for no keys, values that extend no other span."""
     return (int(keys.min()), int(keys.max())) if len(keys) else (ALL, 0)
 
 
 def warm() -> None:
-    """Compile, or load from the cache, all of it."""
+    """Compile this module's kernels, or load them from the cache."""
     for kernel in (ascending, count_keys, deal_keys, *made_of.values(), sort_buckets):
         kernel.load()

@@ -1,4 +1,4 @@
-"""Sorts, orients and builds blocks with threads of one process, which write to arrays that they share."""
+"""Sorting, orientation and block building in which threads of one process write to shared arrays."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["CpuSharedArrays"]
 
 
 class CpuSharedArrays:
-    """The parts of a sort, of orientation and of a block's building that threads make at the same time.
+    """The steps of a sort, of orientation and of building a block that several threads make at the same time.
 
     Attributes
     ----------
     Buckets, leading_bits, count, deal
-        Those of `radix`.
+        Those of module `radix`.
     proper
-        That of `edges`.
+        That of module `edges`.
     """
 
     Buckets = radix.Buckets
@@ -27,29 +27,29 @@ class CpuSharedArrays:
     proper = staticmethod(edges.proper)
 
     def ends(self, src: Array, dst: Array, low: int, shift: int) -> radix.Ends:
-        """Edges of ids from `low` on, which stand for their canonical keys."""
+        """Edges with ids from `low` on, which stand for their canonical keys."""
         src, dst = edges.of_one_type(src, dst)
         return radix.Ends(src, dst, low, shift)
 
     def array(self, keys: radix.Keys) -> Array:
-        """The keys in an array, in the same order."""
+        """Return the keys as an array, in the same order."""
         return keys.keys() if isinstance(keys, radix.Ends) else keys
 
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
-        """Write the keys of the ends' ranks, the higher one first, over the keys."""
+        """Replace keys by the keys over their ends' ranks, the higher rank first."""
         edges.orient(keys, rank, shift, keys)
         return keys
 
     def write_rows(self, keys: Array, start: int, columns: int, first: int, offsets: Array, numbers: Array) -> None:
-        """Write offsets and columns of rows of ascending keys to parts of a block's arrays.
+        """Write the offsets and columns of the rows of ascending keys into parts of a block's arrays.
 
         Parameters
         ----------
         keys : array of int64
-            start + row * columns + column each.
+            Each start + row * columns + column.
         start, columns : int
         first : int
-            Edges of the block before these.
+            Number of the block's edges before these.
         offsets : array of int64, shape (rows + 1,)
         numbers : array of int32, shape (edges,)
         """

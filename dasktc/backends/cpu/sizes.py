@@ -1,4 +1,4 @@
-"""Sizes of the CPU kernels' tables, and the bytes that they take: what a plan asks for, without Numba."""
+"""Sizes of the CPU kernels' tables and the bytes that they take, for plans; imports no Numba."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ __all__ = [
 # hub
 
 SHORT = 32
-"""Longest row that never gets a table of its own: streaming it costs less than putting the edge off."""
+"""Longest row that never gets a table of its own, because streaming it costs less than deferring the edge."""
 HUBS = 10240
 """Most hubs: their bitmaps then take 6.9 MB, which stay in a third level cache."""
 BLOCK = 9
-"""Binary logarithm of the ids in one step of an AND, 512: a cache line, the widest vector register."""
+"""Binary logarithm of the ids in one step of an AND, 512: a cache line, and the widest vector register."""
 WORDS = 1 << BLOCK - 6
 """64-bit words of a block."""
 SPARSE = 2
 """Elements of the shorter list that one such step must save."""
 AHEAD = 8
-"""Deferred lists prefetched ahead of the one in work."""
+"""Deferred lists that are prefetched ahead of the current one."""
 BATCH = (1 << 12) - 1
-"""Rows whose bits are kept until their triangles are looked at hub by hub: 5.5 MB, and as many as counters of 12 bits
-hold. With 256 and 1,024 of them, groups of a hub are so small that supports of a Kronecker graph of scale 18 take 1.6
+"""Rows whose bits are kept until their triangles are processed hub by hub: 5.5 MB, and as many as counters of 12 bits
+hold. With 256 and 1,024 rows the groups of a hub are so small that supports of a Kronecker graph of scale 18 take 1.6
 and 1.2 times as long."""
 PAIRS = 1 << 18
-"""Pairs of such a row and a hub that are noted, and those of one row."""
+"""Pairs of such a row and a hub that are stored, in addition to those of one row."""
 MOST = (1 << 31) - 1
-"""Most edges put off at once: groups are numbered in 32 bits."""
+"""Most edges deferred at once, because groups are numbered in 32 bits."""
 FEW, SHARE = 1 << 13, 16
-"""Put off at once are at most FEW edges or one in SHARE of the block: what is planned for is then nearly used.
+"""At most FEW edges, or one in SHARE of the block's edges, are deferred at once, so that planned memory is nearly used.
 
-The ranges of rows that this makes take 0 to 2 % longer, one after another (Kronecker graph of scale 20).
+The resulting ranges of rows, one after another, take 0 to 2 % longer (Kronecker graph of scale 20).
 """
 
 # trust, hindex
@@ -64,44 +64,44 @@ SMALL_ROW = 100
 SMALL, LARGE = 32, 1024
 """Buckets of the small and of the large hash table."""
 DEPTH = 128
-"""Elements that a bucket holds (TRUST, section 3.2)."""
+"""Entries of a bucket (TRUST, section 3.2)."""
 
 # lstc
 
 TILE = 1024
-"""Entries of a tile: the threads of a block, in the paper."""
+"""Entries of a tile; in the paper, the threads of a block."""
 
 
 def bitmap_words(hubs: int) -> int:
-    """64-bit words that the bitmaps of the hubs 0 to hubs - 1 take."""
+    """Number of 64-bit words in the bitmaps of the hubs 0 to hubs - 1."""
     group = hubs >> BLOCK
     return WORDS * (group + 1) * ((group << BLOCK - 1) + (hubs & (1 << BLOCK) - 1))
 
 
 def most_deferred(index_edges: int, block_edges: int) -> int:
-    """The most edges put off at once, but for those of a single row.
+    """The most edges deferred at once, except those of a single row.
 
     Parameters
     ----------
     index_edges, block_edges : int
-        Of the task's split, and of its index block.
+        Edges of the task's split, and of its index block.
     """
     return min(MOST, index_edges, max(FEW, block_edges // SHARE))
 
 
 def hub_count(edges: int, rows: int) -> int:
-    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most 4 bytes a stream edge.
+    """Choose the number of hubs so that their bitmaps, hubs²/16 bytes, take at most 4 bytes per stream edge.
 
     Parameters
     ----------
     edges, rows : int
-        Of the stream block.
+        Edges and rows of the stream block.
     """
     return min(HUBS, isqrt(64 * edges), rows)
 
 
 def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    """Bytes of the tables of `hub` for a task, at most."""
+    """Upper bound of the bytes of `hub`'s tables for a task."""
     columns, index_edges = of.columns, of.splits * of.index_edges
     longest = columns if graph is None else min(columns, graph.longest)
     rows = columns if graph is None else graph.rows_above(SHORT, of)
@@ -111,12 +111,12 @@ def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
     tables = 4 * rows + marked + columns // 8  # waiting, marker, bits
     deferred = min(
         max(most_deferred(of.index_edges, index_edges), longest), index_edges
-    )  # of a chunk, or of a longer row
+    )  # for a chunk, or for a longer row
     return bitmaps + tables + 8 * (deferred + AHEAD) + (1 << 10)
 
 
 def support_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    """Bytes of what `supports.edges` works with for a task beside the supports, at most; `vertices` takes less."""
+    """Upper bound of the working memory of `supports.edges` beside the supports, in bytes; `vertices` takes less."""
     hubs = hub_count(of.stream_edges, of.columns) if of.lower and (graph is None or graph.ordered) else 0
     words, deferred = WORDS * (1 + (hubs >> BLOCK)), most_deferred(of.index_edges, of.splits * of.index_edges)
     ranks, hits, groups = 2 * bitmap_words(hubs), 4 * of.columns, 4 * (max(deferred, of.columns) + AHEAD)
@@ -125,7 +125,7 @@ def support_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
 
 
 def bucket_depth(longest: int) -> int:
-    """Elements a bucket must hold so that the table of the longest row stays half empty.
+    """Entries that a bucket must hold so that the table of the longest row stays half empty.
 
     Parameters
     ----------
@@ -136,6 +136,6 @@ def bucket_depth(longest: int) -> int:
 
 
 def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    """Bytes of the table of `trust` and `hindex` for a task, at most."""
+    """Upper bound of the bytes of `trust`'s and `hindex`'s table for a task."""
     longest = of.columns if graph is None else min(of.columns, graph.longest)
     return 4 * LARGE * (1 + bucket_depth(longest)) + (1 << 17)

@@ -1,21 +1,20 @@
-"""Which index rows a split of a counting task is, on any backend.
+"""Index rows of each split of a counting task, on any backend.
 
-On a GPU groups of rows are dealt out, as TRUST deals rows (section 5.1): whatever a row costs there, its
-neighbours cost about as much, and every split gets its share of them.
+On a GPU groups of rows are dealt out to the splits, as TRUST deals rows (section 5.1): neighbouring rows cost about
+the same there, so every split gets its share of each kind.
 
-On a CPU a split is a range of rows that costs about as much as every other. Ranges beat rows dealt one by
-one there: edges whose column has a long row are counted column by column, and each split marks all such
-rows anew. Splits whose rows lie together meet fewer of them, since columns stand before their row.
-What an edge costs is estimated from the lengths of its two lists; an evenly spaced sample of edges
-tells where the ranges end. That is integer arithmetic on the blocks alone: every worker cuts at
-the same rows, on any backend, for the sample's lists are looked up where the blocks are and its costs
-computed on the host.
+On a CPU a split is a range of rows, and all ranges cost about the same. Ranges beat rows dealt one by one there,
+because edges whose column has a long row are counted column by column, and each split marks all such rows anew; splits
+of adjacent rows meet fewer of them, since columns come before their row. The cost of an edge is estimated from the
+lengths of its two lists, and an evenly spaced sample of edges determines where the ranges end. That is integer
+arithmetic on the blocks alone: every worker cuts at the same rows, on any backend, because the sample's lists are
+looked up where the blocks are, and its costs are computed on the host.
 """
 
 # CPU seconds of all splits together, hub kernel, Kronecker graph of scale 20; one split: 0.43
 #                    predicted  measured  learnt
-# 8 splits, u % 8            -      0.55  8 ms a split are marks of long rows, which are fetched and set again; the
-#                                         rest caches that are filled again for a shorter pass
+# 8 splits, u % 8            -      0.55  8 ms a split go to marks of long rows, which are fetched and set again; the
+#                                         rest to caches that are filled again for a shorter pass
 # 8 ranges                0.48      0.43  the first ranges meet only hubs; largest split 1.1 times the mean
 
 from __future__ import annotations
@@ -50,31 +49,31 @@ __all__ = [
 ]
 
 GROUP = 32
-"""Rows that are dealt out together, as the kernels' prelude has it: a warp's."""
+"""Rows that are dealt out together, a warp's, as in the kernels' prelude."""
 
 SAMPLE, SAMPLES_A_SPLIT = 1 << 13, 32
-"""Edges whose cost is estimated, at least; then each split is within some hundredths of its share."""
+"""Least number of edges whose cost is estimated; each split is then within some hundredths of its share."""
 SAMPLED_BYTES = 110
-"""Of each while that is done, at most."""
+"""Most bytes that each of these edges takes during the estimate."""
 
 SEARCH, STEP = 10, 12
 """Cost of an entry that is searched for, and of a step of the bisection."""
 POWERS = 1 << np.arange(32, dtype="int64")
 ROW = 230
-"""Cost of a row, whatever its edges."""
+"""Cost of a row beside its edges."""
 
 _thread = threading.local()
 
 Cost = Callable[[Array, Array, Array], Array]
-"""Of |A|, |B| and v, as `probes` has them, in tenths of a nanosecond.
+"""Returns the cost of edges from |A|, |B| and v, as in `probes`, in tenths of a nanosecond.
 
-That of `hub` is fitted to fourths and eighths of two Kronecker graphs, ego-Twitter and amazon0601: most
-are then within 6 % of their share.
+That of `hub` is fitted to fourths and eighths of two Kronecker graphs, ego-Twitter and amazon0601, most of which are
+then within 6 % of their share.
 """
 
 
 class Share(NamedTuple):
-    """Index rows of a split: GROUP rows from `begin` on, and every `step` rows another group, `rows` in all."""
+    """Index rows of a split: groups of GROUP rows, from `begin` on and then every `step` rows; `rows` in all."""
 
     begin: int
     step: int
@@ -100,14 +99,14 @@ def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
 
 
 def groups(share: Share, offsets: Array, xp: ModuleType) -> tuple[Array, Array]:
-    """The first row of each of a share's groups, and the running sums of their edges.
+    """First row of each group of a share, and the running sums of the groups' edges.
 
     Parameters
     ----------
     share : Share
-        Of at least one row.
+        With at least one row.
     offsets : array of int64
-        Of the index block.
+        Offsets of the index block.
     xp : module
         numpy or cupy.
 
@@ -126,7 +125,7 @@ def _dealt(task: BlockTask) -> bool:
 
 
 def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
-    """First row, and the one behind the last, that a task counts of its index block, where its split is a range.
+    """First row of the index block that a task counts, and the end of its range, where its split is a range.
 
     Parameters
     ----------
@@ -148,11 +147,11 @@ def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
 
 
 def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
-    """Cut a task in two, of about equally many edges.
+    """Cut a task into two with about equally many edges.
 
-    Groups that were dealt out are dealt out again: split s of m becomes splits s and s + m of 2m. A range is cut,
-    into splits 2s and 2s + 1 of 2m whose rows are named: an estimate from another sample might leave a row out or
-    count it twice.
+    Groups that were dealt out are dealt out again: split s of m becomes splits s and s + m of 2m. A range is cut into
+    splits 2s and 2s + 1 of 2m with explicit rows, because an estimate from another sample might omit a row or count it
+    twice.
 
     Parameters
     ----------
@@ -163,7 +162,7 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
     Returns
     -------
     list of BlockTask
-        Two, or none of a task of a single row.
+        Two tasks; none where the task has a single row.
     """
     share = share_of(task, xp)
     if share.rows < 2:
@@ -179,7 +178,7 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
 
 
 def _kept_cuts(task: BlockTask, xp: ModuleType) -> list[int]:
-    """The cuts of a triple, which a thread keeps: it often counts several splits, one after another."""
+    """The cuts of a triple, which a thread keeps because it often counts several splits in succession."""
     blocks, how = (task.index, task.table, task.stream), (task.splits, task.cut_for)
     of, cut_how, cuts = getattr(_thread, "kept", ((), None, []))
     if cut_how != how or any(block() is not mine for block, mine in zip(of, blocks, strict=True)):
@@ -189,7 +188,7 @@ def _kept_cuts(task: BlockTask, xp: ModuleType) -> list[int]:
 
 
 def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
-    """First row of each split, and the number of rows."""
+    """First row of each split, followed by the number of rows."""
     index = task.index
     if index.edges == 0:
         return [0] + [index.rows] * task.splits
@@ -200,12 +199,12 @@ def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
 
 
 def sample_bytes(edges: int, splits: int) -> int:
-    """Bytes that finding the rows takes, at most.
+    """Upper bound of the bytes that determining the rows of splits takes.
 
     Parameters
     ----------
     edges : int
-        Of the index block.
+        Edges of the index block.
     splits : int
     """
     return SAMPLED_BYTES * _sample(edges, splits)
@@ -216,7 +215,7 @@ def _sample(edges: int, splits: int) -> int:
 
 
 def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
-    """Row and estimated cost of every k-th edge of the index."""
+    """Row and estimated cost of every k-th edge of the index block."""
     index, table, stream = task.index, task.table, task.stream
     size = _sample(index.edges, task.splits)
     place = xp.arange(size, dtype="int64") * index.edges // size
@@ -225,19 +224,19 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     a, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
     first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
     if task.shift != BEHIND:
-        a = a * (place - first) // degree  # entries before v, as if they were spread evenly
+        a = a * (place - first) // degree  # estimated entries before v, as if they were spread evenly
     u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
     return u, 1 + ROW // degree + _cost_of(task.cut_for)(a, b, v)
 
 
 def _cost_of(kernel: str) -> Cost:
-    """The cost function of a kernel, whichever backend has it; those of unknown cost are cut as `merge` is."""
+    """The cost function of a kernel, on whichever backend it is; kernels without one are cut like `merge`."""
     entries = (registry[kernel] for registry in KERNELS.values() if kernel in registry)
     return next((entry.cost for entry in entries if entry.cost), walk_cost)
 
 
 def hub_cost(a: Array, b: Array, v: Array) -> Array:
-    """Estimated cost of each edge for kernel `hub`, by its case: ANDed bitmaps, streamed list, or deferred."""
+    """Estimated cost of edges for `hub`, by their case: ANDed bitmaps, streamed list, or deferred."""
     anded = (v < HUBS) & (np.minimum(a, b) > SPARSE * ((v >> BLOCK) + 1))
     put_off = np.where(v < HUBS, 90, 500 + 5 * a // 2)
     streamed = np.where((b <= SHORT) | (b <= a), 70 + 13 * b, put_off)
@@ -245,25 +244,25 @@ def hub_cost(a: Array, b: Array, v: Array) -> Array:
 
 
 def search_cost(a: Array, b: Array, _: Array) -> Array:
-    """Cost of edges for kernels that search the shorter list in the longer."""
+    """Estimated cost of edges for kernels that search the shorter list in the longer."""
     return 50 + np.minimum(a, b) * (SEARCH + STEP * _steps(np.maximum(a, b)))
 
 
 def tile_cost(a: Array, b: Array, _: Array) -> Array:
-    """Cost of edges for `lstc`, which searches v's list in every tile of u's."""
+    """Estimated cost of edges for `lstc`, which searches v's list in every tile of u's."""
     return 50 + b * -(-a // TILE) * (SEARCH + STEP * _steps(np.minimum(a, TILE)))
 
 
 def _steps(lengths: Array) -> Array:
-    """Steps of a bisection: bits of the lengths, exactly, so that all workers cut at the same rows."""
+    """Steps of a bisection: the exact number of bits of the lengths, so that all workers cut at the same rows."""
     return np.searchsorted(POWERS, lengths, side="right")
 
 
 def walk_cost(a: Array, b: Array, _: Array) -> Array:
-    """Cost of edges for kernels that walk both lists."""
+    """Estimated cost of edges for kernels that walk both lists."""
     return 50 + 20 * (a + b)
 
 
 def stream_cost(_: Array, b: Array, __: Array) -> Array:
-    """Cost of edges for kernels that stream v's list against a table of u's."""
+    """Estimated cost of edges for kernels that stream v's list against a table of u's."""
     return 50 + 20 * b

@@ -1,9 +1,9 @@
-"""Cycles of four vertices, counted at each vertex of a graph whose lists are whole and ascending.
+"""Cycles of four vertices, counted at each vertex from full, ascending adjacency lists.
 
-A cycle u, v, w, x is met at its smallest id u: for every neighbour v above u, and every neighbour w of v above u, a
-counter of w says how many such v there are. c of them make c·(c - 1)/2 cycles through u and w, and v is in c - 1.
-Where id 0 has the highest degree that takes Σ min(d(u), d(v)) over edges (u, v), at most (Chiba and Nishizeki, SIAM
-Journal on Computing 14, 210-223, 1985).
+A cycle u, v, w, x is found at its smallest id u: for every neighbour v above u, and every neighbour w of v above u, a
+counter of w counts these v. c of them make c·(c - 1)/2 cycles through u and w, and v is in c - 1 of them. Where id 0
+has the highest degree this takes at most Σ min(d(u), d(v)) over edges (u, v) (Chiba and Nishizeki, SIAM Journal on
+Computing 14, 210-223, 1985).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ U = np.uint64
 
 
 def _adjacency(keys: Array, shift: int, places: Array, columns: Array) -> None:
-    """Fill symmetric adjacency lists from ascending keys: first a vertex's smaller neighbours, then the larger ones."""
+    """Fill symmetric adjacency lists from ascending keys: first a vertex's smaller neighbours, then its larger ones."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         high, low = keys[i] >> shift, keys[i] & mask
@@ -75,7 +75,7 @@ _counted = Kernel(_squares, (_offsets, _columns, _ids, _numbers))
 
 
 def adjacency(keys: Array, shift: int, degrees: Array) -> tuple[Array, Array]:
-    """Make the whole lists of a graph.
+    """Make the full adjacency lists of a graph.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def squares(offsets: Array, columns: Array) -> Array:
     Returns
     -------
     array of int64, shape (vertices,)
-        The caller sees to it that they fit.
+        The caller ensures that they do not overflow.
     """
     counts = np.zeros(len(offsets) - 1, np.int64)
     _counted(offsets, columns, np.zeros(len(counts), np.int32), counts)

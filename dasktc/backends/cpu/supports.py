@@ -1,4 +1,4 @@
-"""Triangles by edge and by vertex of a counting task, by the tables of the `hub` kernel.
+"""Triangles by edge and by vertex of a counting task, found with the tables of the `hub` kernel.
 
 Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer than 2^31 vertices.
 """
@@ -21,20 +21,20 @@ __all__ = ["edges", "vertices"]
 
 Sides = tuple[int, int, int]
 Rows = Callable[[Triple, Tables, int], tuple[int, int, int, int]]
-"""Visits rows: triangles, wedges, edges put off, and the row that comes next."""
+"""Processes rows; returns triangles, wedges, deferred edges, and the next row."""
 Groups = Callable[[Triple, Tables, Array], int]
-"""Visits the edges that were put off, which are in the lists: triangles."""
+"""Processes the deferred edges in the lists; returns triangles."""
 
 
 @compiles(hub_support.ranks, hub_support.edges_by_rows, hub.group, hub_support.edges_by_columns)
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of a task for each of their edges.
+    """Count the triangles of each edge of a task.
 
     Returns
     -------
     supports : list of three arrays of int32
-        Aligned with the columns of index, table and stream: how many of the task's triangles have that edge in that
-        role. Roles played by one and the same block object share one array.
+        Aligned with the columns of index, table and stream: the number of the task's triangles with the edge in that
+        role. Roles of one and the same block object share one array.
     triangles, wedges : int
         As in `TaskCount`.
     """
@@ -59,20 +59,20 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
 
 @compiles(hub_support.vertices_by_rows, hub.group, hub_support.vertices_by_columns)
 def vertices(task: BlockTask, sides: Sides, sizes: Mapping[int, int]) -> tuple[dict[int, Array], int, int]:
-    """Count the triangles of a task for each of their vertices.
+    """Count the triangles of each vertex of a task.
 
     Parameters
     ----------
     task : BlockTask
     sides : tuple of three int
-        The sides of the index' rows u, its columns v, and the table's columns w (`Scheme.sides`).
+        The sides of the index's rows u, its columns v, and the table's columns w (`Scheme.sides`).
     sizes : mapping of int to int
-        Vertices of each of these sides, and of others.
+        Number of vertices of each of these sides, and perhaps of others.
 
     Returns
     -------
     sums : dict of int to array of int64
-        By side, of all that have a size: the triangles of its vertices.
+        Triangles of the vertices of each side in `sizes`.
     triangles, wedges : int
         As in `TaskCount`.
     """
@@ -95,20 +95,20 @@ def vertices(task: BlockTask, sides: Sides, sizes: Mapping[int, int]) -> tuple[d
 
 
 def _batch(tables: Tables) -> tuple[Array, Array, Array, Array]:
-    """Bits of a batch of rows, its pairs of hub and row, their rows ordered by hub, and where each hub's begin."""
+    """Allocate a batch: bits of its rows, pairs of hub and row, rows ordered by hub, and each hub's first place."""
     words, pairs = WORDS * (1 + (tables.hubs >> BLOCK)), PAIRS + tables.hubs
     batch = np.zeros(BATCH * words, np.uint64)
     return batch, np.empty((pairs, 2), np.uint32), np.empty(pairs, np.int32), np.zeros(tables.hubs, np.int32)
 
 
 def _counters(tables: Tables) -> tuple[Array, Array]:
-    """Counters of the ids of hubs, in planes of bits (`instructions.add_common`)."""
+    """Allocate the counters of the hubs' ids, in bit planes (`instructions.add_common`)."""
     words = WORDS * (1 + (tables.hubs >> BLOCK))
     return np.zeros(LOWER * words, np.uint64), np.zeros(LEVELS * words, np.uint64)
 
 
 def _visited(task: BlockTask, t: Triple, tables: Tables, rows: Rows, groups: Groups, beside: int) -> tuple[int, int]:
-    """Visit as many rows at a time as put few edges off, and then these; triangles and wedges."""
+    """Alternately process as many rows as defer few edges, and then these edges; return triangles and wedges."""
     most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = 0
     while t.begin < t.end:

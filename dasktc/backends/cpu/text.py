@@ -12,7 +12,7 @@ __all__ = ["arrow", "ascending", "dense", "unite"]
 
 
 def arrow(ids: Any) -> Any:
-    """A column's ids as an Arrow array of large strings."""
+    """Convert a column of ids to an Arrow array of large strings."""
     import pyarrow as pa
 
     return pa.array(ids, type=pa.large_string())
@@ -31,14 +31,14 @@ def _chunks(column: Any) -> list[Any]:
 
 
 def ascending(ids: Any) -> Any:
-    """The ids, sorted by their bytes."""
+    """Sort ids by their bytes."""
     return ids.sort()
 
 
 def dense(ids: Any, column: Any) -> Array:
     """The place of each of a column's ids among `ids`, int32.
 
-    A column of fewer rows than there are ids makes the hash table, not all ids once a column.
+    If a column has fewer rows than there are ids, it makes the hash table, so that not all ids are hashed per column.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

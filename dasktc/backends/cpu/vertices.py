@@ -1,7 +1,7 @@
-"""Vectors of vertices on the CPU: orders and sums, in a pass or two each."""
+"""Vertex vectors on the CPU: orders and sums, each in one or two passes."""
 
-# Kronecker 20, 1 M vertices, milliseconds on one core: rank by degree 63 by sorting keys of degree and number, and by
-# array arithmetic; here 6.
+# Kronecker 20, 1 M vertices, milliseconds on one core: ranking by degree takes 63 with array arithmetic, which sorts
+# keys of degree and number, and 6 here.
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dasktc.backends.csr import Array
 __all__ = ["CpuVertices", "warm"]
 
 LARGEST = 4
-"""Most values of weights for each vertex that are counted."""
+"""Most values of weights, per vertex, for which counting sort is used."""
 
 U = np.uint64
 
 
 def _order(weights: Array, places: Array, order: Array) -> None:
-    """Deal the vertices out by weight, the largest first; `places` is zero for each weight."""
+    """Place the vertices by weight, the largest first (counting sort); `places`, one per weight, is zero at first."""
     for i in range(U(len(weights))):
         places[U(weights[i])] += 1
     first = 0
@@ -58,10 +58,10 @@ wedges = Kernel(_wedges, (_given, _given_ranks, _given))
 
 
 class CpuVertices:
-    """What the CPU does with vectors of vertices, arrays of int64, as `Backend.vertices` says."""
+    """Functions of the CPU on vertex vectors, arrays of int64; implements `protocol.Vertices`."""
 
     def order(self, weights: Array) -> Array | None:
-        """Vertices by descending weight, ties by ascending number; None of weights too large to be counted."""
+        """Vertices by descending weight, ties by ascending number; None where weights are too large to be counted."""
         top = int(weights.max(initial=0))
         if top > LARGEST * len(weights):
             return None
@@ -81,11 +81,11 @@ class CpuVertices:
         return (int(high) << 20) + int(low)
 
     def lengths(self, values: Array, bins: int) -> Array:
-        """How many elements have each value, shape (bins,); all are below `bins`."""
+        """Number of elements with each value, shape (bins,); all values are below `bins`."""
         return np.bincount(values, minlength=bins)
 
 
 def warm() -> None:
-    """Compile, or load from the cache, all of it."""
+    """Compile this module's kernels, or load them from the cache."""
     for kernel in (order, inverse, wedges):
         kernel.load()

@@ -1,13 +1,11 @@
-"""Visiting the triangles of a counting task on the CPU, to say more than how many there are.
+"""Visits the triangles of a counting task on the CPU one by one, to list them or to count them by edge.
 
-A triangle of a block triple is an edge (u, v) of `index` with a w that lies in both table.row(u)
-and stream.row(v). Each of its three edges stands in the columns of one of the blocks: `support`
-adds one there, `listing` writes the three ids down. Row u's table entries are marked, and every
-stream row is streamed against the marks (`trust` does as much work); what a column w adds up to
-goes to its table entry when row u is done.
+A triangle of a block triple is an edge (u, v) of `index` with a w in both table.row(u) and stream.row(v). Each of its
+three edges is in the columns of one of the blocks: `support` adds one there, and `listing` writes the three ids. Row
+u's table entries are marked, and every stream row is streamed against the marks (as much work as `trust` does); the sum
+at a column w is added to its table entry when row u is done.
 
-Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer
-than 2^31 vertices.
+Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer than 2^31 vertices.
 """
 
 from __future__ import annotations
@@ -30,18 +28,18 @@ U = np.uint64
 
 
 def support(task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of a task for each of their edges.
+    """Count the triangles of each edge of a task.
 
     Returns
     -------
     supports : list of three arrays of int32
-        Aligned with the columns of index, table and stream: how many of the task's triangles have
-        that edge in that role. Roles played by one and the same block object share one array.
+        Aligned with the columns of index, table and stream: the number of the task's triangles with the edge in that
+        role. Roles of one and the same block object share one array.
     triangles, wedges : int
         As in `TaskCount`.
     """
     forget()
-    cut = triple(task)  # first: the sample that cuts rows is gone before the supports come
+    cut = triple(task)  # first, so that the sample that cuts rows is freed before supports are allocated
     supports, width = task.zero_supports(np), columns_end(task)
     marks, hits = np.zeros(width, np.uint8), np.zeros(width, np.int32)
     triangles, wedges = _support(cut, *supports, marks, hits)
@@ -49,31 +47,31 @@ def support(task: BlockTask) -> tuple[list[Array], int, int]:
 
 
 def support_bytes(edges: int, columns: int) -> int:
-    """Bytes that `support` allocates next to a task's blocks.
+    """Bytes that `support` allocates beside a task's blocks.
 
     Parameters
     ----------
     edges : int
-        Of all the task's blocks, each once.
+        Edges of all the task's blocks, each block once.
     columns : int
-        Of the table.
+        Columns of the table.
     """
     return 4 * edges + 5 * columns
 
 
 def listing(task: BlockTask, limit: int) -> Array:
-    """List triangles of a task.
+    """List the first triangles of a task.
 
     Parameters
     ----------
     task : BlockTask
     limit : int
-        The first so many are listed.
+        Largest number of triangles to list.
 
     Returns
     -------
     array of int32, shape (triangles, 3)
-        Row u of the index, column v of the index, column w of the table, as the blocks number them.
+        Row u of the index, column v of the index, column w of the table, numbered as in the blocks.
     """
     forget()
     listed = np.empty((limit, 3), np.int32)
@@ -88,14 +86,14 @@ def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array)
     block : OrientedCSR
     values : array of int32, shape (edges,)
     at_row, at_column : array of int64
-        By row and by column of the block; changed in place, and may be one and the same.
+        Sums by row and by column of the block; changed in place, and may be the same array.
     """
     _ends(triple(BlockTask(block, block, block)), values, at_row, at_column)
 
 
 @inlined
 def _stream(marks: Array, hits: Array, columns: Array, first: Any, last: Any, values: Array) -> Any:
-    """Count the entries that are marked; without a branch on the data."""
+    """Count the marked entries, without a branch on the data."""
     closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -128,7 +126,7 @@ def _visit_edges(
 
 
 def _visit_triangles(t: Triple, triangles: Array, marks: Array) -> int:
-    """Write down as many triangles as the array has rows, and return how many."""
+    """Write as many triangles as the array has rows; return how many were written."""
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
     listed = 0

@@ -1,4 +1,4 @@
-"""Sampled wedges tested for an edge that closes them, on the CPU: one pass over the row offsets, a bisection each."""
+"""Tests sampled wedges for a closing edge on the CPU: one pass over the row offsets, and one bisection per wedge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STEP, _FIRST, _SECOND = U(STEP), U(MULTIPLIERS[0]), U(MULTIPLIERS[1])
 
 @inlined
 def _drawn(k: Any, key: Any, width: Any) -> Any:
-    """The wedge of stratum k."""
+    """The sampled wedge of stratum k."""
     x = U(key) + U(k + 1) * _STEP
     x = (x ^ (x >> U(30))) * _FIRST
     x = (x ^ (x >> U(27))) * _SECOND
@@ -31,7 +31,7 @@ def _drawn(k: Any, key: Any, width: Any) -> Any:
 
 @inlined
 def _has(columns: Array, first: Any, last: Any, x: Any) -> Any:
-    """Whether ascending columns have x."""
+    """Whether ascending columns contain x."""
     return first < last and columns[U(last_not_above(columns, first, last, x))] == x
 
 
@@ -39,7 +39,7 @@ def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, 
     index, index_columns, table, table_columns, stream, stream_columns, _, rows, _, shift = t
     sampled = closed = start = 0
     k, wedge = first, np.int64(-1)
-    while k < end and wedge < 0:  # strata may begin before the triple
+    while k < end and wedge < 0:  # a stratum may begin before the triple
         wedge = _drawn(k, key, width) - before
         k += 1
     if wedge < 0:
@@ -76,18 +76,18 @@ closed_wedges = Kernel(_closed, (TRIPLE, _ints, _ints, _ints, _ints, types.uint6
 
 @compiles(closed_wedges)
 def closed(task: BlockTask, of: Strata) -> tuple[int, int]:
-    """Test a triple's sampled wedges.
+    """Test the sampled wedges of a triple for closing edges.
 
     Parameters
     ----------
     task : BlockTask
-        Its splits make no difference.
+        The triple; its splits are ignored.
     of : Strata
 
     Returns
     -------
     sampled, closed : int
-        Wedges of the sample in this triple, and how many of them are closed.
+        Number of sampled wedges in this triple, and how many of them are closed.
     """
     t = triple(task)._replace(begin=0, end=task.index.rows)
     sampled, joined = closed_wedges(t, of.first, of.end, of.before, of.width, U(of.key), of.one)

@@ -1,1 +1,1 @@
-"""cuDF, CuPy, and kernels compiled by NVRTC."""
+"""The GPU's arrays, frames and kernels: CuPy, cuDF, and kernels compiled by NVRTC."""

@@ -1,7 +1,7 @@
-"""Columns of frames on a device: the launches of kernels/answers.cu.
+"""Columns of result frames on a device: the launches of kernels/answers.cu.
 
-Array arithmetic makes the same in some ten times the launches, and moves five times the bytes. Written against a
-`Device`, as all launches are.
+Array arithmetic would take some ten times the launches, and move five times the bytes. Written against a `Device`, as
+all launches are.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from dasktc.backends.cuda.sort import RadixSort
 __all__ = ["WORD", "DeviceAnswers"]
 
 WORD = 63
-"""Bits of the words that edges are sorted as."""
+"""Bits of the words as which edges are sorted."""
 TILE = 2048
-"""Edges whose rows a block of threads looks for together, as the kernel's macro has it."""
+"""Edges whose rows a thread block looks up together; the kernel's macro of this name."""
 
 
 @dataclass(frozen=True)
 class DeviceAnswers:
-    """What a device does with numbers of edges and vertices that a caller gets as columns. Results are new arrays."""
+    """Converts numbers by edge and by vertex into result columns on a device; all results are new arrays."""
 
     device: Device
 
     def facts(self, numbers: Array) -> tuple[int, int]:
-        """The sum, and the largest, of non-negative numbers, int32; both 0 where there are none."""
+        """The sum and the maximum of non-negative numbers, int32; both 0 where there are none."""
         facts = self.device.array.zeros(2, dtype="uint64")
         self._run("answers_facts", len(numbers), numbers, facts)
         total, most = facts.tolist()
@@ -45,7 +45,7 @@ class DeviceAnswers:
         most: int,
         external: Array | int,
     ) -> tuple[Array, Array, Array] | None:
-        """Columns of a block's edges and their numbers, ascending by their ends' ids, the smaller end first.
+        """Columns of a block's edges and their numbers, ascending by the ends' ids, the smaller end first.
 
         Parameters
         ----------
@@ -55,14 +55,14 @@ class DeviceAnswers:
         ids : (array, array) of int32
             Dense ids of the block's rows and columns.
         vertices, most : int
-            Dense ids are below `vertices`, numbers at most `most`.
+            Bounds: dense ids are below `vertices`, numbers at most `most`.
         external : array of int64, or int
-            The caller's ids, or that of dense id 0 where they follow each other.
+            The caller's ids; or only that of dense id 0, where they are consecutive.
 
         Returns
         -------
         src, dst, numbers : array of int64, or None
-            None where the bits of an edge's ends and its number are more than a word has.
+            None where the bits of an edge's ends and its number exceed a word.
         """
         size = block.edges
         id_bits, number_bits = max(1, (vertices - 1).bit_length()), most.bit_length()
@@ -83,18 +83,18 @@ class DeviceAnswers:
         return made
 
     def clustering(self, triangles: Array, outward: Array, inward: Array) -> Array:
-        """Local clustering coefficients, float64, of triangles (int64) and degrees in two parts (int32)."""
+        """Local clustering coefficients, float64, from triangles (int64) and degrees given as two summands (int32)."""
         coefficients = self.device.array.empty(len(triangles), dtype="float64")
         self._run("answers_clustering", len(triangles), triangles, outward, inward, coefficients)
         return coefficients
 
     def place(self, numbers: Array, order: Array) -> Array:
-        """Numbers of 64 bits by dense id: `order` (int32) has the dense id of each."""
+        """Permute 64-bit numbers to dense ids: `order` (int32) has the dense id of each."""
         placed = self.device.array.empty_like(numbers)
         self._run("answers_place", len(numbers), order, numbers, placed)
         return placed
 
     def _run(self, entry: str, size: int, *values: Any) -> None:
-        """Launch a thread an element, if there is any."""
+        """Launch one thread per element, if there are any."""
         if size:
             spread(self.device, "answers", entry, (), size, np.int64(size), *values)

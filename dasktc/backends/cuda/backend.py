@@ -1,6 +1,6 @@
 """The CUDA backend: cuDF, CuPy, and kernels compiled by NVRTC.
 
-Imported by `get_backend("cuda")` alone: this module needs a GPU, its driver, CuPy and cuDF.
+Imported only by `get_backend("cuda")`, because this module needs a GPU, its driver, CuPy and cuDF.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ __all__ = [
 ]
 
 CHUNK = 1 << 22
-"""Elements at a time of elementwise arithmetic: 32 MB, which still take longer to move than a launch to make."""
+"""Elements of one step of elementwise arithmetic: 32 MB, which still take longer to move than a launch takes."""
 
 
 class CudaDevice:
-    """The current GPU, as `launch` sees it."""
+    """The current GPU as launches see it; implements `Device`."""
 
     array: ModuleType = cp
 
@@ -79,18 +79,18 @@ class CudaDevice:
         values: tuple[Any, ...],
         shared: int = 0,
     ) -> None:
-        """Run an entry point on the current stream; CuPy raises when the launch fails."""
+        """Run an entry point on the current stream; CuPy raises if the launch fails."""
         _function(kernel, entry, defines, shared)((grid,), (block,), values, shared_mem=shared)
 
     def takes(self, kernel: str, entry: str, defines: Defines) -> tuple[int, int]:
-        """Registers a thread, and bytes of static shared memory a block, of a compiled entry point."""
+        """Registers per thread, and bytes of static shared memory per block, of a compiled entry point."""
         function = _function(kernel, entry, defines, 0)
         return int(function.num_regs), int(function.shared_size_bytes)
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
 def device() -> CudaDevice:
-    """Describe the current GPU, once for each."""
+    """Describe the current GPU, once per device."""
     return CudaDevice()
 
 
@@ -119,12 +119,12 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     kernel : str
         One of KERNELS.
     macros : dict of str to int, optional
-        Compile-time settings of the kernel, such as {"VC": 0} of `trust`.
+        Compile-time settings of the kernel, such as {"VC": 0} for `trust`.
 
     Returns
     -------
     TaskCount
-        Exact; `seconds` is between two events around the launches, without compiling.
+        Exact; `seconds` is measured between two events around the launches, without compiling.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def _compile(kernel: str, macros: dict[str, int] | None) -> None:
 
 
 def _typed(task: BlockTask) -> BlockTask:
-    """The task with arrays of the kernels' types; blocks that are one stay one."""
+    """Convert a task's arrays to the kernels' types; roles of the same block still share it."""
     if all(map(_fits, (task.index, task.table, task.stream))):
         return task
     blocks = {id(block): _block(block) for block in (task.index, task.table, task.stream)}
@@ -171,7 +171,7 @@ def _block(block: OrientedCSR) -> OrientedCSR:
 
 
 def expected_probes(task: BlockTask, kernel: str) -> int:
-    """Add up the probes that a kernel must report, from row lengths and positions alone.
+    """Sum of the probes that a kernel must report, from row lengths and positions alone.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
 
 
 def sort(keys: Array, bound: int) -> Array:
-    """Sort non-negative int64 keys, over the bits that differ.
+    """Sort non-negative int64 keys, over the bits in which they can differ.
 
     Parameters
     ----------
@@ -195,18 +195,18 @@ def sort(keys: Array, bound: int) -> Array:
     Returns
     -------
     cupy.ndarray of int64
-        `keys`, ascending, or another array of its size.
+        `keys`, ascending, or another array of the same size.
     """
     return RadixSort(device()).sort(keys, bound)
 
 
 def synchronize() -> None:
-    """Wait until the current device is done."""
+    """Wait until the current device has finished."""
     cp.cuda.Device().synchronize()
 
 
 def warm() -> None:
-    """Compile, or load from CuPy's cache, every kernel."""
+    """Compile every kernel, or load it from CuPy's cache."""
     for kernel in KERNELS:
         _compile(kernel, None)
     for file in ("edges", "generate"):
@@ -220,7 +220,7 @@ def warm() -> None:
 
 
 def _distinct(values: Array) -> Array:
-    """Sorted distinct integers; some at a time, since sorting takes twice their memory."""
+    """Sorted distinct integers, found in chunks because sorting takes twice their memory."""
     parts = [cp.unique(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK)]
     return cp.unique(cp.concatenate(parts)) if len(parts) > 1 else cp.unique(values)
 
@@ -270,14 +270,14 @@ def refuse_without_gpu() -> None:
 @cache
 @said_in_one_line
 def backend() -> Backend:
-    """Build the backend, once a process; needs cuDF and a GPU.
+    """Build the backend, once per process; needs cuDF and a GPU.
 
     Raises
     ------
     InputError
         cuDF, the driver or a GPU is missing.
     DasktcError
-        The GPU has no room for a context and a pool.
+        A context and a pool do not fit the GPU's memory.
     """
     refuse_without_gpu()
     frames = _frames()

@@ -1,7 +1,7 @@
-"""A small graph counted as a matrix of bits, from raw edges: the launches of kernels/bitmatrix.cu.
+"""Counts a small graph as a bit matrix, from raw edges: the launches of kernels/bitmatrix.cu.
 
-Where ids lie close together that takes five launches and two waits: no sort, no orientation, no blocks. Written against
-a `Device`, as all launches are.
+Where ids are close together this takes five launches and two waits, without a sort, an orientation or blocks. Written
+against a `Device`, as all launches are.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_VERTICES = 1 << 15
-"""A matrix of 128 MiB; an edge is 32 bits."""
+"""The matrix then takes 128 MiB, and an edge fits 32 bits."""
 MOST_WORDS = 1 << 27
-"""Words of 64 bits in one row of each edge: 2 GB read for all, half a millisecond of an H200."""
+"""64-bit words of one row for each edge: 2 GB read in all, half a millisecond on an H200."""
 MOST_EDGES = 1 << 22
-"""Raw edges: beyond, the rest of a count takes no noticeable share."""
+"""Raw edges beyond which the rest of a count takes no noticeable share."""
 TABLE = 64
-"""Ids of the range, for each raw edge, up to which a table, a quarter of a byte each, makes them dense."""
+"""Largest number of ids in the range per raw edge for which a table, a quarter of a byte per id, makes ids dense."""
 KEYS_BYTES = 56
-"""Bytes a raw edge that making keys takes, at most: its key, and a table of its ids or their distinct ones."""
+"""Most bytes per raw edge that making keys takes: the key, and a table of ids or the distinct ids."""
 SUMS = 8
-"""64-bit sums that the kernels add up, one of them unused."""
+"""64-bit sums of the kernels, one of which is unused."""
 
 
 class SmallKeys(NamedTuple):
-    """Keys of a graph that is small enough.
+    """Keys of a small graph, ready to be counted.
 
     Attributes
     ----------
     keys : array of int64
-        `smaller << shift | larger` of each raw edge, by dense ids or ids less the smallest; a loop's ends are equal.
+        `smaller << shift | larger` for each raw edge, in dense ids or ids less the smallest; a loop's ends are equal.
     vertices, shift : int
         All ids are below `vertices`, which is at most 1 << shift.
     loops : int
     nbytes : int
-        What counting allocates, the keys included.
+        Bytes that counting allocates, the keys included.
     """
 
     keys: Array
@@ -56,12 +56,12 @@ class SmallKeys(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes."""
+        """Bytes that counting allocates, the keys included."""
         return 4 * (self.vertices * (_words(self.vertices) + 2) + 2 * SUMS + 3 * len(self.keys))
 
 
 class BitCount(NamedTuple):
-    """What counting has found.
+    """Result of a count by bit matrix.
 
     Attributes
     ----------
@@ -69,9 +69,9 @@ class BitCount(NamedTuple):
         Vertices with an edge, and distinct edges.
     triangles : int
     wedges : int
-        Σ in·out of the edges directed by degree, as the orientation has it.
+        Σ in·out of the edges directed by degree, as in the orientation.
     probes : int
-        Bits met in both rows of every edge: Σ d².
+        Set bits read in the two rows of every edge, Σ d² in all.
     """
 
     vertices: int
@@ -82,26 +82,26 @@ class BitCount(NamedTuple):
 
 
 def worthwhile(vertices: int, edges: int) -> bool:
-    """Whether a graph of so many ids and raw edges is counted sooner in this way.
+    """Whether a bit matrix is faster for a graph with these numbers of ids and raw edges.
 
     Parameters
     ----------
     vertices : int
-        Rows of the matrix, those of ids without an edge included.
+        Rows of the matrix, including ids without an edge.
     edges : int
-        Raw edges: more than there are distinct ones.
+        Raw edges, at least as many as there are distinct ones.
     """
     return vertices <= MOST_VERTICES and edges * (_words(vertices) // 2) <= MOST_WORDS
 
 
 def _words(vertices: int) -> int:
-    """32-bit words of a row, an even number of them."""
+    """Number of 32-bit words in a row, which is even."""
     return 2 * -(-vertices // 64)
 
 
 @dataclass(frozen=True)
 class DeviceBitMatrix:
-    """Counts the triangles of small graphs.
+    """Counts the triangles of small graphs on a device.
 
     Attributes
     ----------
@@ -116,9 +116,9 @@ class DeviceBitMatrix:
     distinct: Callable[[Array], Array]
 
     def keys(self, src: Array, dst: Array) -> SmallKeys | None:
-        """Make keys of raw edges, two arrays of integers; None where the graph has too many vertices.
+        """Make keys of raw edges, two arrays of integers; return None where the graph has too many vertices.
 
-        Ids stay as they are, less the smallest, where their range is small enough; else they become dense.
+        Ids are only reduced by the smallest where their range is small enough; else they are made dense.
         """
         size, (loops, low, high) = len(src), self.edges.facts(src, dst)
         width = max(0, high - low + 1)
@@ -141,12 +141,12 @@ class DeviceBitMatrix:
         return SmallKeys(self.edges.keys(src, dst, ids, shift), ids.size, shift, loops)
 
     def count(self, of: SmallKeys) -> BitCount:
-        """Count the triangles.
+        """Count the triangles of a graph by its keys.
 
         Raises
         ------
         CountError
-            The bits that were met are not those that were set.
+            The number of bits read differs from the number of bits set.
         """
         keys, vertices = of.keys, of.vertices
         xp, words, size = self.device.array, _words(vertices), len(keys)

@@ -1,8 +1,8 @@
-"""Tables that CUDA kernels make of blocks alone, cached on the device for the next task on the same blocks.
+"""Caches, on the device, tables that CUDA kernels make of blocks alone, for the next task on the same blocks.
 
-A triple's splits follow each other on a worker: hubs' bitmaps, records of rows and narrow copies of columns would
-be made again for each of them, though only the rows to count differ. They are kept until one of the blocks goes, a
-task on others comes, or `forget` is called: never more than what one task was announced to need.
+The splits of a triple follow each other on a worker, and differ only in the rows to count: without a cache each would
+make hubs' bitmaps, records of rows and narrow copies of columns again. Tables are kept until one of the blocks is
+freed, a task on other blocks comes, or `forget` is called: never more than what one task was announced to need.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["forget", "once"]
 
 
 class _Shelf:
-    """The tables of a process. Threads that count other blocks at the same time replace each other's."""
+    """The cached tables of a process; threads that count different blocks concurrently replace each other's."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a block may go, and call `clear`, wherever memory is collected
+        self._lock = threading.RLock()  # a block may be freed, and call `clear`, wherever memory is collected
         self._blocks: tuple[Any, ...] = ()
         self._tables: dict[str, tuple[object, Any]] = {}
 
@@ -31,7 +31,7 @@ class _Shelf:
             self._tables.clear()
 
     def find(self, task: BlockTask, name: str, how: object) -> Any:
-        """The cached table, or None; another one in its place, or of other blocks, is dropped."""
+        """The cached table, or None; a table made otherwise, or of other blocks, is dropped."""
         with self._lock:
             if not self._are(task):
                 self.clear()
@@ -56,16 +56,16 @@ _shelf = _Shelf()
 
 
 def once(task: BlockTask, name: str, how: object, make: Callable[[], Any]) -> Any:
-    """Make a table of a task's table and stream blocks, or take the one that is kept.
+    """Make a table of a task's table and stream blocks, or return the cached one.
 
     Parameters
     ----------
     task : BlockTask
     name : str
     how : object
-        Whatever else the table depends on.
+        Everything else that the table depends on.
     make : callable () -> object, not None
-        Nobody may change what it returns.
+        Makes the table, which nobody may change.
     """
     kept = _shelf.find(task, name, how)
     if kept is None:
@@ -75,5 +75,5 @@ def once(task: BlockTask, name: str, how: object, make: Callable[[], Any]) -> An
 
 
 def forget() -> None:
-    """Free what is kept, before memory is needed for other work."""
+    """Free the cached tables, before memory is needed for other work."""
     _shelf.clear()

@@ -11,13 +11,13 @@ from dasktc.backends.cuda.device import BLOCK, Device, describe
 __all__ = ["count", "scratch_bytes"]
 
 BLOCKS = 4
-"""Thread blocks of a multiprocessor, each with the bits of a row."""
+"""Thread blocks per multiprocessor, each with the bit matrix of one row."""
 SCRATCH = 1 << 30
-"""Bytes that the bits of all blocks take, where one row's take no more."""
+"""Bytes of all thread blocks' bit matrices, unless a single row's takes more."""
 
 
 def scratch_bytes(longest: int) -> int:
-    """Bytes that `count` allocates at most.
+    """Upper bound of the bytes that `count` allocates.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def count(device: Device, task: BlockTask, size: int) -> tuple[int, int, int]:
     ----------
     device : Device
     task : BlockTask
-        On the device. Its three blocks are one, of which all rows are counted.
+        On the device. Its three blocks are one block, and all its rows are counted.
     size : int
         3, 4 or 5.
     """

@@ -1,6 +1,6 @@
-"""What launching a CUDA kernel needs: a device, and a block task as the kernels take it.
+"""What launching a CUDA kernel needs: a device, and a block task in the kernels' form.
 
-Written against a `Device`, so that the tests run the same launches on the host.
+Launches are written against the protocol `Device`, so that tests can run them on the host.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dasktc.backends.cuda.nvrtc import Defines
 __all__ = ["BLOCK", "Counts", "Device", "Launch", "describe", "grid_of", "spread"]
 
 Counts = tuple[int, int, int, int]
-"""Triangles, wedges, probes and the longest bucket."""
+"""Triangles, wedges, probes and the length of the longest bucket."""
 
 BLOCK = 256
-"""Threads in a block of the kernels that take a thread an edge or a row, unless a macro says otherwise."""
+"""Threads per block of kernels that use a thread per edge or row, unless a macro says otherwise."""
 THREADS = 2048
 """Threads that a multiprocessor holds."""
 
@@ -29,11 +29,11 @@ TASK = np.dtype(
     [*((name, np.uint64) for name in _POINTERS)]
     + [(name, np.int64) for name in ("begin", "step", "skip", "rows", "shift", "same", "hubs", "near", "tables")]
 )
-"""`struct Task` of the kernels' prelude."""
+"""Layout of `struct Task` in the kernels' prelude."""
 
 
 class Device(Protocol):
-    """What a launch needs: an array module, the size of the machine, and a way to run a kernel."""
+    """Requirements of a launch: an array module, the size of the machine, and a way to run a kernel."""
 
     array: ModuleType
     processors: int
@@ -55,7 +55,7 @@ class Device(Protocol):
 
 
 def describe(device: Device, task: BlockTask) -> Any:
-    """Fill in `struct Task`, its `hubs` excepted."""
+    """Fill in `struct Task`, except its `hubs`."""
     given = np.zeros(1, TASK)
     for name in _POINTERS:
         block, part = name.split("_")
@@ -67,19 +67,19 @@ def describe(device: Device, task: BlockTask) -> Any:
 
 
 def spread(device: Device, kernel: str, entry: str, defines: Defines, threads: int, *values: Any) -> None:
-    """Launch about so many threads, and no more than the machine is filled with."""
+    """Launch about `threads` threads, but no more than fill the GPU."""
     grid, block = grid_of(device, defines, threads)
     device.launch(kernel, entry, defines, grid, block, values)
 
 
 def grid_of(device: Device, defines: Defines, threads: int) -> tuple[int, int]:
-    """Blocks, and threads of each, for about so many threads, and no more than the machine is filled with."""
+    """Number of blocks, and threads per block, for about `threads` threads, but no more than fill the GPU."""
     block = dict(defines).get("BLOCK", BLOCK)
     return max(1, min(-(-threads // block), THREADS // block * device.processors)), block
 
 
 class Launch(NamedTuple):
-    """What the launches of one task share.
+    """State that the launches of one task share.
 
     Attributes
     ----------
@@ -89,12 +89,13 @@ class Launch(NamedTuple):
     totals : array of uint64, shape (4,)
         `struct Totals`.
     defines : Defines
-        The kernel's macros.
+        Macros of the kernel.
     file : str
-        Its file, as `nvrtc.source` takes it.
+        File of the kernel, as for `nvrtc.source`.
     outputs : tuple of three arrays, or none
-        What a kernel with outputs adds to, in place: by edge the sums of the index, table and stream block, int32; by
-        vertex those of index rows, index columns and table columns, uint64. Zeros at first; none: it only counts.
+        Arrays to which a kernel with outputs adds, in place, zero at first. By edge: sums of the index, table and
+        stream block, int32; by vertex: those of index rows, index columns and table columns, uint64. Empty: it only
+        counts.
     """
 
     device: Device
@@ -107,13 +108,13 @@ class Launch(NamedTuple):
 
     @property
     def shape(self) -> dict[str, int]:
-        """The macros by name."""
+        """The macros, by name."""
         return dict(self.defines)
 
     def run(self, entry: str, grid: int, block: int, *values: Any, shared: int = 0) -> None:
-        """Launch so many blocks of so many threads; the entry point's first parameter is the task."""
+        """Launch `grid` blocks of `block` threads; the entry point's first parameter is the task."""
         self.device.launch(self.file, entry, self.defines, grid, block, (self.given, *values), shared)
 
     def spread(self, entry: str, threads: int, *values: Any) -> None:
-        """Launch about so many threads."""
+        """Launch about `threads` threads."""
         spread(self.device, self.file, entry, self.defines, threads, self.given, *values)

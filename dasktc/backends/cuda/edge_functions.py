@@ -1,4 +1,4 @@
-"""Edges of generated graphs made on a device: the launches of kernels/generate.cu."""
+"""Edges of generated graphs, made on a device: the launches of kernels/generate.cu."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def made(device: Device, recipe: Recipe, first: int, last: int) -> tuple[Array, 
     Returns
     -------
     source, target : array of int32, or int64 where ids need that
-        None of a recipe that has no kernel.
+        None for a recipe that has no kernel.
 
     Raises
     ------

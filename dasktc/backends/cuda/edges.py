@@ -1,7 +1,7 @@
 """Edges on a device, from raw ids to oriented keys: the launches of kernels/edges.cu.
 
-Each step writes its result and nothing else, so that preparing a graph takes little more than two arrays of
-its edges. Written against a `Device`, as all launches are.
+Each step writes nothing but its result, so that preparing a graph takes little more memory than two arrays of its
+edges. Written against a `Device`, as all launches are.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dasktc.backends.cuda.device import Device, grid_of, spread
 __all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
 
 RANGES = 256
-"""Most ranges that keys are dealt to."""
+"""Most ranges to which keys are dealt."""
 SCAN = 1024
-"""Threads of the block that adds up what shares hold."""
+"""Threads of the block that scans the sums of all warps' shares."""
 LEAST = -(2**63)
 
 
 class Facts(NamedTuple):
-    """Loops among raw edges, and the range of the other edges' ids: low to high (without any, low > high)."""
+    """Number of loops among raw edges, and the range low..high of the other edges' ids (low > high without any)."""
 
     loops: int
     low: int
@@ -33,9 +33,9 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True)
 class RankedIds:
-    """Integer ids in a narrow range: a bit each, and for every 32 how many are set before.
+    """Map of integer ids in a narrow range: one bit per id, and a running count per 32 bits.
 
-    A quarter of a byte an id of the range, so that looking up stays in the second level cache.
+    It takes a quarter of a byte per id of the range, so that lookups stay in the second level cache.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RankedIds:
     size : int
         Number of vertices.
     table : array of uint32, shape (2 words,), or None
-        Words of bits, each followed by the number of bits before; None where every id of the range occurs.
+        Words of bits, each followed by the number of bits before it; None where every id of the range occurs.
     edges : DeviceEdges
     """
 
@@ -58,7 +58,7 @@ class RankedIds:
 
     @property
     def first(self) -> int | None:
-        """The smallest id where the others follow it without a gap."""
+        """The smallest id, where the others follow it without gaps; else None."""
         return int(self.low) if self.table is None else None
 
     def dense(self, ids: Any) -> Array:
@@ -92,17 +92,17 @@ def _received(low: int, size: int, table: Array | None) -> RankedIds:
 
 @dataclass(frozen=True)
 class DeviceEdges:
-    """What a device does with edges.
+    """Edge functions of a device; implements `protocol.Edges` and `RawEdges`.
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
-    degrees and ranks arrays of int32 over the vertices. Results are new arrays, inputs stay as they are, but for
-    `mark`, `add_degrees` and `add_sources`, which fill in what they are given first.
+    degrees and ranks are arrays of int32 over the vertices. Results are new arrays, and inputs are not changed, except
+    by `mark`, `add_degrees` and `add_sources`, which update their first argument.
 
     Attributes
     ----------
     device : Device
     ranges : int
-        `split` takes fewer borders than so many.
+        `split` takes fewer borders than this.
     """
 
     device: Device
@@ -111,22 +111,22 @@ class DeviceEdges:
     # raw edges
 
     def facts(self, src: Array, dst: Array) -> Facts:
-        """Loops and ids of raw edges."""
+        """Count loops, and find the range of the other edges' ids."""
         facts = self.device.array.asarray(np.array([LEAST, LEAST, 0]))
         self._run("edges_facts", len(src), *_wide(src, dst), np.int64(len(src)), facts)
         low, high, loops = (int(number) for number in facts.tolist())
         return Facts(loops, ~low, high)
 
     def marks(self, width: int) -> Array:
-        """A table of so many ids with no bit set."""
+        """Make a table for the given number of ids, with no bit set."""
         return self.device.array.zeros(2 * (-(-width // 32)), dtype="uint32")
 
     def mark(self, table: Array, src: Array, dst: Array, low: int) -> None:
-        """Set the bits of the ids, counted from `low`, of all edges but loops."""
+        """Set the bits of the ids, counted from `low`, of all edges except loops."""
         self._run("edges_mark", len(src), *_wide(src, dst), np.int64(len(src)), np.int64(low), table)
 
     def ranked(self, table: Array, low: int, width: int) -> RankedIds:
-        """Count the bits of a table as `marks` and `mark` make it."""
+        """Make the map of the ids whose bits are set in a table of `marks`."""
         words, ranked = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
         given = (table, np.int64(words), self._share(words))
         starts, size = self._starts("edges_counts", words, *given)
@@ -136,15 +136,15 @@ class DeviceEdges:
         return RankedIds(low, size, ranked, self)
 
     def dense(self, ids: Array, of: RankedIds) -> Array:
-        """Dense ids, int32."""
+        """Dense ids, int32, by lookup in a map."""
         dense, (ids,) = self.device.array.empty(len(ids), dtype="int32"), _wide(ids)
         self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), dense)
         return dense
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
-        """Canonical keys in the order of the edges; those of loops are 0, which no edge has."""
+        """Canonical keys in the order of the edges; the keys of loops are 0, which is no edge's key."""
         keys, size = self.device.array.empty(len(src), dtype="int64"), np.int64(len(src))
-        table = getattr(of, "table", None)  # none where ids are taken as they are
+        table = getattr(of, "table", None)  # None where ids are used as they are
         values = (size, np.int64(of.low), _or_null(table), np.uint32(shift), keys)
         self._run("edges_keys", len(src), *_wide(src, dst), *values)
         return keys
@@ -156,9 +156,9 @@ class DeviceEdges:
         return self.split(keys, [first, end])[1]
 
     def split(self, keys: Array, starts: list[int]) -> list[Array]:
-        """Deal keys to ranges that begin at 0 and at each of `starts`: an array each, in no order.
+        """Deal keys to ranges that begin at 0 and at each of `starts`: one array each, in no order.
 
-        They are arrays of their own, so that each can be freed by itself.
+        The arrays are separate, so that each can be freed by itself.
         """
         xp, size, borders = self.device.array, np.int64(len(keys)), np.uint32(len(starts))
         counts = xp.zeros(len(starts) + 1, dtype="uint64")
@@ -170,7 +170,7 @@ class DeviceEdges:
         return ranges
 
     def distinct(self, keys: Array, shift: int) -> Array:
-        """The distinct ones of ascending keys, without loops; `keys` itself where that is all of them."""
+        """Drop repeats and loops among ascending keys; return `keys` itself where there are none."""
         if not len(keys):
             return keys
         given = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
@@ -182,34 +182,34 @@ class DeviceEdges:
         return kept
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
-        """Count both ends of keys whose high ends ascend."""
+        """Add 1 to the degrees of both ends of each key; the high ends ascend."""
         self._run("keys_degrees", len(keys), keys, np.int64(len(keys)), np.uint32(shift), degrees)
 
     def add_sources(self, degrees: Array, keys: Array, shift: int) -> None:
-        """Count the high ends."""
+        """Add 1 to the degree of the high end of each key."""
         self._run("keys_sources", len(keys), keys, np.int64(len(keys)), np.uint32(shift), degrees)
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
-        """Keys of the ends' ranks, the higher one first."""
+        """Keys over the ranks of the ends, the higher rank first."""
         oriented = self.device.array.empty(len(keys), dtype="int64")
         self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, oriented)
         return oriented
 
     def residues(self, keys: Array, shift: int, modulus: int) -> Array:
-        """How many keys have each pair of their ends' remainders, modulus² <= RANGES: uint64, row after row."""
+        """Number of keys with each pair of their ends' remainders, uint64, row-major; modulus² <= RANGES."""
         counts = self.device.array.zeros(modulus**2, dtype="uint64")
         self._run("keys_residues", len(keys), keys, np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), counts)
         return counts
 
     def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
-        """Keys by block, of ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
+        """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
         placed = self.device.array.empty(len(keys), dtype="int64")
         given = (np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), firsts, widths)
         self._run("keys_place", len(keys), keys, *given, placed)
         return placed
 
     def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
-        """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
+        """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
         offsets = self.device.array.empty(rows + 1, dtype="int64")
         numbers = self.device.array.empty(len(keys), dtype="int32")
         given = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
@@ -218,30 +218,30 @@ class DeviceEdges:
         return offsets, numbers
 
     def _warps(self, size: int) -> int:
-        """Of the grid for so many elements."""
+        """Number of warps in the grid for `size` elements."""
         grid, block = grid_of(self.device, (), size)
         return grid * block // 32
 
     def _share(self, size: int) -> Any:
-        """Elements that a warp of the grid takes: a multiple of 32."""
+        """Number of elements for each warp of the grid, a multiple of 32."""
         return np.int64(-(-size // (32 * self._warps(size))) * 32)
 
     def _starts(self, entry: str, size: int, *given: Any) -> tuple[Array, int]:
-        """Running sums of what each warp's share holds, and the total behind them."""
+        """Running sums of what the warps' shares contain, and the total."""
         starts = self.device.array.empty(self._warps(size) + 1, dtype="uint64")
         self._run(entry, max(1, size), *given, starts)
         self.device.launch("edges", "share_starts", (("WIDE", 0),), 1, SCAN, (starts, np.uint32(len(starts))))
         return starts, int(starts[-1])
 
     def _run(self, entry: str, threads: int, *values: Any) -> None:
-        """Launch about so many threads, if any."""
+        """Launch about `threads` threads, if there are any."""
         if threads:
             wide = entry.startswith("edges") and values[0].dtype == "int64"
             spread(self.device, "edges", entry, (("WIDE", int(wide)),), threads, *values)
 
 
 def _wide(*columns: Array) -> list[Array]:
-    """Contiguous columns of one type, int32 or int64."""
+    """Make columns contiguous and of one type, int32 or int64."""
     narrow = all(column.dtype == "int32" for column in columns)
     return [_contiguous(column.astype("int32" if narrow else "int64", copy=False)) for column in columns]
 

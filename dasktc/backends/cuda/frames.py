@@ -1,8 +1,8 @@
 """Edge frames on the device: how parts of a source become cuDF frames, and columns of text ids.
 
-A part that can be read on the device is (`read_on_device`); any other is read on the host and copied
-once. Integer ids are 32 bits wide where they fit, narrowed some at a time; a caller's own 64-bit arrays, which
-would stay beside their narrow copy, are taken as they are.
+A part that can be read on the device is (`read_on_device`); any other is read on the host and copied once. Integer ids
+are narrowed to 32 bits where they fit, one chunk at a time. A caller's own 64-bit arrays are used as they are, because
+they would stay in memory beside their narrow copy.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from dasktc.backends.csr import Array
 __all__ = ["arrow_of", "ascending", "column_of", "dense", "narrowed", "read", "unite"]
 
 CHUNK = 1 << 22
-"""Ids narrowed at a time."""
+"""Ids that are narrowed in one step."""
 
 
 def read(backend: Backend, part: Any, upstream: Any) -> Any:
-    """Read a part of a source.
+    """Read a part of a source to the device.
 
     Parameters
     ----------
     backend : Backend
-        This one.
+        The CUDA backend.
     part : Part
     upstream : object
 
     Returns
     -------
     cudf.DataFrame or pair of cupy.ndarray
-        Columns "src" and "dst": both int32, both int64, or both text. Arrays of the caller's stay arrays: making a
+        Columns "src" and "dst": both int32, both int64, or both text. The caller's arrays stay arrays, because making a
         frame of them takes a millisecond.
     """
     on_device = getattr(part, "read_on_device", None)
@@ -56,13 +56,13 @@ def read(backend: Backend, part: Any, upstream: Any) -> Any:
 
 
 def _unless_borrowed(part: Any, *columns: Array) -> list[Array]:
-    """Narrowed columns; 64-bit ones that the caller holds as they are."""
+    """Narrow columns, except 64-bit ones that the caller holds, which are returned as they are."""
     wide = all(column.dtype == "int64" and column.flags.c_contiguous for column in columns)
     return list(columns) if wide and getattr(part, "borrowed", False) else narrowed(*columns)
 
 
 def narrowed(*columns: Array) -> list[Array]:
-    """Columns of integers, of NumPy or CuPy, as CuPy arrays of one type: int32 where all of them fit."""
+    """Convert columns of integers, NumPy or CuPy, to CuPy arrays of one type: int32 where all of them fit."""
     dtype = "int32" if all(map(_fits, columns)) else "int64"
     return [_as_type(column, dtype) for column in columns]
 
@@ -92,7 +92,7 @@ def unite(columns: list[Any]) -> Any:
 
 
 def ascending(ids: Any) -> Any:
-    """The ids, sorted by their UTF-8 bytes."""
+    """Sort ids by their UTF-8 bytes."""
     return ids.sort_values(ignore_index=True)
 
 
@@ -102,7 +102,7 @@ def dense(ids: Any, column: Any) -> Array:
 
 
 def arrow_of(ids: Any) -> Any:
-    """The ids as an Arrow array on the host."""
+    """Copy ids to the host, as an Arrow array."""
     return ids.to_arrow()
 
 

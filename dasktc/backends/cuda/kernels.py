@@ -1,6 +1,6 @@
-"""The entries of the CUDA kernels. A kernel is a file `*.cu` and an entry of `OWN`, or of a plug-in.
+"""Entries of the CUDA kernels. A kernel is a file `*.cu` and an entry of `OWN`, or of a plug-in.
 
-Launches of a few lines stand here; others have a module `launch_*` of their own.
+Launches of a few lines are in this module; others have a module `launch_*` of their own.
 """
 
 # Milliseconds on an H200, degree order (`dasktc bench choose --backend cuda`):
@@ -30,10 +30,10 @@ Launches of a few lines stand here; others have a module `launch_*` of their own
 #   clique 600              0.602   0.288   -       -       3.340   -         36 M
 #   clique 400              0.493   0.273   -       -       1.584   -         11 M   rows too few for all thread blocks
 #
-# Between events right around a kernel's launches; `plain` takes 0.9 to 3.4 times as long as `short`. On the 38 graphs
-# measured, auto takes 1.02 times the fastest kernel's time in the mean and 1.08 at most, but for 0.15 ms
+# Times are between events right around a kernel's launches; `plain` takes 0.9 to 3.4 times as long as `short`. On the
+# 38 graphs measured, auto takes on average 1.02 times the fastest kernel's time, and 1.08 at most, except for 0.15 ms
 # (1.11) on random rows of 4, 0.22 (1.16) on 10^5 vertices of degree 100, 0.06 (1.14) on dblp-2010 and 0.06 (1.12) on RM
-# 2^20; hub takes 2.6 in the mean, 7.2 at most. bitmap, the best fixed choice, is nowhere faster than auto.
+# 2^20; hub takes 2.6 on average, 7.2 at most. bitmap, the best fixed choice, is nowhere faster than auto.
 
 from __future__ import annotations
 
@@ -56,29 +56,29 @@ __all__ = ["OWN", "CudaKernel", "Support", "by_edges"]
 
 
 def by_edges(launch: Launch) -> None:
-    """Launch a kernel whose one entry point, `<file>_rows`, takes a thread an edge."""
+    """Launch a kernel with the single entry point `<file>_rows`, which uses a thread per edge."""
     launch.spread(f"{Path(launch.file).name}_rows", int(launch.given["rows"][0]), launch.totals)
 
 
 SHORT = {"FEW": 3, "BLOCK": 128, "BLOCKS": 12}
-"""Macros of the `short` kernel: what they mean stands in its source."""
+"""Macros of the `short` kernel, explained in its source."""
 
 
 def short(launch: Launch) -> None:
-    """Launch `short` on as many thread blocks as fit at a time."""
+    """Launch `short` on as many thread blocks as fit the GPU at the same time."""
     given, shape = launch.given, launch.shape
-    cut = given["same"][0] and given["shift"][0] == 0  # then what stands before v in a row is where v stands
+    cut = given["same"][0] and given["shift"][0] == 0  # then the entries before v in a row are those before v's place
     grid = min(-(-int(given["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
     entry = ("short_rows" if cut else "short_blocks") + ("_each" if launch.outputs else "")
     launch.run(entry, grid, shape["BLOCK"], launch.totals, *launch.outputs)
 
 
 LSTC = {"TILE": 1024, "THREADS": 64, "CHUNK": 4}
-"""Macros of the `lstc` kernel: what they mean stands in its source."""
+"""Macros of the `lstc` kernel, explained in its source."""
 
 
 def lstc(launch: Launch) -> None:
-    """Fill the GPU with blocks, which take vertices until none is left."""
+    """Launch `lstc` on as many blocks as fill the GPU; they take vertices until none is left."""
     shape, rows = launch.shape, int(launch.given["rows"][0])
     grid = min(THREADS // shape["THREADS"] * launch.device.processors, -(-rows // shape["CHUNK"]))
     taken = launch.device.array.zeros(1, dtype="uint32")
@@ -86,21 +86,21 @@ def lstc(launch: Launch) -> None:
 
 
 def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of a kernel that allocates nothing: the sums."""
+    """Bytes of a kernel that allocates nothing but its sums."""
     return 1 << 12
 
 
 class Support(NamedTuple):
-    """How a kernel gives triangles by edge and by vertex: the same `launch`, which is given outputs.
+    """Form of a kernel that computes triangles by edge and by vertex: the same `launch`, with outputs.
 
     Attributes
     ----------
     file : str
-        As that of the kernel. With the macro VERTICES its outputs are by vertex.
+        As for the kernel. With the macro VERTICES its outputs are by vertex.
     scratch : callable (index_edges, block_edges, columns) -> int
-        As that of the kernel.
+        As for the kernel.
     macros : mapping of str to int
-        Beside those of the kernel.
+        Macros in addition to those of the kernel.
     """
 
     file: str
@@ -110,23 +110,23 @@ class Support(NamedTuple):
 
 @dataclass(frozen=True)
 class CudaKernel(Kernel):
-    """All that the backend knows of a kernel.
+    """A CUDA kernel's registry entry: all that the backend knows of it.
 
     Attributes
     ----------
     file : str
-        A file of the kernels' folder, or the path of one elsewhere, without its suffix.
+        Name of a file in the kernels' folder, or a path, without its suffix.
     probes : callable (Edges, macros) -> array
-        The probes of index edges, from lengths and positions alone (`probes.Rule`).
+        Probes of index edges, from lengths and positions alone (`probes.Rule`).
     launch : callable (Launch)
         Counts a task.
     scratch : callable (index_edges, block_edges, columns) -> int
-        Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
+        Upper bound of the bytes that it allocates beside a task's blocks, as in `Backend`.
     macros : mapping of str to int
-        Its own, with the values in the source; a macro that the source does not define may be among them. A name in
-        lower case is no macro but a setting of the launch, which needs no other compilation.
+        Its macros, with the values in the source, or macros that the source does not define. A name in lower case is no
+        macro but a setting of the launch, which needs no recompilation.
     support : Support, optional
-        How it gives triangles by edge and by vertex, if it does.
+        Its form that computes triangles by edge and by vertex, if it has one.
     """
 
     backend: ClassVar[str] = "cuda"
@@ -140,26 +140,26 @@ class CudaKernel(Kernel):
 
     @property
     def gives_supports(self) -> bool:
-        """Whether it has outputs."""
+        """Whether it has a form with outputs."""
         return self.support is not None
 
     def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
-        """Bytes next to a task's blocks and the outputs, at most."""
+        """Upper bound of the bytes beside a task's blocks and the outputs."""
         return self.support.scratch(of.index_edges, of.block_edges, of.columns) if self.support is not None else 0
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
-        """Bytes next to a task's blocks, at most; the graph makes no difference."""
+        """Upper bound of the bytes beside a task's blocks; it does not depend on the graph."""
         return self.scratch(of.index_edges, of.block_edges, of.columns)
 
 
 FEW, SOME = 5_000_000, 2 * 10**9
-"""Wedges that are counted in about the time of some launches, and in that of building tables."""
+"""Wedges that are counted in about the time of a few launches, and in the time of building tables."""
 CACHED = 1 << 24
-"""Edges of which most stay in a GPU's cache."""
+"""Edges that mostly stay in a GPU's cache."""
 SHARED = 160
 """Longest row of a small graph that thread blocks share evenly, a few rows at a time."""
 WALKED = 96
-"""Usual row up to which walking two rows costs less than hashing one."""
+"""Row length, exceeded by 1 % of the rows, up to which walking two rows costs less than hashing one."""
 SMALL = "{wedges:,} wedges are few"
 
 OWN = (
@@ -314,4 +314,4 @@ OWN = (
         device_probes.same(probes.merge),
     ),
 )
-"""The package's own, the default first."""
+"""The package's own CUDA kernels, the default first."""

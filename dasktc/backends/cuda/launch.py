@@ -1,4 +1,4 @@
-"""Launches of the CUDA kernels by name: counting a block triple, its expected probes and scratch."""
+"""Launches CUDA kernels by name: counts a block triple, and computes its expected probes and scratch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 KERNELS = cast("Registry[CudaKernel]", REGISTRIES["cuda"])
-"""The kernels, the default first."""
+"""The CUDA kernels, the default first."""
 
 
 def ready(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Launch:
-    """What comes before the launches of a task on the device; `macros` take the place of the kernel's own."""
+    """Prepare the launches of a task on the device; `macros` replace the kernel's own."""
     totals = device.array.zeros(4, dtype="uint64")
     known = KERNELS[kernel]
     if not known.keeps_tables:
@@ -38,19 +38,19 @@ def ready(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] |
 
 
 def start(launch: Launch, kernel: str) -> None:
-    """Launch a kernel on a task, if that has any edges."""
+    """Launch a kernel on a task, if the task has any edges."""
     if int(launch.given["rows"][0]) > 0 and launch.task.index.edges > 0:
         KERNELS[kernel].launch(launch)
 
 
 def counts(launch: Launch) -> Counts:
-    """Wait for what was launched, and read its sums."""
+    """Wait for the launches, and read their sums."""
     triangles, wedges, probes, collision = (int(total) for total in launch.totals.tolist())
     return triangles, wedges, probes, collision
 
 
 def defines(kernel: str, macros: dict[str, int] | None = None) -> Defines:
-    """Complete a kernel's macros with their defaults.
+    """Complete macros with the kernel's defaults.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def defines(kernel: str, macros: dict[str, int] | None = None) -> Defines:
 
 
 def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> int:
-    """Add up the probes that `count` must report, from row lengths and positions alone.
+    """Sum of the probes that `count` must report, from row lengths and positions alone.
 
     Parameters
     ----------
@@ -70,6 +70,6 @@ def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[s
     task : BlockTask
     kernel : str
     macros : dict, optional
-        As `count` got them.
+        Those given to `count`.
     """
     return device_probes.expected_probes(xp, task, KERNELS[kernel].probes, dict(defines(kernel, macros)))

@@ -1,4 +1,4 @@
-"""The launches of the edge-centric kernels: `search`, `merge`, `hindex` and `tcstream`; see kernels/lrb.cuh."""
+"""Launches of the edge-centric kernels `search`, `merge`, `hindex` and `tcstream`; see kernels/lrb.cuh."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ __all__ = [
 
 LRB = {"BLOCK": 256, "LRB": 1, "STARTS": 1024}
 SEARCH = LRB | {"SUB": 8, "TPI": 0, "LOG": 0}
-"""Macros of the `search` kernel: what they mean stands in its source and preludes; so for the others."""
+"""Macros of the `search` kernel, explained in its source and preludes, as those of the others are."""
 MERGE = LRB | {"SUB": 16, "TPI": 0, "MOST_TPI": 256}
 HINDEX = LRB | {"LEVELS": 6, "SHORT": 128, "THREADS": 256, "LONGER": 0}
 TCSTREAM = LRB | {"TOP": 5, "FEW": 8, "SHORT": 0, "TAKE": 256, "vertices": 1}
-"""`vertices`: whether a graph that is one block is counted by vertices; 0: by an edge list, as other triples are."""
+"""`vertices`: count a graph that is one block by vertices; 0: by an edge list, as other triples are."""
 
 BINS = 32
-"""Bins of work."""
+"""Bins of edges by work."""
 SLICE = 1 << 26
-"""Edges that are listed at a time, and one row's more."""
+"""Edges listed in one slice, plus at most those of one row."""
 CUT_BYTES = 2
-"""A row that its group takes while slices are cut: six numbers."""
+"""Bytes per row while slices are cut: six numbers for each group of rows."""
 COUNTERS = 1 << 20
-"""Bytes of the counters: BINS a block, of which a GPU holds no more than some thousands."""
+"""Bytes of the counters, BINS per block; a GPU holds at most some thousands of blocks."""
 BUCKETS, WARP_BUCKETS = 1024, 32
 """Buckets of a thread block's hash table, and of a warp's."""
 DEPTH = 128
-"""Entries that a bucket of a thread block's table holds, at least."""
+"""Least number of entries of a bucket in a thread block's table."""
 HINDEX_BYTES = 512 << 20
 """Scratch of the `hindex` kernel's tables, unless one table alone is larger."""
 
 EDGE_LIST = np.dtype([("at", np.uint64), ("size", np.int64)])
-"""`struct EdgeList` of the prelude."""
+"""Layout of `struct EdgeList` in the prelude."""
 
 
 class Binned(NamedTuple):
-    """A task's edges in bins: the list as kernels take it, where each bin starts, and what holds the list."""
+    """A task's edges in bins: the list in the kernels' form, where each bin starts, and the arrays of the list."""
 
     given: Any
     starts: list[int]
@@ -63,12 +63,12 @@ class Binned(NamedTuple):
 
 
 def binned(launch: Launch) -> Binned:
-    """List the edges with work by bins: histogram, prefix sums, scatter.
+    """List the edges that have work, by bins: histogram, prefix sums, scatter.
 
     Parameters
     ----------
     launch : Launch
-        Its wedges are counted. Fewer than 2^32 edges, as a slice has.
+        One whose wedges are counted, with fewer than 2^32 edges, as slices have.
     """
     device, xp, rows = launch.device, launch.device.array, int(launch.given["rows"][0])
     grid, _ = grid_of(device, launch.defines, rows)
@@ -85,7 +85,7 @@ def binned(launch: Launch) -> Binned:
 
 
 def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
-    """Cut a task's rows, so that a slice has about so many edges at most; one longer row is not cut."""
+    """Cut a task's rows into slices of at most about `most` edges; a longer row is not cut."""
     given = launch.given
     begin, step, rows = (int(given[name][0]) for name in ("begin", "step", "rows"))
     for first, last in pairwise([0, *_cuts(launch, begin, step, rows, most), rows]):
@@ -96,7 +96,7 @@ def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
 
 
 def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[int]:
-    """After how many rows of a share it is cut: the rows that hold its edges `most`, twice `most`, ..."""
+    """Numbers of rows after which a share is cut: those that hold its edges `most`, twice `most`, ..."""
     xp, offsets = launch.device.array, launch.task.index.offsets
     if launch.task.index.edges <= most:
         return []
@@ -110,19 +110,19 @@ def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[i
 
 
 def search(launch: Launch) -> None:
-    """Search in parts, a launch for every bin with edges."""
+    """Launch `search` in slices, once for every bin with edges."""
     for part in slices(launch):
         _by_bins(part, "search_bin", THREADS * launch.device.processors)
 
 
 def merge(launch: Launch) -> None:
-    """Merge in parts, a launch for every bin with edges."""
+    """Launch `merge` in slices, once for every bin with edges."""
     for part in slices(launch):
         _by_bins(part, "merge_bin", launch.shape["MOST_TPI"])
 
 
 def _by_bins(launch: Launch, entry: str, most: int) -> None:
-    """2^split threads an edge: for the work 2^k of bin k, SUB a thread, and at most `most`."""
+    """Launch an entry for each bin, with 2^split threads per edge: SUB of bin k's work 2^k each, at most `most`."""
     shape = launch.shape
     edges = binned(launch)
     for k, (begin, end) in enumerate(pairwise(edges.starts)):
@@ -134,7 +134,7 @@ def _by_bins(launch: Launch, entry: str, most: int) -> None:
 
 
 def hindex(launch: Launch) -> None:
-    """Hash short lists by warps and long ones by blocks."""
+    """Launch `hindex`: short lists are hashed by warps, and long ones by blocks."""
     longest = 0 if launch.shape["LRB"] else _longest(launch)
     for part in slices(launch):
         edges = binned(part)
@@ -147,14 +147,14 @@ def hindex(launch: Launch) -> None:
 
 
 def _longest(launch: Launch) -> int:
-    """The most entries that are hashed for an edge."""
+    """Upper bound of the number of entries hashed for one edge."""
     offsets = [block.offsets for block in (launch.task.table, launch.task.stream)]
     longest = [int(launch.device.array.diff(of).max()) if len(of) > 1 else 0 for of in offsets]
     return max(longest) if launch.shape["LONGER"] else min(longest)
 
 
 def _by_warps(launch: Launch, edges: Binned, end: int, depth: int = 0) -> None:
-    """A warp an edge; where its table may exceed shared memory so many entries a bucket are in scratch."""
+    """Use a warp per edge; where its table may exceed shared memory, `depth` entries per bucket are in scratch."""
     threads, a_warp = launch.shape["THREADS"], 4 * WARP_BUCKETS * depth
     warps = min(THREADS // 32 * launch.device.processors, end, max(1, HINDEX_BYTES // max(1, a_warp)))
     if not warps:
@@ -180,17 +180,17 @@ def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
 
 
 def _depth(longest: int, buckets: int = BUCKETS) -> int:
-    """Entries a bucket must hold so that a table of so many stays half empty."""
+    """Entries that a bucket must hold so that a table of `longest` entries stays half empty."""
     return max(DEPTH, -(-2 * longest // buckets))
 
 
 def _table_bytes(depth: int) -> int:
-    """Scratch of one thread block, the levels in shared memory counted in."""
+    """Scratch bytes of one thread block, as if no levels were in shared memory."""
     return 4 * BUCKETS * depth
 
 
 def tcstream(launch: Launch) -> None:
-    """Search by warps: by vertices where the graph is one block, else by a list of edges."""
+    """Launch `tcstream`, by warps: by vertices where the graph is one block, else by a list of edges."""
     task = launch.task
     if launch.shape["vertices"] and task.index is task.table is task.stream:
         taken = launch.device.array.zeros(1, dtype="uint64")
@@ -204,7 +204,7 @@ def tcstream(launch: Launch) -> None:
 
 
 def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of a slice's list, and of the counters of its passes, at most.
+    """Upper bound of the bytes of a slice's list and of its passes' counters.
 
     Parameters
     ----------
@@ -215,19 +215,19 @@ def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
 
 
 def hindex_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of `hindex` beside a task's blocks, at most: the list, and its blocks' tables.
+    """Upper bound of the bytes of `hindex` beside a task's blocks: the list, and the hash tables.
 
     Parameters
     ----------
     index_edges, block_edges, columns : int
         As in `Backend`.
     """
-    deepest = _depth(2 * columns)  # a bin's lists are up to half as long as its bound
+    deepest = _depth(2 * columns)  # lists of a bin are at least half as long as its bound, which may exceed all
     return list_bytes(index_edges, block_edges, columns) + max(HINDEX_BYTES, _table_bytes(deepest))
 
 
 def unbinned_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of `hindex-unbinned` beside a task's blocks, at most; parameters as for `hindex_bytes`."""
+    """Upper bound of the bytes of `hindex-unbinned` beside a task's blocks; parameters as for `hindex_bytes`."""
     a_warp = 4 * WARP_BUCKETS * _depth(columns, WARP_BUCKETS)
     lengths = 8 * (columns + 1)
     return list_bytes(index_edges, block_edges, columns) + lengths + max(HINDEX_BYTES, a_warp)

@@ -1,6 +1,6 @@
-"""The launches of `hub` and of `bitmap`, its plain form: see kernels/hub.cu, and with outputs kernels/support.cu.
+"""The launches of `hub` and its plain form `bitmap`: see kernels/hub.cu, and for outputs kernels/support.cu.
 
-Both files have the same entry points; those that find triangles take the outputs as well.
+Both files have the same entry points; in the second, those that find triangles also take the outputs.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ HUB = {
     "EDGES": 2,
     "CAPACITY": 12,
 }
-"""Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
+"""Macros of the `hub` and `bitmap` kernels, explained in their source."""
 SUPPORT = {"COUNTERS": 4096, "MET_WARPS": 4}
-"""Macros of the form with outputs, beside these."""
+"""Additional macros of the form with outputs."""
 RECORD_BYTES = 8
 """Bytes of a list's record."""
 NARROW = 1 << 16
-"""Rows of a lower triangle whose columns are their own fingerprints."""
+"""Rows of a lower triangle up to which columns serve as their own fingerprints."""
 ROUNDS = 2
-"""Slices of rows whose lists are streamed one after another where those of all rows are more than the edges: an edge
-has two at the most."""
+"""Slices of rows whose lists are streamed in succession, where the lists of all rows outnumber the edges: an edge has
+at most two lists."""
 MOST_COLUMNS = 1 << 34
-"""Columns of a block that a list's record can point into."""
+"""Columns of a block that a list's record can address."""
 
 
 def longest_row(xp: ModuleType, task: BlockTask) -> int:
-    """Entries of the longest row of a task's table and stream.
+    """Number of entries of the longest row of a task's table and stream.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def _distinct(task: BlockTask) -> list[OrientedCSR]:
 
 
 def _longest(hub: Launch) -> int:
-    """The same by a kernel, which needs no memory."""
+    """The same as `longest_row`, by a kernel that needs no memory."""
 
     def find() -> int:
         longest = hub.device.array.zeros(1, dtype="uint32")
@@ -84,7 +84,7 @@ def _bitmap_words(hubs: int) -> int:
 
 
 def hub(launch: Launch) -> None:
-    """Count short rows by edges, near hubs by bitmaps and the rest by tables; with PLAIN no tables.
+    """Launch `hub`: short rows by edges, near hubs by bitmaps, the rest by tables; with PLAIN there are no tables.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def hub(launch: Launch) -> None:
     Raises
     ------
     InputError
-        A block has more columns than a list's record can point into.
+        A block has more columns than a list's record can address.
     """
     task, given, shape = launch.task, launch.given, launch.shape
     plain = "PLAIN" in shape
@@ -111,7 +111,7 @@ def hub(launch: Launch) -> None:
     apart = task.table is not task.stream
     near = hubs if plain else min(hubs, shape["NEAR"])
     if launch.outputs and not (shape.get("VERTICES") and task.index is task.table is task.stream):
-        near = 0  # by edge it is not near hubs alone that (v, w) has triangles with
+        near = 0  # by edge, (v, w) has triangles not only with near hubs
     given["hubs"], given["near"] = hubs, near
     given["tables"] = task.stream.rows if apart else 0
     long_rows = min(task.index.rows, task.table.edges // (shape["SMALL"] + 1))
@@ -125,9 +125,9 @@ def hub(launch: Launch) -> None:
 
 
 def _record_words(hub: Launch, longest: int) -> int:
-    """Words of a record: as many as serve the longest row, 4 where more exceed CAPACITY bytes an edge with offsets.
+    """Words of a record: enough for the longest row; 4 where more, with offsets, exceed CAPACITY bytes per edge.
 
-    Of a split they take no more than its lists and the narrow columns would.
+    For a split, records take no more than its lists and the narrow columns would.
     """
     stream, shape = hub.task.stream, hub.shape
     wanted = 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16
@@ -137,7 +137,7 @@ def _record_words(hub: Launch, longest: int) -> int:
 
 
 def _by_records(hub: Launch, words: int) -> None:
-    """Count a task of short rows alone, with records of so many words."""
+    """Count a task that has only short rows, with records of `words` words."""
     stream = hub.task.stream
     narrow = np.uint32(stream.lower and stream.rows <= NARROW)
 
@@ -151,7 +151,7 @@ def _by_records(hub: Launch, words: int) -> None:
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
-    """Count short rows and near hubs; count the lists of each table, and all of them."""
+    """Count short rows and near hubs; count the lists of each table, and return the number of all lists."""
     device, xp, shape = hub.device, hub.device.array, hub.shape
     bitmaps = kept.once(hub.task, "bitmaps", hubs, lambda: _bitmaps(hub, hubs))
     items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
@@ -182,12 +182,12 @@ def _square(hub: Launch, near: int) -> Array:
 
 
 def _share_edges(task: BlockTask) -> int:
-    """Edges of a split, were all alike."""
+    """Edges of a split, if all splits were equal."""
     return -(-task.index.edges // task.splits)
 
 
 def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
-    """Stream the lists of some rows after those of others: each time no more than a split has edges."""
+    """Stream the lists of one slice of rows after another, each with no more lists than a split has edges."""
     for part in slices(hub, -(-_share_edges(hub.task) // ROUNDS)):
         total = hub.device.array.zeros(1, dtype="uint64")
         lists.fill(0)
@@ -197,7 +197,7 @@ def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
 
 
 def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
-    """Group the lists by the table that they are streamed against, and stream them."""
+    """Group the lists by the table against which they are streamed, and stream them."""
     device, xp, shape, task = hub.device, hub.device.array, hub.shape, hub.task
     ends = xp.cumsum(lists, dtype="uint64")
     records = xp.empty(total, dtype="uint64")
@@ -220,14 +220,14 @@ def _narrows(hub: Launch) -> tuple[Array, Array]:
 
 
 def _narrow(hub: Launch, columns: Array) -> Array:
-    """The low halves of columns, four by four."""
+    """The low halves of columns, four to a word."""
     halves = hub.device.array.empty(-(-len(columns) // 4) + 1, dtype="uint64")
     hub.spread("hub_narrow", len(halves), columns, np.int64(len(columns)), halves)
     return halves
 
 
 def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of `hub` beside a task's blocks, at most: a record an edge of the split, four bytes an edge, its tables.
+    """Upper bound of `hub`'s bytes beside a task's blocks: a record per edge of the split, 4 bytes per edge, tables.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
 
 
 def hub_support_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of `hub` with outputs, beside a task's blocks and the outputs: beside each record whose it is.
+    """Upper bound of the bytes of `hub` with outputs beside blocks and outputs: each record also stores its owner.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def hub_support_bytes(index_edges: int, block_edges: int, columns: int) -> int:
 
 
 def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of `bitmap` beside a task's blocks, at most: the hubs' bitmaps and work items.
+    """Upper bound of the bytes of `bitmap` beside a task's blocks: the hubs' bitmaps and work items.
 
     Parameters
     ----------

@@ -32,31 +32,31 @@ TRUST = {
     "VH": 1, "CO": 1, "VC": 1, "LEVELS": 6, "THREADS": 1024, "COPIES": 256, "STEPS": 2, "READS": 0,
     "chunk": 0, "lanes": 0,
 }  # fmt: skip
-"""Macros of the `trust` kernel; `chunk`: rows that a team takes at a time, `lanes`: of the subwarp that takes a list
-where lists are not combined; 0: as `chunk_rows` and `subwarp_lanes` have them."""
+"""Macros of the `trust` kernel. `chunk`: rows that a team takes in one turn; `lanes`: lanes of the subwarp that takes a
+list, where lists are not combined; 0: as `chunk_rows` and `subwarp_lanes` choose."""
 PHYSICAL = 2
-"""VC of lists that are copied."""
+"""Value of VC with which lists are copied."""
 LANES = (8, 16, 32)
 """Sizes of subwarps (section 4.2)."""
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
 DEPTH = 128
-"""Entries that a bucket of the `trust` kernel holds, at least (section 3.2)."""
+"""Least number of entries of a bucket of the `trust` kernel (section 3.2)."""
 BUCKETS = 1024
-"""Buckets of a thread block's table; together as many in its warps' tables of SMALL_BUCKETS."""
+"""Buckets of a thread block's table; its warps' tables, of SMALL_BUCKETS each, have as many together."""
 SMALL_BUCKETS = 32
 SMALL_ROW = 100
 """Longest row that a warp takes."""
 RESIDENT = 2
-"""Thread blocks of a multiprocessor."""
+"""Thread blocks per multiprocessor."""
 ENTRIES = 1024
-"""Entries that a chunk hashes and looks up, about, where rows are many."""
+"""About how many entries a chunk hashes and looks up, where there are many rows."""
 TURNS = 8
-"""Chunks that each team has to take, at least, where a chunk is more than one row."""
+"""Least number of chunks per team, where a chunk has more than one row."""
 
 
 class Work(NamedTuple):
-    """What a kind of team is launched with: entry point, thread blocks, entries of a bucket, rows at a time, lanes."""
+    """Launch parameters of one kind of team: entry point, thread blocks, entries per bucket, rows per turn, lanes."""
 
     entry: str
     grid: int
@@ -66,7 +66,7 @@ class Work(NamedTuple):
 
 
 def trust(launch: Launch) -> None:
-    """Sort the rows by team, then count them."""
+    """Launch `trust`: sort the rows by kind of team, then count them."""
     rows, lists, work = _sorted(launch)
     for of in work:
         if of.grid:
@@ -74,19 +74,19 @@ def trust(launch: Launch) -> None:
 
 
 def chunks(launch: Launch) -> tuple[int, int]:
-    """Rows that a warp and a thread block take at a time."""
+    """Number of rows that a warp, and that a thread block, takes in one turn."""
     by_block, by_warp = _sorted(launch)[2]
     return by_warp.chunk, by_block.chunk
 
 
 def lanes(launch: Launch) -> tuple[int, int]:
-    """Lanes of the subwarps of a warp and of a thread block, where lists are not combined."""
+    """Number of lanes in the subwarps of a warp, and of a thread block, where lists are not combined."""
     by_block, by_warp = _sorted(launch)[2]
     return by_warp.lanes, by_block.lanes
 
 
 def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
-    """Rows by team, longer ones first."""
+    """Rows by kind of team, longer rows first."""
     shape, xp = launch.shape, launch.device.array
     rows = xp.empty(int(launch.given["rows"][0]), dtype="uint32")
     lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")
@@ -102,7 +102,7 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
 
 
 def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
-    """Blocks that the device and the scratch have room for, of so many teams each."""
+    """Choose the launch of one kind: as many blocks of `teams` teams as the device and the scratch can hold."""
     resident = min(RESIDENT * launch.device.processors, max(1, TRUST_BYTES // _table_bytes(depth)))
     grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
     mean = entries / sampled_rows if sampled_rows else None
@@ -122,28 +122,27 @@ def _count(launch: Launch, work: Work, rows: Array, lists: Array) -> None:
 
 
 def subwarp_lanes(steps: Sequence[int]) -> int:
-    """Choose how many lanes take a list together, what TRUST's section 6.4 leaves open.
+    """Choose how many lanes take a list together, which TRUST's section 6.4 leaves open.
 
-    In a step each lane looks up an entry at most. Lists shorter than the subwarp leave lanes idle, longer ones take
-    several steps; where a row has fewer lists than the team has subwarps, whole subwarps have none. So the size is that
-    with the fewest steps, counted on a sample of the rows; of equal ones the largest, whose lanes read one list side by
-    side.
+    In one step each lane looks up at most one entry. Lists shorter than the subwarp leave lanes idle, and longer ones
+    take several steps; where a row has fewer lists than the team has subwarps, whole subwarps are idle. So the size is
+    that with the fewest steps, counted on a sample of the rows; among equals the largest, whose lanes read adjacent
+    entries of one list.
 
     Parameters
     ----------
     steps : sequence of int
-        Of the sampled rows by subwarps of each of LANES.
+        Steps of the sampled rows, for subwarps of each of LANES.
     """
     return max(zip(steps, LANES, strict=True), key=lambda pair: (-pair[0], pair[1]))[1]
 
 
 def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
-    """Choose how many rows a team takes at a time, what TRUST's section 4.3 and figure 8 leave open.
+    """Choose how many rows a team takes in one turn, which TRUST's section 4.3 and figure 8 leave open.
 
-    Each turn costs the team an atomic addition that it waits for, so short rows are taken several at a time:
-    enough of them for ENTRIES entries, to which the addition is little. But never so many that a team has fewer
-    than TURNS turns: then one that is last is late by no more than about a turn of TURNS. Rows of much work
-    come alone.
+    Each turn costs the team an atomic addition that it waits for, so several short rows are taken in one turn: enough
+    for ENTRIES entries, compared to which the addition is cheap. But a team always has at least TURNS turns, so that
+    the last team to finish is late by at most about a turn in TURNS. Rows with much work are taken singly.
 
     Speed over one row at a time, by chunk, on an H200 (`dasktc bench papers trust-fig8`, collective order):
 
@@ -163,11 +162,11 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
     Parameters
     ----------
     rows : int
-        Of the team's kind: up to 100 entries for warps, more for thread blocks.
+        Number of rows of the team's kind: up to 100 entries for warps, more for thread blocks.
     mean : float or None
-        Entries that such a row hashes and looks up, as a sample has them; None where it has none of them.
+        Entries that such a row hashes and looks up, on average in a sample; None where the sample has no such row.
     teams : int
-        Warps or thread blocks that the device runs at a time.
+        Warps or thread blocks that the device runs at the same time.
     """
     if mean is None:
         return 1
@@ -175,19 +174,19 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
 
 
 def teams_of(processors: int) -> tuple[int, int]:
-    """Warps and thread blocks that a device runs at a time, with the macros' defaults.
+    """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults.
 
     Parameters
     ----------
     processors : int
-        Its multiprocessors.
+        Multiprocessors of the device.
     """
     blocks = RESIDENT * processors
     return blocks * TRUST["THREADS"] // 32, blocks
 
 
 def details(facts: Facts | None) -> str:
-    """What a team takes at a time, if one task has all rows; a task of fewer rows takes no more."""
+    """Say, for the plan, what a team takes in one turn if one task has all rows; tasks with fewer rows take no more."""
     if facts is None:
         return "chunks of rows by each task's own"
     warps, blocks = teams_of(facts.processors)
@@ -202,7 +201,7 @@ def details(facts: Facts | None) -> str:
 
 
 def _table_bytes(depth: int) -> int:
-    """Scratch of one thread block, the levels in shared memory counted in."""
+    """Scratch bytes of one thread block, as if no levels were in shared memory."""
     return 4 * BUCKETS * depth
 
 
@@ -218,7 +217,7 @@ def shared_bytes(shape: dict[str, int]) -> int:
 
 
 def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes beside a task's blocks, at most.
+    """Upper bound of the bytes of `trust` beside a task's blocks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Edges of generated graphs for the host, made on a GPU: CuPy suffices, cuDF takes seconds to import."""
+"""Generates edges for the host on a GPU; CuPy suffices, so that cuDF, which takes seconds, is not imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["make_on_host", "no_gpu"]
 
 
 def no_gpu() -> str | None:
-    """Say why this process cannot make edges on a GPU, for which CuPy suffices; None where it can."""
+    """Why this process cannot generate edges on a GPU, for which CuPy suffices; None where it can."""
     try:
         from dasktc.backends.cuda import backend as cuda
 
@@ -23,7 +23,7 @@ def no_gpu() -> str | None:
 
 
 def make_on_host(part: Any) -> tuple[Array, Array] | None:
-    """Make the edges of a generated part on the GPU.
+    """Make the edges of a generated part on the GPU, and copy them to the host.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def make_on_host(part: Any) -> tuple[Array, Array] | None:
     Returns
     -------
     source, target : numpy.ndarray of int32, or int64 where ids need that
-        None of a part that is not generated, or by a recipe that has no kernel.
+        None for a part that is not generated, or whose recipe has no kernel.
     """
     from dasktc.backends.cuda import backend as cuda
 

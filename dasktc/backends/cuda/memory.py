@@ -1,20 +1,20 @@
 """Device memory: one pool that cuDF and CuPy share during our calls, and how much of the device is left.
 
-Two pools of their own would each hold back what the other needs. Where the caller (or dask-cuda) has set up a resource
-of RMM other than plain `cudaMalloc`, our calls allocate from that. In the place of plain `cudaMalloc`, which takes 0.1
-to 0.3 ms each time, they allocate from a pool of ours; when the outermost call ends the caller's resource and CuPy's
-allocator are what they were before. What results still hold stays valid: the pool outlives them.
+With a pool each, one library would hold back memory that the other needs. Where the caller (or dask-cuda) has set an
+RMM resource other than plain `cudaMalloc`, our calls allocate from it. Instead of plain `cudaMalloc`, which takes 0.1
+to 0.3 ms each time, they allocate from a pool of ours; when the outermost call ends, the caller's resource and CuPy's
+allocator are restored. Memory that results still hold stays valid: the pool outlives them.
 
-A pool grows as it is used, and what it does not need goes back to the device when a call ends, or on a Dask worker,
-whose many calls make one count, when no call has begun for IDLE seconds. There are two kinds:
+A pool grows as it is used. Memory that it does not need returns to the device when a call ends, or on a Dask worker,
+whose many calls make up one count, when no call has begun for IDLE seconds. There are two kinds:
 
-* `cudaMallocAsync`, wherever it can be: it grows, and shrinks, by what is needed, also beside results that stay.
-* RMM's pool over `cudaMalloc` on workers that talk UCX, which maps memory of the one device to the other and cannot map
-  the first kind: 512 MB between two processes took 15 ms from this pool and 1,300 from that. It doubles whenever it is
-  full, and goes back as a whole when nothing is left in it.
+* `cudaMallocAsync`, wherever possible: it grows and shrinks by what is needed, also beside results that stay.
+* RMM's pool over `cudaMalloc`, on workers that use UCX. UCX maps memory of one device to another, and cannot map that
+  of the first kind: 512 MB between two processes took 15 ms from this pool, and 1,300 ms from the other. It doubles
+  whenever it is full, and returns to the device as a whole when nothing is left in it.
 
-A pool that doubles consists of blocks that it cannot join, so it refuses a large array where more than its size is
-free. A count that runs as one call on one worker sends nothing: there `unsent` takes the first kind on these workers,
+A pool that doubles consists of blocks that it cannot join, so it may refuse a large array although more than its size
+is free. A count that runs as one call on one worker sends nothing; there `unsent` uses the first kind on these workers,
 too.
 """
 
@@ -47,29 +47,29 @@ __all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak",
 KEPT = 1 / 128
 """Share of the device that a pool keeps between calls, so that small counts do not grow it anew each time."""
 FIRST = 1 << 28
-"""Bytes that RMM's pool begins with, at most a share KEPT of the device."""
+"""Initial bytes of RMM's pool, at most a share KEPT of the device."""
 IDLE = 1.0
-"""Seconds without a call after which a worker gives back what its pool does not need."""
+"""Seconds without a call after which a worker returns memory that its pool does not need."""
 USABLE = 0.9
 """Share of the free memory that is treated as available; the rest allows for fragmentation of the pool."""
 EVERYTHING = 2**64 - 1
 
 
 class Pool(Protocol):
-    """Memory of one device that stands in for plain `cudaMalloc`."""
+    """A memory pool of one device that replaces plain `cudaMalloc`."""
 
     @property
     def resource(self) -> Any:
-        """RMM's resource, the counting of allocations included."""
+        """RMM's resource of the pool, which counts allocations."""
 
     def unused(self) -> int:
-        """Bytes that it holds of the device and nobody uses."""
+        """Bytes that the pool holds on the device and nobody uses."""
 
     def keep(self, most: int) -> None:
-        """Give back what is not used, down to so many bytes, now and whenever something is freed later."""
+        """Return unused memory down to `most` bytes, now and whenever something is freed later."""
 
     def grow(self) -> None:
-        """Keep all that is freed from now on."""
+        """Keep all memory that is freed from now on."""
 
 
 class AsyncPool:
@@ -79,28 +79,28 @@ class AsyncPool:
         from cuda.bindings import runtime as bindings
 
         runtime = cp.cuda.runtime
-        pinned, no_handle, on_device = 1, 0, 1  # of the kind that stays where it is, cudaMemAllocationTypePinned
+        pinned, no_handle, on_device = 1, 0, 1  # memory that stays where it is: cudaMemAllocationTypePinned
         properties = runtime.MemPoolProps(pinned, no_handle, on_device, cp.cuda.Device().id)
         self._handle = runtime.memPoolCreate(properties)
         view = rmm.mr.CudaAsyncViewMemoryResource(bindings.cudaMemPool_t(self._handle))
         self.resource = rmm.mr.StatisticsResourceAdaptor(view)
 
     def unused(self) -> int:
-        """Reserved and not used."""
+        """Bytes reserved and not used."""
         runtime = cp.cuda.runtime
         reserved, used = runtime.cudaMemPoolAttrReservedMemCurrent, runtime.cudaMemPoolAttrUsedMemCurrent
         return max(0, self._attribute(reserved) - self._attribute(used))
 
     def keep(self, most: int) -> None:
-        """Set the threshold above which CUDA gives memory back, and have it do so."""
+        """Set the threshold above which CUDA returns memory to the device, and have it do so now."""
         self._set_threshold(most)
         if self.unused() > most:
-            cp.cuda.Device().synchronize()  # until then what was freed last is not free
+            cp.cuda.Device().synchronize()  # until then the memory freed last is not free
             used = self._attribute(cp.cuda.runtime.cudaMemPoolAttrUsedMemCurrent)
             cp.cuda.runtime.memPoolTrimTo(self._handle, used + most)
 
     def grow(self) -> None:
-        """No threshold."""
+        """Remove the threshold."""
         self._set_threshold(EVERYTHING)
 
     def _attribute(self, name: int) -> int:
@@ -111,7 +111,7 @@ class AsyncPool:
 
 
 class DoublingPool:
-    """RMM's pool over `cudaMalloc`, whose memory UCX can map. Buffers keep the pool that they are from."""
+    """RMM's pool over `cudaMalloc`, whose memory UCX can map; buffers keep their pool alive."""
 
     resource: Any
 
@@ -120,19 +120,19 @@ class DoublingPool:
         self.grow()
 
     def unused(self) -> int:
-        """What was taken and not handed out."""
+        """Bytes that the pool took from the device and has not handed out."""
         if self.resource is None:
             return 0
         used = int(self.resource.allocation_counts.current_bytes)
         return max(0, int(self.resource.upstream_mr.pool_size()) - used)
 
     def keep(self, most: int) -> None:
-        """Let go of a pool that is larger and empty; there is another one when something is allocated again."""
+        """Drop a pool that exceeds `most` and is empty; the next allocation makes a new one."""
         if self.unused() > most and not self.resource.allocation_counts.current_bytes:
             self.resource = None
 
     def grow(self) -> None:
-        """Have a pool."""
+        """Make the pool if there is none."""
         if self.resource is None:
             pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size=self._first)
             self.resource = rmm.mr.StatisticsResourceAdaptor(pool)
@@ -140,7 +140,7 @@ class DoublingPool:
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _own_pool() -> Pool:
-    """The pool of the current device, made when it is first needed; it stays for as long as the process."""
+    """The pool of the current device, created on first use and kept for the process's lifetime."""
     pool = None if _sends_by_ucx() else _async_pool()
     return DoublingPool(min(FIRST, _kept())) if pool is None else pool
 
@@ -159,7 +159,7 @@ def _sends_by_ucx() -> bool:
 
 
 def _bounded() -> bool:
-    """Whether who started this Dask worker has set a maximum size of its pool (dask-cuda's `rmm_maximum_pool_size`)."""
+    """Whether this Dask worker was started with a maximum pool size (dask-cuda's `rmm_maximum_pool_size`)."""
     plugins = [plugin for worker in _dask_workers() for plugin in worker.plugins.values()]
     return any(getattr(plugin, "maximum_pool_size", None) is not None for plugin in plugins)
 
@@ -175,18 +175,18 @@ def _kept() -> int:
 
 
 class _Shared:
-    """What is put back when the last call of all threads ends.
+    """Process-wide allocators during calls, and the previous ones, restored when the last call of all threads ends.
 
     Attributes
     ----------
     calls : int
-        Under way, of all threads.
+        Number of calls under way in all threads.
     own : Pool or None
-        In the place of plain `cudaMalloc`; inside `unsent`, the asynchronous pool.
+        The pool that replaces plain `cudaMalloc`; inside `unsent`, the asynchronous pool.
     before, installed : resources of RMM
-        The caller's, and the one that calls allocate from.
+        The caller's resource, and the one from which calls allocate.
     budgets : list
-        Resources of budgets that are entered.
+        Resources of active budgets.
     """
 
     def __init__(self) -> None:
@@ -204,12 +204,12 @@ class _Shared:
             try:
                 if self.calls == 1:
                     self._install()
-            except BaseException:  # a signal: what was there is put back
+            except BaseException:  # a signal: restore what was there
                 self.end(False)
                 raise
 
     def _install(self) -> None:
-        """Have this device's allocations come from our pool, or counted from the caller's resource."""
+        """Allocate on this device from our pool, or count allocations from the caller's resource."""
         self.before = rmm.mr.get_current_device_resource()
         if isinstance(self.before, rmm.mr.CudaMemoryResource):
             self.own = _own_pool()
@@ -235,12 +235,12 @@ class _Shared:
             self.before = self.installed = None
             self.budgets.clear()
             if self._callers[0] is not None and not self._callers[1].allocation_counts.current_bytes:
-                self._callers = (None, None)  # it is the caller's, who may be done with it
+                self._callers = (None, None)  # the new resource is the caller's, who may be done with this one
         if self.own is not None:
             _idle.later() if on_worker else self.give_back(_kept())
 
     def give_back(self, keep: int) -> None:
-        """Have the pool give back what it does not need, if no call is under way."""
+        """Have the pool return memory that it does not need, if no call is under way."""
         with self.lock:
             if not self.calls and self.own is not None:
                 self.own.keep(keep)
@@ -255,7 +255,7 @@ class _Shared:
                 before, self.own = self.own, pool
                 pool.grow()
                 installed, self.installed = self.installed, pool.resource
-                self.budgets.append(pool.resource)  # ours, if another call of this process goes on with it
+                self.budgets.append(pool.resource)  # ours, if another call of this process continues with it
                 rmm.mr.set_current_device_resource(pool.resource)
         try:
             yield
@@ -268,7 +268,7 @@ class _Shared:
                     pool.keep(_kept())
 
     def _may_stand_aside(self) -> bool:
-        """Whether the pool of a worker that sends by UCX, alone in use here, holds little that nobody uses."""
+        """Whether a UCX worker's pool may be replaced: only this call uses it, and it holds little unused memory."""
         if not _sends_by_ucx() or self.calls > 1 or _bounded():
             return False
         if self.own is not None:
@@ -287,7 +287,7 @@ class _Shared:
 
 
 class _Idle:
-    """Gives memory back, in a thread of its own, when no call has ended for a while."""
+    """Thread that returns memory to the device when no call has ended for a while."""
 
     def __init__(self) -> None:
         self._wanted, self._at = threading.Event(), 0.0
@@ -304,10 +304,10 @@ class _Idle:
 
     def _run(self, device: Any) -> None:
         while self._wanted.wait():
-            self._wanted.clear()  # first: what ends from now on has this thread look once more
+            self._wanted.clear()  # first, so that calls that end from now on have this thread look once more
             while (left := self._at - time.monotonic()) > 0:
                 time.sleep(left)
-            with suppress(Exception), device:  # of a device that is gone
+            with suppress(Exception), device:  # the device is gone
                 _shared.give_back(_kept())
 
 
@@ -315,7 +315,7 @@ _shared, _idle = _Shared(), _Idle()
 
 
 def share(on_worker: bool = False) -> Callable[[], None]:
-    """Have cuDF, and CuPy in this thread, allocate from one pool, which is counted.
+    """Have cuDF, and CuPy in this thread, allocate from one pool that counts allocations.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def share(on_worker: bool = False) -> Callable[[], None]:
     Returns
     -------
     callable ()
-        Puts back what was there before.
+        Restores the previous allocators.
     """
     undone = ExitStack()
     _shared.begin()
@@ -336,21 +336,21 @@ def share(on_worker: bool = False) -> Callable[[], None]:
 
 @contextmanager
 def unsent() -> Iterator[None]:
-    """Within this block results stay in this process: allocate from the asynchronous pool, also on workers with UCX.
+    """Context whose results stay in this process: allocate from the asynchronous pool, also on workers with UCX.
 
-    It changes nothing where the pool of such a worker cannot be given back and holds more than a share of 1 - USABLE of
-    what is free, where its maximum was set, where another call is under way, or where the caller's resource is no pool
-    over `cudaMalloc`. What was allocated inside stays valid, but UCX sends it slowly.
+    Nothing changes where the worker's pool cannot be returned and holds more than a share of 1 - USABLE of the free
+    memory, where its maximum was set, where another call is under way, or where the caller's resource is not a pool
+    over `cudaMalloc`. Memory allocated inside stays valid, but UCX sends it slowly.
     """
     with one_call(), _shared.unsent():
         yield
 
 
 class Budget:
-    """Inside `with`, cuDF and CuPy get so much device memory and no more: MemoryError says that it is used up.
+    """Context in which cuDF and CuPy get a limited amount of device memory; beyond it they raise MemoryError.
 
-    What was allocated inside counts until it is freed. Elementwise arithmetic is done on so few elements at a time
-    that a handful of intermediates takes a small part of the budget.
+    Memory allocated inside counts until it is freed. Elementwise arithmetic uses chunks so small that a handful of
+    intermediates takes a small part of the budget.
 
     Parameters
     ----------
@@ -359,9 +359,9 @@ class Budget:
     """
 
     every: ClassVar[weakref.WeakSet[Budget]] = weakref.WeakSet()
-    """All that there are, which hold the pool that they allocate from."""
+    """All budgets of the process, which hold the pool from which they allocate."""
     lock: ClassVar[Any] = threading.RLock()
-    """Held inside: the resource and the size of chunks are the process's own, and two budgets would lift each other."""
+    """Held inside: resource and chunk size belong to the whole process, and two budgets would lift each other."""
 
     def __init__(self, most: int) -> None:
         self._backend, self._chunk, self._most = get_backend("cuda"), max(1 << 13, most // 512), most
@@ -371,8 +371,8 @@ class Budget:
         self.every.add(self)
 
     def _begin(self) -> None:
-        """Limit and count what is allocated from the pool as it is now, in a call."""
-        if _shared.own is not None:  # what counts before this one have left there is not the budget's
+        """Limit and count allocations from the current pool, within a call."""
+        if _shared.own is not None:  # memory that earlier calls left in the pool is not the budget's
             _shared.own.keep(0)
             _shared.own.grow()
             if not _shared.budgets:
@@ -382,7 +382,7 @@ class Budget:
         self._resource = rmm.mr.StatisticsResourceAdaptor(limited)
 
     def let_go(self) -> None:
-        """Hold no pool that was given back, which nothing was left in."""
+        """Drop the reference to a pool that was returned because nothing was left in it."""
         if self._resource is not None and _shared.own is not None and _shared.own.resource is None:
             self._before, self._resource = self.peak, None
 
@@ -404,7 +404,7 @@ class Budget:
 
     @property
     def peak(self) -> int:
-        """The most bytes that were in use at a time until now."""
+        """Peak of the bytes in use so far."""
         now = 0 if self._resource is None else int(self._resource.allocation_counts.peak_bytes)
         return max(self._before, now)
 
@@ -415,7 +415,7 @@ def available() -> int:
 
 
 def free_and_total() -> tuple[int, int]:
-    """Bytes of the current device that nobody holds, the pool's unused part among them, and all its bytes."""
+    """Free bytes of the current device, the pool's unused part included, and all its bytes."""
     free, total = cp.cuda.runtime.memGetInfo()
     with _shared.lock:
         calls, own = _shared.calls, _shared.own
@@ -425,18 +425,18 @@ def free_and_total() -> tuple[int, int]:
 
 
 def held() -> int:
-    """Bytes of the current device that our own pool holds and nobody uses."""
+    """Bytes on the current device that our own pool holds and nobody uses."""
     return 0 if _shared.own is None else _shared.own.unused()
 
 
 def give_back(keep: int) -> None:
-    """Have our own pool give back what nobody uses, but for so many bytes, where no call is under way."""
+    """Have our own pool return unused memory except `keep` bytes, where no call is under way."""
     _shared.give_back(keep)
 
 
 @contextmanager
 def peak() -> Iterator[list[int]]:
-    """Note in the list how many bytes were in use at the most, in this block, above those before it."""
+    """Context that appends to the yielded list the peak of the bytes in use within it, above those before it."""
     with one_call():
         counted, noted = _shared.installed, list[int]()
         counted.push_counters()
@@ -447,7 +447,7 @@ def peak() -> Iterator[list[int]]:
 
 
 def _unused(resource: Any) -> int:
-    """What the caller's pool has taken from the device and our calls have not been handed out."""
+    """Bytes that the caller's pool has taken from the device and that our calls do not use."""
     used = 0
     if _shared._callers[0] is resource and resource is not None:
         used = int(_shared._callers[1].allocation_counts.current_bytes)

@@ -1,9 +1,8 @@
-"""The CUDA kernels' source text, and what compiling it needs.
+"""The CUDA kernels' source text, and how it is compiled.
 
-Kernels are files `*.cu`. What they share stands in preludes: `csr.cuh`, and those that a kernel's line
-`// Preludes: ...` names. They are prepended as text, never included from a path: CuPy's cache of compiled
-kernels hashes the text it is given and nothing else, so that after an edit of an included file a stale
-kernel could run. Entry points are `extern "C"`.
+Kernels are files `*.cu`. Shared code is in preludes: `csr.cuh`, and those named in a kernel's line `// Preludes: ...`.
+They are prepended as text, never included from a path, because CuPy's cache of compiled kernels hashes only the text
+that it is given: after an edit of an included file a stale kernel could run. Entry points are `extern "C"`.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from pathlib import Path
 __all__ = ["ARCHITECTURES", "OPTIONS", "Defines", "folder", "source"]
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
-"""Compute capabilities, times ten, that every kernel is compiled for in tests."""
+"""Compute capabilities, times ten, for which tests compile every kernel."""
 OPTIONS = ("--std=c++17",)
-"""Of the compiler."""
+"""Options of the compiler."""
 PRELUDE = "csr.cuh"
 MORE = re.compile(r"^// Preludes: (.+)$", re.MULTILINE)
-"""Names the other preludes of a kernel, in their order."""
+"""Matches the line that names the other preludes of a kernel, in their order."""
 
 Defines = tuple[tuple[str, int], ...]
 """Names and values of preprocessor macros."""
@@ -29,7 +28,7 @@ Defines = tuple[tuple[str, int], ...]
 
 @cache
 def folder() -> Path:
-    """Find the kernels: inside the package when installed, beside it in a checkout.
+    """Find the folder of the kernels: inside the package when installed, beside it in a checkout.
 
     Raises
     ------
@@ -48,14 +47,14 @@ def folder() -> Path:
 
 
 def source(kernel: str, defines: Mapping[str, int] | Defines = ()) -> str:
-    """Build the text to compile.
+    """Build the source text to compile: macros, preludes, kernel.
 
     Parameters
     ----------
     kernel : str
-        A file of the kernels' folder, or the path of one elsewhere, without its suffix.
+        Name of a file in the kernels' folder, or a path, without its suffix.
     defines : mapping of str to int
-        Preprocessor macros, put before everything else; names in lower case are for the launch alone.
+        Preprocessor macros, placed before everything else; names in lower case are settings of the launch alone.
     """
     macros = "".join(f"#define {name} {value}\n" for name, value in dict(defines).items() if name.isupper())
     text = _text(f"{kernel}.cu")

@@ -1,8 +1,8 @@
 """Peeling on a device, level by level, in rounds: the launches of kernels/peel.cu.
 
-A level ends with the first round in which nothing goes. Rounds are launched some at a time, and then the host reads how
-many edges went in each: one that finds nothing to do takes less than asking. Written against a `Device`, as all
-launches are.
+A level ends with the first round that removes nothing. Several rounds are launched before the host reads how many edges
+each has removed, because a round without work takes less time than asking. Written against a `Device`, as all launches
+are.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = ["DevicePeel"]
 STAYS = (1 << 31) - 1
 EDGE_BITS = 32
 BATCH, LARGEST = 2, 32
-"""Rounds that are launched before the host asks: as many as the level before had, and one more; at least, at most."""
+"""Rounds launched before the host asks: one more than the level before had; at least the first, at most the second."""
 COUNTERS = 1 << 12
-"""Sizes of frontiers, a round each, and of windows, a level each, that are kept before they are cleared."""
+"""Sizes that are kept before they are cleared: of frontiers, one per round, and of windows, one per level."""
 FEWEST = 16
-"""Levels of a window, at least; else an eighth of the level."""
+"""Least number of levels of a window; else it has an eighth of the level."""
 WARP = 32
 ROUND = np.dtype(
     [(name, np.uint64) for name in ("size", "frontier", "next_size", "next", "window_size", "window", "left", "when")]
     + [(name, np.int64) for name in ("round", "level", "end", "together")]
 )
-"""`struct Round` of the kernel."""
+"""Layout of `struct Round` in the kernel."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class DevicePeel:
         return self._xp.empty(size, dtype="int32")
 
     def _adjacency(self, graph: OrientedCSR) -> tuple[Array, Array, Array, Array]:
-        """Where rows of all neighbours begin, these, their edges, and the row of every edge."""
+        """Starts of the rows of all neighbours, the neighbours, their edges, and the row of every edge."""
         xp, rows = self._xp, self.rows(graph)
         above = xp.bincount(graph.columns, minlength=graph.rows)
         starts = graph.offsets.copy()
@@ -95,11 +95,11 @@ class _Levels:
     ----------
     device : Device
     left : array of int32
-        What each has left. Changed in place.
+        Remaining degree or triangles of each. Changed in place.
     entry : str
-        The kernel of a round.
+        Entry point of a round.
     given : tuple
-        What it takes beside the round.
+        Its further arguments beside the round.
     """
 
     def __init__(self, device: Device, left: Array, entry: str, given: tuple[Array, ...]) -> None:
@@ -109,15 +109,15 @@ class _Levels:
         self._frontiers = [xp.empty(size, dtype="int32") for _ in range(2)]
         self._windows = [xp.empty(size, dtype="int32") for _ in range(2)]
         self._sizes, self._inside = (xp.zeros(COUNTERS, dtype="uint32") for _ in range(2))
-        self._round_at = self._level_at = 0  # of these two
-        self._rounds = 1  # of the level before
-        self._levels: list[int] = []  # of the rounds
+        self._round_at = self._level_at = 0  # places in these two
+        self._rounds = 1  # rounds of the level before
+        self._levels: list[int] = []  # level of each round
         self._together = max(1, min(WARP, ((1 << 32) - 1) // max(1, len(given[0]))))
 
     def peel(self, first: int, last: int, halves: bool = False) -> tuple[Array, int | None]:
-        """Peel the levels from `first` to `last`: the level of each, -1 of those that stay.
+        """Peel levels `first` to `last`; return the level of each, -1 for those that stay, and a level or None.
 
-        The number is the level to go on with, where `halves` has it end early since fewer than half stay; else None.
+        With `halves` it ends early once fewer than half stay; the level is then the one to continue with.
         """
         xp, size, following = self._device.array, len(self._left), None
         alive, level, end = xp.arange(size, dtype="int32"), first - 1, 0
@@ -141,14 +141,14 @@ class _Levels:
         return table[xp.minimum(self._when, len(self._levels))], following
 
     def _fill(self, chosen: Array) -> None:
-        """Begin a window."""
+        """Begin a window with these vertices or edges."""
         self._windows[0][: len(chosen)] = chosen
         self._inside.fill(0)
         self._inside[0] = len(chosen)
         self._level_at = 0
 
     def _level(self, level: int, end: int) -> None:
-        """Take what goes at this level, and then all that goes because of it."""
+        """Remove what has this level, and then everything that falls to it in consequence."""
         if self._round_at + LARGEST + 1 > COUNTERS:
             self._sizes.fill(0)
             self._round_at = 0

@@ -1,7 +1,7 @@
-"""What a CUDA kernel must report as probes, from row lengths and positions alone.
+"""Expected probes of CUDA kernels, from row lengths and positions alone.
 
-A separate computation, on the arrays of any array module: it reads no kernel and finds no
-triangle. The formulas stand in the kernels' sources.
+A separate computation on the arrays of any array module, which uses no kernel and finds no triangle. The formulas are
+those in the kernels' sources.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dasktc.backends.kernel import hub_count
 __all__ = ["Edges", "Rule", "bitmap", "expected_probes", "hindex", "hub", "lstc", "same"]
 
 PROBE_ROWS, PROBE_EDGES = 1 << 22, 1 << 24
-"""Index rows, and edges of them, looked at in one go."""
+"""Index rows, and edges of them, processed in one step."""
 
 
 class Edges(NamedTuple):
-    """Some index edges (u, v) of a task: |A|, |B|, |T| as in `probes`."""
+    """Some index edges (u, v) of a task, with |A|, |B| and |T| as in `probes`."""
 
     task: BlockTask
     v: Array
@@ -32,35 +32,35 @@ class Edges(NamedTuple):
 
 Macros = Mapping[str, int]
 Rule = Callable[[Edges, Macros], Array]
-"""Probes of index edges, by the macros that the kernel was compiled with."""
+"""Returns the probes of index edges, given the macros with which the kernel was compiled."""
 
 
 def same(rule: probes.Rule) -> Rule:
-    """The rule of a CPU kernel: the lists are the same, and so is the method.
+    """Use the rule of a CPU kernel, where lists and method are the same.
 
     Parameters
     ----------
     rule : callable
-        One of those in `probes`.
+        A rule of `probes`.
     """
     return lambda edges, _: rule(edges.lengths)
 
 
 def hindex(edges: Edges, macros: Macros) -> Array:
-    """`hindex`, which can be made to hash the longer list here; the same as the CPU's otherwise."""
+    """Probes of `hindex`: as on the CPU, unless a macro has it hash the longer list."""
     xp, _, b, size, _ = edges.lengths
     streamed = xp.minimum(size, b) if macros["LONGER"] else xp.maximum(size, b)
     return xp.where((size > 0) & (b > 0), streamed, 0)
 
 
 def lstc(edges: Edges, macros: Macros) -> Array:
-    """`lstc`, whose tile width is a macro here, 0 for one tile a row; the same as the CPU's at its default."""
+    """Probes of `lstc`: as on the CPU at its default tile width, which is a macro here (0: one tile per row)."""
     row, width = edges.lengths.t, macros["TILE"]
     return edges.lengths.b * (-(-row // width) if width else row > 0)
 
 
 def hub(edges: Edges, macros: Macros) -> Array:
-    """`hub`, whose tables on the GPU are other ones than the CPU's: other edges stream their first list."""
+    """Probes of `hub`, whose tables on the GPU differ from those on the CPU: other edges stream their first list."""
     xp, a, b, size, _ = edges.lengths
     near = edges.v < min(_hubs(edges, macros), macros["NEAR"])
     short = longest_row(xp, edges.task) <= macros["SHORT"]
@@ -69,7 +69,7 @@ def hub(edges: Edges, macros: Macros) -> Array:
 
 
 def bitmap(edges: Edges, macros: Macros) -> Array:
-    """`bitmap`, which the CPU has not."""
+    """Probes of `bitmap`, which the CPU does not have."""
     xp, a, b, size, _ = edges.lengths
     by_a = (edges.v < _hubs(edges, macros)) | (size <= macros["SMALL"]) | (b > macros["LONG"] * a)
     return xp.where((a > 0) & (b > 0), xp.where(by_a, a, b), 0)
@@ -82,7 +82,7 @@ def _hubs(edges: Edges, macros: Macros) -> int:
 
 
 def expected_probes(xp: ModuleType, task: BlockTask, rule: Rule, macros: Macros) -> int:
-    """Add up the probes of a kernel from row lengths and positions alone.
+    """Sum of the probes of a kernel, from row lengths and positions alone.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def expected_probes(xp: ModuleType, task: BlockTask, rule: Rule, macros: Macros)
     rule : Rule
         The formula in the kernel's source.
     macros : mapping of str to int
-        All of the kernel's.
+        All macros of the kernel.
     """
     return sum(int(rule(Edges(task, v, _lengths(xp, task, u, v)), macros).sum()) for u, v in _edges(xp, task))
 
@@ -120,7 +120,7 @@ def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
 
 
 def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:
-    """Count the entries of table row u whose vertex id is below v's: all edges bisect at once."""
+    """Number of entries of table row u whose vertex id is below v's; all edges bisect in step."""
     table, bound = task.table, v * task.index.stride + task.index.column_first
     first = table.offsets[u]
     low, high = first.copy(), table.offsets[u + 1]

@@ -1,6 +1,6 @@
-"""Sorting keys on a device by radix, over the bits that differ: the launches of kernels/sort.cu.
+"""Radix sort of keys on a device, over the bits in which they can differ: the launches of kernels/sort.cu.
 
-CuPy's sort takes all 64 bits. Written against a `Device`, as all launches are.
+CuPy's sort processes all 64 bits. Written against a `Device`, as all launches are.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ __all__ = ["ARRAYS", "LARGE", "SMALL", "RadixSort", "Tile"]
 ARRAYS = 32
 """Most arrays that the kernel reads as one."""
 COUNT_BLOCK = 256
-"""Threads of a block that counts digits."""
+"""Threads per block of the kernel that counts digits."""
 LONG = 1 << 30
-"""Keys from which on running sums over tiles take 64 bits."""
+"""Keys from which running sums over tiles take 64 bits."""
 _ARRAYS = np.dtype([(name, np.uint64, ARRAYS) for name in ("keys", "sizes", "tiles")] + [("count", np.int64)])
-"""`struct Arrays` of the kernel."""
+"""Layout of `struct Arrays` in the kernel."""
 
 
 class Tile(NamedTuple):
-    """What a block sorts at a time.
+    """Shape of the tile that a block sorts in one step.
 
     Attributes
     ----------
     block, items : int
-        Threads of a block, and keys of a thread.
+        Threads per block, and keys per thread.
     bits : int
         Most bits of a digit, at least 5.
     resident : int
-        Blocks of a multiprocessor that registers suffice for.
+        Blocks per multiprocessor for which registers suffice.
     """
 
     block: int
@@ -47,13 +47,13 @@ class Tile(NamedTuple):
 
     @property
     def keys(self) -> int:
-        """Keys of a tile."""
+        """Number of keys in a tile."""
         return self.block * self.items
 
 
 LARGE, NARROW, SMALL = Tile(384, 20, 8, 2), Tile(384, 12), Tile(128, 8)
 LARGE_BYTES = 76_808
-"""Shared memory of a block with a tile of LARGE; compute capability 7.5 has 64 KiB, for which NARROW is."""
+"""Shared memory of a block with a LARGE tile; compute capability 7.5 has 64 KiB, and uses NARROW."""
 
 
 @cache
@@ -65,13 +65,13 @@ def _defines(tile: Tile, long: bool) -> Defines:
 
 @dataclass(frozen=True)
 class RadixSort:
-    """A stable sort of non-negative int64 keys, one pass over memory for each digit that is asked for.
+    """A stable sort of non-negative int64 keys, with one pass over memory per digit.
 
     Attributes
     ----------
     device : Device
     tile, small : Tile
-        How many keys are cut, and few: in small tiles, of which there are some for all multiprocessors.
+        Tiles for many keys, and for few: small ones, so that all multiprocessors have some.
     few : int
         Keys up to which tiles are small.
     """
@@ -82,7 +82,7 @@ class RadixSort:
     few: int = 1 << 17
 
     def sort(self, keys: Array, bound: int, low: int = 0) -> Array:
-        """Sort keys in twice their memory.
+        """Sort keys in ascending order, within twice their memory.
 
         Parameters
         ----------
@@ -90,29 +90,29 @@ class RadixSort:
             0 <= key < bound. Overwritten.
         bound : int
         low : int
-            Keys that differ in bits below this one alone keep their order.
+            Keys that differ only in bits below this one keep their order.
 
         Returns
         -------
         array of int64
-            `keys`, or another array of its size.
+            `keys`, or another array of the same size.
         """
         return self._sorted([keys], bound, low, keys)
 
     def merge(self, arrays: list[Array], bound: int, low: int = 0) -> Array:
-        """Sort the keys of several arrays, as `sort`, into a new one; they stay as they are, and the list is emptied.
+        """Sort the keys of several arrays into a new one, as `sort`; they are not changed, and the list is emptied.
 
-        It takes twice the memory of all keys, and the arrays none of it once the first digit is done.
+        It takes twice the memory of all keys; the arrays can be freed once the first digit is done.
         """
         return self._sorted(arrays, bound, low, None)
 
     def defines(self) -> list[Defines]:
-        """The macros that the kernel is compiled with, of large tiles and of small ones."""
+        """Macros with which the kernel is compiled, for large tiles and for small ones."""
         return [_defines(self._large, False), _defines(self.small, False)]
 
     @property
     def _large(self) -> Tile:
-        """The tile for many keys that the device has shared memory for."""
+        """The tile for many keys that fits the device's shared memory."""
         there = getattr(self.device, "shared_bytes", LARGE_BYTES)
         return NARROW if self.tile is LARGE and there < LARGE_BYTES else self.tile
 
@@ -145,7 +145,7 @@ class RadixSort:
         return target
 
     def _given(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
-        """`struct Arrays` of a list, and the number of tiles; in it short arrays are joined, for each begins a tile."""
+        """Make `struct Arrays` of a list, and count the tiles; short arrays are joined, because each begins a tile."""
         arrays.sort(key=len, reverse=True)
         long = min(ARRAYS - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
         if len(arrays) > long + 1:
@@ -159,7 +159,7 @@ class RadixSort:
 
 
 def _fill(given: Any, sizes: list[int], tile: Tile) -> int:
-    """Fill in the sizes of arrays; returns the number of their tiles."""
+    """Fill in the sizes of arrays; return the number of their tiles."""
     tiles = 0
     for number, size in enumerate(sizes):
         tiles += -(-size // tile.keys)

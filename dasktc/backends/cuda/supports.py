@@ -1,4 +1,4 @@
-"""Triangles by edge and by vertex of a counting task on a device, by the kernels that count.
+"""Triangles by edge and by vertex of a counting task on a device, computed by the counting kernels.
 
 Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer than 2^31 vertices.
 """
@@ -18,7 +18,7 @@ __all__ = ["edges", "vertices"]
 def edges(
     device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None
 ) -> tuple[list[Array], int, int]:
-    """Count the triangles of a task for each of their edges; as `backends.cpu.visit.support`.
+    """Count the triangles of each edge of a task; as `backends.cpu.visit.support`.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def edges(
     task : BlockTask
         On the device.
     kernel : str
-        One that has outputs.
+        A kernel with outputs.
     macros : dict, optional
-        In place of its own.
+        Macros in place of the kernel's own.
     """
     supports = task.zero_supports(device.array)
     return supports, *_run(device, task, kernel, dict(macros or {}), tuple(supports))
@@ -42,7 +42,7 @@ def vertices(
     sizes: Mapping[int, int],
     macros: dict[str, int] | None = None,
 ) -> tuple[dict[int, Array], int, int]:
-    """Count the triangles of a task for each of their vertices; as `backends.cpu.supports.vertices`.
+    """Count the triangles of each vertex of a task; as `backends.cpu.supports.vertices`.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ def vertices(
     task : BlockTask
         On the device.
     kernel : str
-        One that has outputs.
+        A kernel with outputs.
     sides : tuple of three int
     sizes : mapping of int to int
     macros : dict, optional
-        In place of its own.
+        Macros in place of the kernel's own.
     """
     sums = {side: device.array.zeros(size, dtype="int64") for side, size in sizes.items()}
     triangles, wedges = _run(
@@ -66,7 +66,7 @@ def vertices(
 def _run(
     device: Device, task: BlockTask, kernel: str, macros: dict[str, int], outputs: tuple[Array, ...]
 ) -> tuple[int, int]:
-    """Launch a kernel with outputs; triangles and wedges."""
+    """Launch a kernel with outputs; return triangles and wedges."""
     how = launch.KERNELS[kernel].support
     assert isinstance(how, Support), kernel
     ready = launch.ready(device, task, kernel, {**how.macros, **macros})

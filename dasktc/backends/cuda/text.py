@@ -1,4 +1,4 @@
-"""Rows of integers parsed on a device: the launches of kernels/text.cu.
+"""Parses rows of integers on a device: the launches of kernels/text.cu.
 
 Written against a `Device`, as all launches are.
 """
@@ -15,14 +15,14 @@ from dasktc.backends.cuda.device import Device, grid_of
 __all__ = ["DeviceText"]
 
 BYTES = 32
-"""Of a text that a lane takes at a time."""
+"""Bytes of text that a lane takes in one step."""
 SCAN = 1024
-"""Threads of the block that adds up what shares hold."""
+"""Threads of the block that scans the sums of all warps' shares."""
 
 
 @dataclass(frozen=True)
 class DeviceText:
-    """What a device does with text."""
+    """Text parser of a device."""
 
     device: Device
 
@@ -33,15 +33,15 @@ class DeviceText:
         ----------
         text : array of uint8, on the device
         separator : str or None
-            One character, or None for any run of blanks.
+            One character; None: any run of blanks.
         columns : tuple of two int
-            Places of the source's and the target's id, from 0.
+            Columns of the source's and the target's id, counted from 0.
 
         Returns
         -------
         source, target : array of int32, or int64 where ids need that
-            Equal to those of `io.formats.rows.parse`. None where the text is for that to judge: a row does not hold
-            two integers of at most 18 digits each, or holds a quote.
+            Equal to those of `io.formats.rows.parse`. None where that has to parse the text: a row does not hold two
+            integers of at most 18 digits each, or holds a quote.
         """
         xp, (first, last) = self.device.array, sorted(columns)
         if first == last or not (separator or "").isascii():

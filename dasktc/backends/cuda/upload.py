@@ -1,7 +1,7 @@
-"""Bytes of files copied to the device through pinned memory: several threads read while what they have read is copied.
+"""Copies bytes of files to the device through pinned memory; several threads read while chunks are copied.
 
-From pageable memory the driver copies at a third of the rate, and one thread reads a file that the system has in memory
-at a tenth of it.
+From pageable memory the driver copies at a third of the rate, and one thread reads a file from the page cache at a
+tenth of it.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from dasktc.backends.csr import Array
 __all__ = ["Uploader"]
 
 SLAB = 1 << 23
-"""Bytes that are read and copied together."""
+"""Bytes of a chunk, which is read and copied as one."""
 SLABS = 12
-"""Most of them in pinned memory: some are read while others are copied."""
+"""Most chunks in pinned memory: some are read while others are copied."""
 COPIES = 2
-"""Copies that are under way before one is waited for."""
+"""Copies under way before the next waits for one."""
 READERS = 8
-"""Most threads that read."""
+"""Most reading threads."""
 
 
 class Uploader:
-    """Copies bytes to the device; its pinned memory is made when it is first needed, and kept."""
+    """Copies bytes to the device through pinned memory, which is allocated on first use and kept."""
 
     def __init__(self) -> None:
         self._slabs, self._lock = list[tuple[Any, Any]](), Lock()
 
     def __call__(self, size: int, fill: Callable[[Any, int], None]) -> Array:
-        """Copy bytes that somebody reads.
+        """Copy `size` bytes that `fill` reads.
 
         Parameters
         ----------
         size : int
         fill : callable (buffer, start)
-            Writes the bytes from `start` on into a NumPy array of uint8. Called in several threads.
+            Writes bytes, from offset `start` on, into a NumPy array of uint8. Called in several threads.
 
         Returns
         -------
         cupy.ndarray of uint8, shape (size,)
-            Complete for what comes next on the current stream.
+            Complete for later work on the current stream.
         """
         if size <= SLAB:
             host = np.empty(size, np.uint8)
@@ -69,7 +69,7 @@ class Uploader:
 
         def submit(number: int) -> None:
             if number < count:
-                self._slabs[number % slabs][1].synchronize()  # here: threads would begin work on the first device
+                self._slabs[number % slabs][1].synchronize()  # in this thread: others would use the first device
                 ahead.append(readers.submit(read, number))
 
         count, slabs, stream = -(-len(target) // SLAB), len(self._slabs), cp.cuda.get_current_stream()

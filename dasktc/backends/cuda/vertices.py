@@ -1,7 +1,7 @@
-"""Vectors of vertices on a device: the launches of kernels/vertices.cu.
+"""Vertex vectors on a device: the launches of kernels/vertices.cu.
 
-Array arithmetic makes the same of them, in some twenty launches and three waits more: most of what counting a small
-graph takes. Written against a `Device`, as all launches are.
+Array arithmetic would take some twenty launches and three waits more, which is most of the time of counting a small
+graph. Written against a `Device`, as all launches are.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dasktc.backends.cuda.sort import RadixSort
 __all__ = ["DeviceVertices"]
 
 LOW, MOST = 31, (1 << 31) - 1
-"""Bits of a vertex in the keys that vertices are ordered by, and the largest weight above them."""
+"""Bits of a vertex in the keys by which vertices are ordered, and the largest weight above them."""
 MANY = 1 << 20
-"""Vertices from which on a wait for the largest weight takes less than sorting the bits that no weight has."""
+"""Vertices from which waiting for the largest weight takes less time than sorting bits that no weight has."""
 
 
 @dataclass(frozen=True)
 class DeviceVertices:
-    """What a device does with vectors of vertices, arrays of int32. Results are new arrays."""
+    """Functions of a device on vertex vectors, arrays of int32; implements `protocol.Vertices` with new arrays."""
 
     device: Device
 
@@ -53,7 +53,7 @@ class DeviceVertices:
         return (int(high) << 20) + int(low)
 
     def lengths(self, values: Array, bins: int) -> Array:
-        """How many elements have each value, uint64, shape (bins,); all are below `bins`."""
+        """Number of elements with each value, uint64, shape (bins,); all values are below `bins`."""
         counts = self.device.array.zeros(bins, dtype="uint64")
         self._run("vertices_lengths", values, counts, np.uint32(bins))
         return counts
@@ -62,7 +62,7 @@ class DeviceVertices:
         return self.device.array.empty(size, dtype=dtype)
 
     def _run(self, entry: str, *values: Any) -> None:
-        """Launch a thread an element of the first array, if it has any."""
+        """Launch one thread per element of the first array, if it has any."""
         size = len(values[0])
         if size:
             spread(self.device, "vertices", entry, (), size, np.int64(size), *values)

@@ -1,4 +1,4 @@
-"""Visiting the triangles of a counting task on a device: what `visit` does on the CPU, see kernels/visit.cu."""
+"""Visits the triangles of a counting task on a device, as `cpu.visit` does on the CPU; see kernels/visit.cu."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dasktc.backends.cuda.device import Device, describe, spread
 __all__ = ["add_ends", "listing", "support", "support_bytes"]
 
 ENDS = 1 << 22
-"""Edges whose ends are added to at a time."""
+"""Edges whose values are added to their ends in one step."""
 ENDS_BYTES = 40
-"""What each of these takes meanwhile."""
+"""Bytes that each of these edges takes meanwhile."""
 
 
 def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of a task for each of their edges; as `backends.cpu.visit.support`.
+    """Count the triangles of each edge of a task; as `backends.cpu.visit.support`.
 
     Parameters
     ----------
@@ -36,18 +36,18 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
 
 
 def support_bytes(edges: int) -> int:
-    """Bytes that `support` and `add_ends` allocate next to a task's blocks.
+    """Bytes that `support` and `add_ends` allocate beside a task's blocks.
 
     Parameters
     ----------
     edges : int
-        Of all the task's blocks, each once.
+        Edges of all the task's blocks, each block once.
     """
     return 4 * edges + ENDS_BYTES * min(edges, ENDS) + (1 << 12)
 
 
 def listing(device: Device, task: BlockTask, limit: int) -> Array:
-    """List triangles of a task, row by row; the same ones as `backends.cpu.visit.listing`.
+    """List the first triangles of a task, row by row; the same ones as `backends.cpu.visit.listing`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def listing(device: Device, task: BlockTask, limit: int) -> Array:
 
 
 def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:
-    """Run an entry point; the triangles and wedges that it met."""
+    """Run an entry point, and return the triangles and wedges that it found."""
     given, totals = describe(device, task), device.array.zeros(4, dtype="uint64")
     rows = int(given["rows"][0])
     if rows and task.index.edges:
@@ -90,11 +90,11 @@ def add_ends(xp: ModuleType, block: OrientedCSR, values: Array, at_row: Array, a
     block : OrientedCSR
     values : array of int32, shape (edges,), not negative
     at_row, at_column : array of int64
-        Changed in place; may be one and the same.
+        Sums by row and by column; changed in place, and may be the same array.
     """
     for start in range(0, block.edges, ENDS):
         stop = min(start + ENDS, block.edges)
         rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
-        more = values[start:stop].astype("uint64")  # CuPy adds by place to unsigned numbers only
+        more = values[start:stop].astype("uint64")  # CuPy's add.at needs unsigned numbers
         xp.add.at(at_row.view("uint64"), rows, more)
         xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)

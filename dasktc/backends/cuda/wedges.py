@@ -1,4 +1,4 @@
-"""Sampled wedges tested for an edge that closes them, on a device: the launch of kernels/wedges.cu."""
+"""Tests sampled wedges for a closing edge on a device: the launch of kernels/wedges.cu."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["closed"]
 
 
 def closed(device: Device, task: BlockTask, of: Strata) -> tuple[int, int]:
-    """Test a triple's sampled wedges; as `backends.cpu.wedges.closed`.
+    """Test the sampled wedges of a triple; as `backends.cpu.wedges.closed`.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
 """The executor that submits stage functions to a Dask client.
 
-A key such as ("canonical-1f3a9c02", 4), or ("count-1f3a9c02", (2, 1, 1), 0, 17) of a block triple and a split, puts
-every stage into a task group of its own on the dashboard; that of a task of several stages names them
-("orient-plan-1f3a9c02"), and each sends an event when it ends (`worker_events.stage_ended`). The token keeps two runs
-on one cluster apart: without it the second would be handed the first one's results.
+Keys such as ("canonical-1f3a9c02", 4), or ("count-1f3a9c02", (2, 1, 1), 0, 17) for a block triple and a split, give
+every stage a task group of its own on the dashboard. The key of a task of several stages names them
+("orient-plan-1f3a9c02"), and each of these stages sends an event when it ends (`worker_events.stage_ended`). The token
+keeps two runs on one cluster apart: without it the second would receive the first one's results.
 
-A task takes a millisecond of the scheduler, and a wait of the client ten. So results that a plan needs numbers of carry
-them (`measured`), and a block that every worker needs is stacked by each from the others' slabs (`replicated`).
+A task costs the scheduler a millisecond, and a wait costs the client ten. So results carry the numbers that a plan
+needs of them (`measured`), and every worker stacks a block that all need from the others' slabs (`replicated`).
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ STAGES = (
         "save",
     ),
 )
-"""In the order of their tasks; later ones follow. Dask's pages colour them by a hash of these names, which gives "read"
-the colour of "blocks"."""
+"""In the order of their tasks; later stages follow. Dask's pages colour them by a hash of these names, which gives
+"read" the colour of "blocks"."""
 TASK_BYTES = {"tcp": 3 << 19, "ucx": 1 << 27}
-"""Bytes that a worker receives in the 1.4 ms that a task takes of the scheduler: 1.1 GB/s, or 100 GB/s over NVLink."""
+"""Bytes that a worker receives in the 1.4 ms that a task costs the scheduler: 1.1 GB/s, or 100 GB/s over NVLink."""
 
 
 class DaskExecutor(Executor):
@@ -95,13 +95,13 @@ class DaskExecutor(Executor):
     ----------
     client : distributed.Client
     patience : float
-        Seconds without any worker after which it gives up; Dask itself would wait for ever.
+        Seconds without any worker after which a run gives up; Dask itself would wait for ever.
     retries : int
-        Times that a task is submitted again whose worker died more often than Dask forgives.
+        How often a task is resubmitted whose workers died more often than Dask forgives.
     store : ClusterStore, optional
-        Where workers keep results. Default: in their memory, as Dask does.
+        Keeps results on the workers. Default: in their memory, as Dask does.
     backend : Backend, optional
-        What their calls compute with. Default: the CPU's.
+        Backend of the workers' calls. Default: the CPU's.
     """
 
     distributed = True
@@ -129,7 +129,7 @@ class DaskExecutor(Executor):
 
     @property
     def tracker(self) -> Tracker | None:
-        """The tracker that is told of tasks that have run, and of faults."""
+        """The tracker that is told of finished tasks and of faults."""
         return self.faults.tracker
 
     @tracker.setter
@@ -137,24 +137,24 @@ class DaskExecutor(Executor):
         self.faults.tracker = tracker
 
     def keeping(self, store: ClusterStore) -> DaskExecutor:
-        """An executor for the same client whose workers keep results in a store."""
+        """Return an executor for the same client whose workers keep results in `store`."""
         return DaskExecutor(self.client, self.faults.patience, self.faults.retries, store, self.backend)
 
     @property
     def workers(self) -> int:
-        """Threads over all workers now, at least 1."""
+        """Number of threads over all workers now, at least 1."""
         return max(1, len(self.worker_threads))
 
     @property
     def worker_threads(self) -> list[str]:
-        """The address of each thread's worker, cached for a moment: asking takes as long as two tasks."""
+        """The address of each thread's worker, cached for a moment because asking takes as long as two tasks."""
         asked, known = self._threads
         if not known or time.monotonic() - asked > LOOK_SECONDS:
             known = self._note(dict(self.faults.ask(self.client.ncores)))
         return known
 
     def await_workers(self) -> None:
-        """Wait for a worker, and take note of all threads: each question costs a count a millisecond."""
+        """Wait for a worker, and cache all threads: each question to the scheduler costs a count a millisecond."""
         self._note(self.faults.threads())
 
     def _note(self, threads: dict[str, int]) -> list[str]:
@@ -163,14 +163,14 @@ class DaskExecutor(Executor):
         return known
 
     def homes(self, count: int) -> list[str | None]:
-        """Assign partitions to threads in turn, those of a worker next to each other; None if there is one worker."""
+        """Assign partitions to threads, evenly and those of a worker side by side; None where there is one worker."""
         threads = self.worker_threads
         if not self.exchanges or len(set(threads)) < 2:
             return [None] * count
         return [threads[number * len(threads) // count] for number in range(count)]
 
     def holders(self, handles: list[Any]) -> list[str | None]:
-        """The first worker that holds each future."""
+        """The first of the workers that hold each future."""
         held = self.faults.ask(self.client.who_has, handles)
         return [next(iter(held.get(handle.key, ())), None) for handle in handles]
 
@@ -185,14 +185,14 @@ class DaskExecutor(Executor):
         return not self.store.placed
 
     def set_task_memory(self, needed: int) -> None:
-        """Reserve this many bytes for a counting task: copies of blocks, or what the store keeps, get the rest."""
+        """Reserve this many bytes for a counting task: copies of blocks, or kept results, get the rest."""
         self._task_memory = needed
         self.store.set_task_memory(needed)
 
     def memory(self, budget: int | None = None) -> int:
         """Bytes that the store leaves a task, or else the smallest share of a thread in its worker's memory.
 
-        Without a budget, in what Dask lets a worker fill, or in what its GPU has available now.
+        Without a budget that memory is what Dask lets a worker fill, or what its GPU has available now.
         """
         bound = self.store.memory(budget)
         if bound is not None:
@@ -205,21 +205,21 @@ class DaskExecutor(Executor):
                 self._share = min(shares)
                 return self._share
         while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1).get("workers")):
-            self.faults.threads()  # the client's own poll, which asks for no worker, may take the answer's place
+            self.faults.threads()  # the client's own poll, which asks for no workers, may have replaced the answer
         self._share = min(
             (budget or _fillable(worker["memory_limit"])) // worker["nthreads"] for worker in workers.values()
         )
         return self._share
 
     def _on_devices(self) -> dict[str, int]:
-        """Bytes available on each worker's device: as it said when it was asked whether it has one, a moment ago."""
+        """Bytes available on each worker's device, from the recent answers of `unusable` if there are any."""
         (asked, known), self._offers = self._offers, (-LOOK_SECONDS, {})
         if time.monotonic() - asked <= LOOK_SECONDS:
             return known
         return dict(self.run_on_workers(_available, self.backend))
 
     def unusable(self, backend: str) -> list[str]:
-        """Ask every worker whether it can use a backend; what one that can has available is kept for `memory`."""
+        """Ask every worker whether it can use a backend; `memory` reuses the available bytes that they report."""
         offers = self.run_on_workers(_offer, backend)
         self._offers = time.monotonic(), {address: there for address, _, there in offers}
         return [why for _, why, _ in offers if why]
@@ -234,7 +234,7 @@ class DaskExecutor(Executor):
         """
         ask = partial(self.faults.ask, self.client.run, function, *args, on_error="return")
         began = time.monotonic()
-        while not (answers := self.faults.answered(said := ask())):  # nobody answers where all die at the moment
+        while not (answers := self.faults.answered(said := ask())):  # none, where all workers die at this moment
             self.faults.threads()
             if said and time.monotonic() - began >= self.faults.patience:
                 raise self.faults.unanswered(said)
@@ -242,14 +242,14 @@ class DaskExecutor(Executor):
         return answers
 
     def ask_workers(self, function: Function, *args: Any) -> dict[str, Any]:
-        """Call the function on every worker, beside its tasks: the answers of those that can, by address."""
+        """Call the function on every worker, beside its tasks; return the answers of those that can, by address."""
         if self.client.status == "running":
             with suppress(ClusterError):  # without a scheduler there is nobody to ask
                 return dict(self.faults.ask(self.client.run, function, *args, on_error="ignore"))
         return {}
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute them on the cluster; where results are written each is, as soon as it is made."""
+        """Compute Delayeds on the cluster; where results are written to files, each is written once it is made."""
         if all(item is None for item in delayed):
             return delayed
         if self.store.placed:
@@ -265,7 +265,7 @@ class DaskExecutor(Executor):
         return self._submit(stage, self.store.wrap(function), *args, prefer=prefer)
 
     def _submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
-        """Submit one call, of handles as they are."""
+        """Submit one call, whose function is wrapped already."""
         options: dict[str, Any] = {"key": self._key(stage), "pure": False, **_preferred(prefer)}
         return self.faults.ask(self.client.submit, _call, function, *args, **options)
 
@@ -283,15 +283,15 @@ class DaskExecutor(Executor):
         keys, facts = [future.key for future in futures], dict[Any, Any]()
         for answer in self.ask_workers(_facts_of, keys).values():
             facts |= answer
-        gone = [future for future in futures if future.key not in facts]  # with their worker, since they were made
+        gone = [future for future in futures if future.key not in facts]  # lost with their worker since they were made
         made = self._results([self.faults.ask(self.client.submit, _facts, of, key=self._key(stage)) for of in gone])
         facts |= dict(zip([future.key for future in gone], made, strict=True))
         return futures, [facts[key] for key in keys]
 
     def replicated(self, stage: str, function: Function, *args: Any) -> Any:
-        """Submit a call for each worker; its counting tasks then take what it made, and so need no copy of another's.
+        """Submit a call for each worker, whose counting tasks then take its own result and need no copy of another's.
 
-        The handle is the first worker's: it stands for all, and when it goes all go.
+        The handle is that of the first worker's result; it stands for all of them, and all are freed with it.
         """
         workers = sorted(set(self.worker_threads))
         if not self.exchanges or len(workers) < 2:
@@ -312,24 +312,24 @@ class DaskExecutor(Executor):
             pass
 
     def _submit_all(self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
-        """Submit calls together: on its way through the scheduler, one graph of many costs little more than of one."""
+        """Submit calls together: a graph of many calls costs little more on its way to the scheduler than one call."""
         futures: list[Any] = []
-        for _, together in itertools.groupby(calls, key=len):  # the client maps over columns
+        for _, together in itertools.groupby(calls, key=len):  # the client maps over columns of equal length
             columns = list(zip(*((function, *call) for call in together), strict=True))
             keys = [self._key(stage, getattr(first, "label", ())) for first in columns[1]]
             futures += self.faults.ask(self.client.map, _call, *columns, key=keys, pure=False, **_preferred(prefer))
         return futures
 
     def _key(self, stage: str, label: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-        # The dashboard's page of groups asks `dask.order.order` for an order by dependencies, which ignores those that
-        # it is given and sorts by name, from the last one on (Dask 2026.8); it then finds no place for a group whose
-        # dependency comes later, and stays empty. With as many underscores as a stage has stages before it, the order
-        # by name is that of the stages. Task prefixes, which other pages show, are without them.
+        # The dashboard's page of groups asks `dask.order.order` for an order by dependencies, which ignores the
+        # dependencies that it is given and sorts by name, descending (Dask 2026.8). The page then finds no place for a
+        # group whose dependency comes later, and stays empty. With as many underscores before a stage's name as stages
+        # before it, the order by name is that of the stages. Task prefixes, which other pages show, are without them.
         depth = STAGES.index(stage) if stage in STAGES else len(STAGES)
         return f"{'_' * depth}{stage}-{self._token}", *label, next(self._numbers)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
-        """Submit the calls and wait for them; unless the client knows where results are, a task hands over each."""
+        """Submit the calls and wait for them; a task extracts each result, unless the client knows where it is."""
         wrapped = self.store.wrap_stream(function)
         lists = [self._submit(stage, wrapped, *call) for call in calls]
         if self.store.placed:
@@ -342,14 +342,14 @@ class DaskExecutor(Executor):
         ]
 
     def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
-        """Submit a call for each input; inputs that nobody else holds are freed by the scheduler."""
+        """Submit a call for each input; the scheduler frees inputs that nobody else holds."""
         wrapped = self.store.wrap(function)
         futures = [self._submit(stage, wrapped, item, *shared) for item in inputs]
         inputs.clear()
         return futures
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
-        """Submit a call for each input, and combine their results in a tree."""
+        """Submit a call for each input, and combine the results in a tree."""
         return tree(self, stage, fold.combine, self.map(stage, fold.alone, inputs))
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
@@ -365,19 +365,19 @@ class DaskExecutor(Executor):
         return [self.store.load(place) for place in self._places(handles)]
 
     def watch(self, handle: Any, waiting: Callable[[], None] | None = None) -> Any:
-        """Bring a (small) result to the client, and call a function now and then meanwhile, in this thread."""
+        """Bring a (small) result to the client; meanwhile call `waiting` now and then, in this thread."""
         ((_, value),) = results(self.client, self.faults, TaskSource([handle], waiting))
         return self.store.load(value_of(value))
 
     def _results(self, futures: list[Any]) -> list[Any]:
-        """The values of futures, in their order, as they came from the workers."""
+        """The values of futures, in their order, as they come from the workers."""
         if not futures:
             return []
         values = {future.key: value for future, value in results(self.client, self.faults, TaskSource(futures))}
         return [value_of(values[future.key]) for future in futures]
 
     def _places(self, handles: Iterable[Any]) -> list[Any]:
-        """The values of futures among handles; others, as of entries that the client knows, stay as they are."""
+        """Replace the futures among handles by their values; other handles, such as known entries, stay as they are."""
         from distributed import Future
 
         given = list(handles)
@@ -386,7 +386,7 @@ class DaskExecutor(Executor):
         return [places[handle.key] if isinstance(handle, Future) else handle for handle in given]
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Futures of values. What the store keeps stays for as long as any of them."""
+        """Return futures of values; what the store keeps lives as long as any of them."""
         load = self.store.load_there
         if load is None:
             return handles
@@ -398,8 +398,8 @@ class DaskExecutor(Executor):
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Gather each result as its call ends, so that the later loss of a worker cannot undo it.
 
-        A few calls a thread are in flight, dealt out as module `flow_control` says, and the blocks that come for them
-        stay on their worker while there is room. Where a call runs is a preference, not a demand: those of a worker
+        A few calls per thread are in flight, distributed as `flow_control` describes; blocks that are copied for them
+        stay on their worker while there is room. The worker of a call is a preference, not a demand: calls of a worker
         that dies go to others.
         """
         for _, result in self._task_results(stage, function, calls, False):
@@ -408,7 +408,10 @@ class DaskExecutor(Executor):
     def _task_results(
         self, stage: str, function: Function, calls: ArgumentLists, arrays: bool
     ) -> Iterator[tuple[Any, Any]]:
-        """Each counting task's first argument, or with `arrays` a future of its list, and its small result."""
+        """Yield each counting task's result after None or, with `arrays`, its first argument and a future of its list.
+
+        Where the client knows the places of arrays, the result has them, and None comes first then, too.
+        """
         work = [tuple(call) for call in calls]
         if self.store.placed:
             places = iter(self._places(arg for call in work for arg in call))
@@ -424,7 +427,7 @@ class DaskExecutor(Executor):
             for future, last, call in zip(futures, small, calls, strict=True):
                 lists[last.key] = call[0], future
                 self.faults.names[future.key] = call[0]
-                self._named.append(future.key)  # until the next time: the sums may need it again
+                self._named.append(future.key)  # kept until the next fold: the sums may need the task again
             return small
 
         copies = self._replicas_of(work)
@@ -438,9 +441,9 @@ class DaskExecutor(Executor):
     ) -> tuple[list[Any], dict[Any, Any]]:
         """Run the calls as `map_unordered` does; only their small results come to the client.
 
-        Each array is combined with what its key has as soon as it is made, where most of the two is: as many wait
-        as there are calls in flight. What a worker held that died is made again, from the calls on. Where results are
-        written, an array is a file until the sum that has it is one.
+        Each array is combined with its key's sum as soon as it is made, on the worker that holds most of the two; at
+        most as many arrays wait as there are calls in flight. What a dead worker held is made again, from the calls
+        on. Where results are written to files, an array's file stays until the sum that contains it is a file.
         """
         while self._named:
             self.faults.names.pop(self._named.pop(), None)
@@ -462,7 +465,7 @@ class DaskExecutor(Executor):
         return small, combined | {key: total.result() for key, total in sums.items()}
 
     def _replicas_of(self, work: list[tuple[Any, ...]]) -> dict[Any, dict[str, Any]]:
-        """The workers' own copies of blocks among the arguments of calls, by the blocks' keys."""
+        """The workers' own copies of the blocks among the arguments of calls, by the blocks' keys."""
         from distributed import Future
 
         blocks = {arg.key: arg for call in work for arg in call if isinstance(arg, Future)}
@@ -480,10 +483,10 @@ class DaskExecutor(Executor):
 
 
 class _SumOfFiles:
-    """Adds up arrays that stand in files: one call at a time, which sums all that came during the one before.
+    """Adds up arrays that are in files, with one call at a time, which sums all arrays that arrived during the last.
 
-    Files of what a call took are removed by the client, when it knows where the result stands: until then the call
-    may have to be made again.
+    The client removes the files that a call took once it knows where the result is, because until then the call may
+    have to be made again.
     """
 
     def __init__(self, executor: DaskExecutor, stage: str, combine: Callable[[list[Any]], Any]) -> None:
@@ -492,13 +495,13 @@ class _SumOfFiles:
         self._call: Any = None
 
     def add(self, place: Any) -> None:
-        """Have one more array added, at once if no call is running."""
+        """Add one more array, at once if no call is running."""
         self._waiting.append(place)
         if self._call is None or self._call.status != "pending":
             self._go_on()
 
     def result(self) -> Any:
-        """The place of the sum of all, once it is made."""
+        """The place of the complete sum, once it is made."""
         while self._call is not None or len(self._waiting) > 1:
             self._go_on()
         return self._waiting[0]
@@ -515,13 +518,13 @@ class _SumOfFiles:
 
 
 def _call(function: Function, *args: Any) -> Any:
-    """Call a function on a worker, its `Measured` arguments unwrapped."""
+    """Call a function on a worker, with its `Measured` arguments unwrapped."""
     meter_transfers()
     return run(function, *(value_of(arg) for arg in args))
 
 
 def _offer(backend: str, dask_worker: Any) -> tuple[str, str | None, int]:
-    """The worker's address, why it cannot use a backend, and bytes available on the backend's device."""
+    """The worker's address, the reason why it cannot use a backend, and bytes available on the backend's device."""
     why = unusable(backend)
     return dask_worker.address, why, 0 if why or backend not in ON_DEVICE else available(get_backend(backend))
 
@@ -536,12 +539,12 @@ def _facts(result: Measured) -> Any:
 
 
 def _facts_of(keys: list[Any], dask_worker: Any) -> dict[Any, Any]:
-    """Facts of those of some results that this worker holds."""
+    """Facts of those results that this worker holds, by key."""
     return {key: dask_worker.data[key].facts for key in keys if key in dask_worker.data}
 
 
 def _preferred(worker: str | None) -> dict[str, Any]:
-    """Keywords of `Client.submit` that prefer a worker and allow others."""
+    """Keyword arguments of `Client.submit` that prefer a worker and allow others."""
     return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
 
 

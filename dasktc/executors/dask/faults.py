@@ -1,34 +1,34 @@
 """Faults of a cluster: what a dead worker loses, what is submitted again, and when a run gives up.
 
-**What is lost.** A worker that dies takes with it the calls that it runs, those that wait there, and the results in
-its memory (on its device, and in files of its own). Results in files of a shared disk stay, as does everything that
-the client has: the small results of counting tasks are taken to it as they end, and are never counted again.
+**What is lost.** A worker that dies loses the calls that it runs, those that wait there, and the results in its memory
+(on its device, and in files of its own). Results in files of a shared disk stay, as does everything that the client
+has: the small results of counting tasks come to it as they end, and are never counted again.
 
-**What is submitted again, and by whom.** Calls are pure, nothing is scattered or pinned, so Dask itself runs again
-what is needed and gone: calls of the dead worker go to another one, and lost results are made anew from the source on.
-Where a call prefers to run is no demand. A block that every worker has stacked for itself (`DaskExecutor.replicated`)
-is made of slabs that Dask makes again: the copies of dead workers are given up, and who comes later takes the first
-one's. Facts of results that went before the client had asked for them come with those that are made in their place.
-Four things Dask does not do, and this module does:
+**What is submitted again, and by whom.** Calls are pure, and nothing is scattered or pinned, so Dask itself runs again
+what is needed and gone: calls of the dead worker go to another one, and lost results are made anew, from the source on
+if need be. A preferred worker is not a demand. A block that every worker has stacked for itself
+(`DaskExecutor.replicated`) is made of slabs that Dask can make again: the copies of dead workers are given up, and
+workers that join later take the first worker's copy. Facts of results that were lost before the client asked for them
+come with the results that are made in their place. Four things Dask does not do, and this module does:
 
-* A task whose worker died more than three times (`distributed.scheduler.allowed-failures`) is given up as KilledWorker,
-  whether it killed the worker or was merely there. `FaultPolicy.resubmit` has it run again, `retries` times at the most
-  for each task, because workers may be killed from outside at any rate.
-* A task whose preferred worker went while there was no other is not placed when another one comes. `look` has
-  it run on any; `futures` asks for that once a second.
-* A cluster without any worker is waited on for ever. `threads` waits for `patience` seconds.
-* A worker that takes longer than 15 s to come back is given up by the cluster that started it; while a run, or a graph
-  on the cluster, is there, it may take longer (`late_workers`).
+* Dask gives up a task whose workers died more than three times (`distributed.scheduler.allowed-failures`) as
+  KilledWorker, whether it killed them or was merely there. `FaultPolicy.resubmit` has it run again, at most `retries`
+  times for each task, because workers may be killed from outside at any rate.
+* A task whose preferred worker left while there was no other is not placed when another one joins. `look` lets it run
+  on any worker; `futures` calls that once a second.
+* Dask waits for ever where a cluster has no worker. `threads` waits for `patience` seconds.
+* A worker that takes longer than 15 s to come back is given up by the cluster that started it. It may take longer
+  while there is a run, or a graph, on the cluster (`late_workers`).
 
-A worker that comes anew after a death has another address and none of the run's state: `worker_state` is made again by
-the first task that needs it. `flow_control` hears once a second who is there, and gives a dead worker's share of the
-counting tasks that have not begun to the others.
+A worker that is started anew after a death has another address and none of the run's state: the first task that needs
+`worker_state` makes it again. `flow_control` learns once a second which workers there are, and gives the others those
+counting tasks of a dead worker's share that have not begun.
 
-**When a run gives up**, always by one ClusterError: a task has ended its worker `retries` times more often than Dask
-forgives (a counting task is named by its block triple: `FaultPolicy.names`); no worker has been there for
-`patience` seconds; tasks were cancelled, because someone restarted the cluster or shut it down; the scheduler does not
-answer; or the client cannot unpickle a result. An error that a function raises is no fault: it is raised at once, as it
-is, and nothing is run again.
+**When a run gives up**, always with one ClusterError: a task has ended its worker `retries` times more often than Dask
+forgives (a counting task is named by its block triple: `FaultPolicy.names`); there was no worker for `patience`
+seconds; tasks were cancelled, because someone restarted the cluster or shut it down; the scheduler does not answer; or
+the client cannot unpickle a result. An error that a function raises is not a fault: it is raised at once and unchanged,
+and nothing is run again.
 
 **What a checkpoint keeps.** Records of counting tasks are written as they come to the client, so a run that gave up
 goes on after the last of them; blocks are prepared again.
@@ -53,7 +53,7 @@ from dasktc.executors.progress import Tracker
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
 ERRED_SECONDS = 5
-"""How long the scheduler's message may take that says that a task runs again."""
+"""Longest wait for the scheduler's message that a task runs again."""
 NEVER = (
     "no worker joined {} in {:g} s: none was started, they died, or they cannot reach it; start one with "
     "`dask worker ADDRESS`, or wait longer with --worker-timeout"
@@ -63,7 +63,7 @@ LOST = (
     "`dask worker ADDRESS` and run again, or wait longer with --worker-timeout"
 )
 UNREADABLE = "deserialization of the task graph"
-"""What Dask says where a scheduler lacks a module of the client's."""
+"""Dask's message where the scheduler lacks a module that the client has."""
 
 
 class FaultPolicy:
@@ -72,16 +72,16 @@ class FaultPolicy:
     Parameters
     ----------
     client, patience, retries
-        As of `DaskExecutor`.
+        As for `DaskExecutor`.
     token : str
-        What the names of the run's task groups end with.
+        Suffix of the names of the run's task groups.
 
     Attributes
     ----------
     names : dict of task key to object
-        What an error calls a task.
+        What errors call a task.
     tracker : Tracker or None
-        Hears of tasks that have run, and of faults.
+        Is told of finished tasks and of faults.
     """
 
     def __init__(self, client: Any, patience: float, retries: int, token: str) -> None:
@@ -93,7 +93,7 @@ class FaultPolicy:
         await_late_workers(self, client)
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Call a function that asks the scheduler; not reaching it is a ClusterError, a closed client an InputError."""
+        """Call a function that asks the scheduler: a lost scheduler is a ClusterError, a closed client InputError."""
         if self._closed:
             raise _client_closed()
         try:
@@ -110,7 +110,7 @@ class FaultPolicy:
         return getattr(self._client, "status", "running") in ("closing", "closed")
 
     def threads(self, why: str = NEVER) -> dict[str, int]:
-        """Wait for a worker and return the threads of each; if none comes in time, a ClusterError says `why`."""
+        """Wait for a worker, and return the threads of each; if none joins in time, raise a ClusterError with `why`."""
         began = time.monotonic()
         while not (threads := dict(self.ask(self._client.ncores))):
             if time.monotonic() - began >= self.patience:
@@ -129,7 +129,7 @@ class FaultPolicy:
             self.tracker.tasks(groups, within)
 
     def resubmit(self, futures: list[Any]) -> None:
-        """Resubmit the tasks that Dask gave up because workers died that ran them, or what they need."""
+        """Resubmit tasks that Dask gave up because workers died running them or their inputs."""
         killed = [future for future in futures if was_killed(future)]
         for error in {future.exception().task: future.exception() for future in killed}.values():
             self._deaths[error.task] += 1
@@ -159,7 +159,7 @@ class FaultPolicy:
         except DasktcError:
             raise
         except Exception as error:
-            if self._closed:  # in the middle of a call Dask raises what it met first
+            if self._closed:  # a call that is interrupted by closing raises whatever it met first
                 raise _client_closed() from error
             why = " ".join(str(error).split())
             if isinstance(error, CancelledError):
@@ -176,12 +176,12 @@ class FaultPolicy:
             raise
 
     def raise_from(self, future: Any) -> None:
-        """Raise what ended a future. A client that is closed meanwhile may never answer, so it is asked in turns."""
+        """Raise the error of a future; ask for it in turns, because a client closed meanwhile may never answer."""
         while True:
             try:
                 if (error := future.exception(timeout=1)) is not None:
                     raise _copied(error, future.traceback(timeout=1))
-                future.result(timeout=1)  # what was cancelled has no exception
+                future.result(timeout=1)  # a cancelled future has no exception, but raises here
             except TimeoutError:
                 if self._closed:
                     raise _client_closed() from None
@@ -209,7 +209,7 @@ class FaultPolicy:
         return made
 
     def unanswered(self, answers: dict[str, Any]) -> ClusterError:
-        """Make the error of workers that are there and cannot be asked, whose answers are all errors of the system."""
+        """Make the error of workers that exist but cannot be asked: all their answers are errors of the system."""
         worker, error = next(iter(answers.items()))
         why = " ".join(f"{type(error).__name__}: {error}".split())
         return ClusterError(
@@ -218,10 +218,10 @@ class FaultPolicy:
         )
 
     def answered(self, answers: dict[str, Any]) -> list[Any]:
-        """Drop the answers of workers that died; an error among the others is raised in one line."""
+        """Drop the answers of workers that died, and raise an error among the others in one line."""
         alive = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
         for worker, answer in alive.items():
-            if isinstance(answer, DasktcError):  # what the call itself refuses
+            if isinstance(answer, DasktcError):  # the call itself refused
                 raise answer
             if isinstance(answer, Exception):
                 why = " ".join(f"{type(answer).__name__}: {answer}".split())
@@ -233,10 +233,10 @@ class FaultPolicy:
 
 
 def _copied(error: Any, traceback: Any) -> Any:
-    """Copy the exception that a future has, with the worker's traceback.
+    """Copy a future's exception, with the worker's traceback.
 
-    The future's own would keep all frames that it passes here, which hold this future and others of the run: the client
-    would never let go of them, nor of what the run has on workers and disks.
+    The original would keep all frames that it passes here, which hold this future and others of the run: the client
+    would never free them, nor what the run has on workers and disks.
     """
     mine = copy.copy(error)
     mine.__cause__, mine.__suppress_context__ = error.__cause__, error.__suppress_context__
@@ -244,7 +244,7 @@ def _copied(error: Any, traceback: Any) -> Any:
 
 
 def was_killed(future: Any) -> bool:
-    """Whether Dask gave a task up because workers died while they ran it."""
+    """Whether Dask gave up a task because workers died while they ran it."""
     from distributed import KilledWorker
 
     return future.status == "error" and isinstance(future.exception(), KilledWorker)
@@ -264,14 +264,14 @@ def _scheduler_lost(error: Exception) -> ClusterError:
     )
 
 
-# inside the scheduler: functions that are sent by value
+# functions that run inside the scheduler; they are sent by value
 
 
 def _retry_erred(client: Any, keys: list[Any]) -> None:
-    """Have the scheduler run tasks again that it gave up; those that are not in error any more are left alone."""
+    """Have the scheduler run tasks again that it gave up; tasks that are no longer in error are left alone."""
 
     def retry(keys: list[Any], dask_scheduler: Any) -> None:
-        tasks = dask_scheduler.tasks  # here and now: to retry a task that already runs again may hang it
+        tasks = dask_scheduler.tasks  # checked here and now: retrying a task that already runs again may hang it
         dask_scheduler.stimulus_retry([key for key in keys if key in tasks and tasks[key].state == "erred"])
 
     client.run_on_scheduler(retry, keys)
@@ -289,14 +289,15 @@ Steps = tuple[int, int]
 
 
 def _free_stranded(client: Any, token: str) -> tuple[dict[str, Steps], dict[str, list[Steps]]]:
-    """Let tasks run on any worker where the preferred one is gone, of other runs too: results may be made of theirs.
+    """Let tasks whose preferred worker is gone run on any worker; return the progress of this run's stages.
 
-    Those of other applications on the cluster are left alone. Returns for each stage of this run how many of its tasks
-    have run, and how many there are; and for those under way that report their own steps, how many of how many.
+    Tasks of other runs are included, because results may be made of theirs; those of other applications on the cluster
+    are left alone. Returns how many tasks of each stage of this run have run, of how many; and for tasks under way
+    that report their own steps, how many steps are done, of how many.
 
-    A preference (`allow_other_workers`) counts when a task is placed. One that became ready while there was
-    no worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back,
-    and a worker that was started anew has another address.
+    A preference (`allow_other_workers`) counts when a task is placed. A task that became ready while there was no
+    worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back, and a worker
+    that was started anew has another address.
     """
 
     def free(token: str, dask_scheduler: Any) -> Any:

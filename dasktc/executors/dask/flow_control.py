@@ -1,15 +1,16 @@
-"""Flow control: keeps a few calls in flight for each thread, so that none idles and no block comes too early.
+"""Flow control: keeps a few calls in flight per thread, so that no thread idles and no block is copied too early.
 
-A worker has at first one call that runs and one that waits, whose blocks come meanwhile, a thread. One whose calls
-turn out short gets as many as it runs in AHEAD seconds, up to DEPTH and to half of its part of what is left; one that
-has run dry when the client looks gets twice as many as before. What is half gone is filled up: calls that travel
-together take less of everybody's time, the scheduler's above all. A worker gets the calls of its own share, in order,
-and then those that are left of the longest share, so that a slow one does not keep the others waiting. A call that
-would take the copies in use beyond the worker's capacity waits, unless a thread would be idle without it.
+At first a worker has, per thread, one call that runs and one that waits, whose blocks are copied meanwhile. A worker
+whose calls turn out short gets as many as it runs in AHEAD seconds, up to DEPTH and up to half of its share of the
+remaining calls; one that has run dry when the client looks gets twice as many as before. A worker's calls are refilled
+when half of them are gone: calls that travel together take less of everybody's time, the scheduler's above all. A
+worker gets the calls of its own share, in order, and then those that are left of the longest share, so that a slow
+worker does not keep the others waiting. A call whose blocks would exceed the worker's capacity for copies waits, unless
+a thread would idle without it.
 """
 
-# Kronecker 18 on 16 cores, kernel `merge`: milliseconds of the scheduler's thread a task, and in the mean from the end
-# of a worker's task to its next, before calls travelled together and since:
+# Kronecker 18 on 16 cores, kernel `merge`: milliseconds of the scheduler's thread per task, and on average between the
+# end of a worker's task and its next one, before calls travelled together and since:
 #   workers  tasks  each    scheduler  between    now
 #         1    729     5          5.0      5.4    2.9  1.2
 #         2    729    11          4.5      3.4    2.6  1.1
@@ -36,9 +37,9 @@ __all__ = ["DEPTH", "BlockReplicas", "Window", "WindowedSubmitter"]
 FIRST_DEPTH, DEPTH = 2, 32
 """Calls in flight for each thread of a worker, at first and at most."""
 AHEAD = 0.2
-"""Seconds for which short calls wait at a worker."""
+"""Seconds of work that wait at a worker whose calls are short."""
 KEEP_SECONDS = 10 * LOOK_SECONDS
-"""How long copies of blocks stay when nobody asks for that any more."""
+"""How long copies of blocks are kept after the last request to keep them."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class BlockReplicas:
     ----------
     block_bytes : mapping of block to int
     holders : mapping of block to sequence of str
-        The workers that have it, first the one that keeps it whatever else needs the memory.
+        The workers that have it; the first one keeps it, whatever else needs the memory.
     capacity : float
-        Bytes that the blocks of a worker may take for each of its threads.
+        Bytes that the blocks on a worker may take per thread.
     """
 
     block_bytes: Mapping[Any, int]
@@ -59,7 +60,7 @@ class BlockReplicas:
     capacity: float = inf
 
     def copies(self, worker: str, threads: int) -> ReplicaCache:
-        """The copies that a worker holds, as a cache with that capacity."""
+        """The copies that a worker holds, as a cache of this capacity."""
         there = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
         built = [block for block, own in there.items() if own]
         capacity = threads * self.capacity - sum(self.block_bytes[block] for block in built)
@@ -78,14 +79,14 @@ class _Worker:
     ended: float = 0.0
 
     def update_rate(self, calls: int, now: float) -> None:
-        """Update the rate at which calls end, a moving average: at each update earlier calls lose half their weight."""
+        """Update the rate at which calls end: a moving average, where each update halves the weight of earlier ones."""
         self.seconds = self.seconds / 2 + self.threads * (now - self.looked)
         self.ended = self.ended / 2 + calls
         self.looked = now
 
     @property
     def ahead(self) -> int:
-        """Calls that a thread runs in AHEAD seconds, and one; 0 before any has ended."""
+        """Calls that a thread runs in AHEAD seconds, plus one; 0 before any has ended."""
         return int(min(DEPTH, 1 + AHEAD * self.ended / max(self.seconds, AHEAD / DEPTH))) if self.ended else 0
 
 
@@ -95,12 +96,12 @@ class Window:
     Parameters
     ----------
     needs : sequence of sequences of blocks
-        Those of each call.
+        The blocks that each call needs.
     threads : mapping of str to int
-        Of each worker. The calls are dealt out to them.
+        Threads of each worker; the calls are dealt out to these.
     replicas : BlockReplicas
     clock : callable () -> float
-        Seconds.
+        Returns seconds.
     """
 
     def __init__(
@@ -121,11 +122,11 @@ class Window:
         self.set_workers(threads)
 
     def __len__(self) -> int:
-        """Calls that have not begun."""
+        """Number of calls that have not begun."""
         return len(self._left)
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
-        """Keep the state of workers that are still there, and begin with those that are new."""
+        """Set the current workers: those that are still there keep their state, new ones start without any."""
         now, before, copies = self._clock(), self._workers, self._replicas.copies
         self._workers = {
             name: before.get(name) or _Worker(name, number, copies(name, number), now)
@@ -138,7 +139,7 @@ class Window:
         Returns
         -------
         begun : list of (int, str)
-            Number of the call, and the worker for it.
+            Number of each call, and the worker for it.
         gone : dict of str to list of blocks
             Copies that no longer fit a worker's capacity.
         """
@@ -154,7 +155,7 @@ class Window:
         return begun, {worker: blocks for worker, blocks in gone.items() if blocks}
 
     def _begin_one(self, worker: _Worker, most: int, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
-        """Give a worker one call more, if fewer are in flight there than should be; whether it got one."""
+        """Give a worker one more call if it may have more in flight; return whether it got one."""
         if worker.flying >= most:
             return False
         idle = worker.flying < worker.threads
@@ -168,7 +169,7 @@ class Window:
         return True
 
     def ended(self, calls: Iterable[int]) -> None:
-        """Record finished calls: their blocks may go, and a worker that idled gets more calls from now on."""
+        """Record finished calls: their blocks may be evicted, and a worker that idled gets more calls from now on."""
         freed: Counter[_Worker] = Counter()
         for call in calls:
             worker = self._where.pop(call)
@@ -183,21 +184,21 @@ class Window:
 
 
 class WindowedSubmitter(TaskSource):
-    """Keeps a few calls in flight on each worker of a cluster: the TaskSource of counting tasks.
+    """The TaskSource of counting tasks: keeps a few calls in flight on each worker of a cluster.
 
     Parameters
     ----------
     client : distributed.Client
     faults : FaultPolicy
     submit : callable (calls, worker) -> list of Future
-        Submits some calls to a worker, if it lives, at once.
+        Submits some calls at once, to the worker if it lives.
     calls : list of tuples
         The futures among their arguments are blocks.
     capacity : callable (int) -> float
-        Of the bytes of the blocks of the largest call, those that blocks may take for each thread of a worker.
+        From the bytes of the largest call's blocks, returns the bytes that blocks may take per thread of a worker.
     copies : mapping of block to dict of str to Future
-        Of blocks that several workers have built for themselves: each worker's own, which its calls take.
-        Those of workers that are gone are removed.
+        Blocks that several workers have built for themselves: each worker's own copy, which its calls take. Copies of
+        workers that are gone are removed.
     """
 
     def __init__(
@@ -221,7 +222,7 @@ class WindowedSubmitter(TaskSource):
         self._window: Window | None = None
 
     def __len__(self) -> int:
-        """Calls that have not begun."""
+        """Number of calls that have not begun."""
         return len(self._calls) if self._window is None else len(self._window)
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
@@ -231,12 +232,12 @@ class WindowedSubmitter(TaskSource):
         else:
             self._keep_copies([])
             self._window.set_workers(threads)
-        for copies in self._copies.values():  # else Dask would make those of a dead worker again, on another
+        for copies in self._copies.values():  # else Dask would make those of a dead worker again, elsewhere
             for worker in copies.keys() - threads.keys():
                 del copies[worker]
 
     def _keep_copies(self, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
-        """Have the scheduler keep copies of blocks for some time; bytes and workers of the blocks with these keys."""
+        """Have the scheduler keep copies of blocks for some time; return bytes and holders of the blocks in `keys`."""
         if not self._blocks:
             return {}
         holders: dict[Any, tuple[int, list[str]]] = self._faults.ask(
@@ -252,13 +253,13 @@ class WindowedSubmitter(TaskSource):
         largest = max(sum(sizes[key] for key in keys) for keys in self._needs)
         keeps: Counter[str] = Counter()
         places = {}
-        for key in sorted(holders, key=lambda key: -sizes[key]):  # of several that have it, who keeps least
+        for key in sorted(holders, key=lambda key: -sizes[key]):  # the holder that keeps least so far keeps the block
             places[key] = sorted(holders[key][1], key=lambda worker: (keeps[worker], worker))
             keeps[places[key][0]] += sizes[key]
         return BlockReplicas(sizes, places, self._capacity(largest))
 
     def submit(self) -> list[Any]:
-        """Submit what should be in flight now."""
+        """Submit the calls that should be in flight now."""
         if self._window is None:
             return []
         begun, gone = self._window.begin()
@@ -277,7 +278,7 @@ class WindowedSubmitter(TaskSource):
         return made
 
     def _of_worker(self, call: tuple[Any, ...], worker: str) -> tuple[Any, ...]:
-        """A call with the worker's own copies of blocks, where it has built some."""
+        """Replace blocks in a call by the worker's own copies, where it has built some."""
         if not self._copies:
             return call
         return tuple(self._copies.get(getattr(arg, "key", None), {}).get(worker, arg) for arg in call)

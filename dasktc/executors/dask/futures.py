@@ -1,4 +1,4 @@
-"""Waits for the results of Dask tasks; errors are raised at once, the death of a worker is not an error."""
+"""Waits for the results of Dask tasks; errors are raised at once, but the death of a worker is not an error."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["LOOK_SECONDS", "TaskSource", "results"]
 Futures = dict[Any, Any]
 """Futures by key."""
 LEAST_PAUSE, SHORT_PAUSE, MOST_PAUSE = 0.0005, 0.002, 0.02
-"""Seconds after which results are looked for if nobody says that there are some: up to the second one, then a hundredth
-of what was waited, up to the last."""
+"""Seconds between looks for results where nobody announces any: doubled up to the second value; then a hundredth of the
+time waited, up to the last value."""
 DONE = ("finished", "lost")
 """Status of a future whose result is here; its worker may have died since."""
 FAILED = ("error", "cancelled")
 LOOK_SECONDS = 1.0
-"""How often the scheduler is asked which workers there are."""
+"""Seconds between questions to the scheduler for its workers."""
 
 
 class TaskSource:
-    """Source of the futures that are waited for: it submits more as others end; this one has a fixed list.
+    """Source of the futures that are waited for: this one has a fixed list; others submit more as futures end.
 
     Parameters
     ----------
     futures : list of Future
     waiting : callable (), optional
-        Called now and then while results are waited for, in the thread that waits.
+        Called now and then during the wait, in the thread that waits.
     """
 
     waiting: Callable[[], None] | None = None
@@ -40,11 +40,11 @@ class TaskSource:
         self._futures, self.waiting = futures, waiting
 
     def __len__(self) -> int:
-        """How many will still be submitted."""
+        """Number of calls that will still be submitted."""
         return len(self._futures)
 
     def submit(self) -> list[Any]:
-        """Submit what should be in flight now."""
+        """Submit what should be in flight now, and return its futures."""
         futures, self._futures = self._futures, []
         return futures
 
@@ -52,7 +52,7 @@ class TaskSource:
         """Record finished futures."""
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
-        """Take note of the workers there are, and their threads."""
+        """Record the current workers and their threads."""
 
 
 def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = True) -> Iterator[tuple[Any, Any]]:
@@ -64,12 +64,12 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
     faults : FaultPolicy
     source : TaskSource
     here : bool
-        Bring the results to the client; else each is None here, and stays on its worker.
+        Bring the results to the client; else each result is given as None, and stays on its worker.
 
     Raises
     ------
     ClusterError
-        Tasks were cancelled, one of them ends every worker, no worker is left, or the client cannot unpickle a result.
+        Tasks were cancelled, a task ends every worker, no worker is left, or the client cannot unpickle a result.
     """
     left: Futures = {}
     with faults.one_line(), frozen_heap():
@@ -80,7 +80,7 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
                 faults.resubmit(list(left.values()))
             elif left:
                 break
-            elif len(source):  # for whoever is there
+            elif len(source):  # submit the rest to the workers that are there now
                 source.set_workers(faults.threads(LOST))
             else:
                 return
@@ -90,7 +90,7 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
 def _until_killed(
     client: Any, faults: FaultPolicy, source: TaskSource, left: Futures, here: bool
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield futures and results as they end, until a task has lost too many workers."""
+    """Yield futures and results as they end, until Dask gives a task up because of dead workers."""
     pause, heard = LEAST_PAUSE, time.monotonic()
     looked = heard
     ended = _as_completed()(left.values(), loop=client.loop, with_results=here, raise_errors=False)
@@ -103,10 +103,10 @@ def _until_killed(
         if look := time.monotonic() - looked > LOOK_SECONDS:
             source.set_workers(faults.threads(LOST))
             faults.look()
-            # Dask never hands over what failed after its first result was lost on its way here
+            # Dask never reports a task that failed after its first result was lost on the way here
             failed += [future for future in left.values() if future.status in FAILED]
             looked = time.monotonic()
-        if done or look:  # before the results are seen to, so that no worker waits for that
+        if done or look:  # before the caller processes the results, so that no worker waits for that
             ended.update(_submit(source, left))
         yield from done
         if failed:
@@ -129,7 +129,7 @@ def _until_killed(
 def _as_completed() -> Any:
     """Make Dask's `as_completed` keep the error of a result that cannot be unpickled.
 
-    Dask only logs such an error, and holds the result for one that is still to come.
+    Dask only logs such an error, and then treats the future as if its result were still to come.
     """
     from distributed import as_completed
 
@@ -139,25 +139,25 @@ def _as_completed() -> Any:
         async def _track_future(self, future: Any) -> None:
             try:
                 await super()._track_future(future)
-            except OSError:  # the connection's: whether the scheduler is there, others ask
+            except OSError:  # of the connection; others ask whether the scheduler is still there
                 raise
             except Exception as error:
-                if future.status in FAILED:  # its own
+                if future.status in FAILED:  # the task's own error
                     raise
-                self.unread = error.with_traceback(None)  # whose frames hold the future
+                self.unread = error.with_traceback(None)  # its frames hold the future
 
     return AsCompleted
 
 
 def _wait(ended: Any, seconds: float) -> None:
-    """Wait until another future has ended, but no longer than so many seconds."""
+    """Wait until another future has ended, at most the given seconds."""
     with ended.thread_condition:
         if ended.queue.empty():
             ended.thread_condition.wait(seconds)
 
 
 def _submit(source: TaskSource, left: Futures) -> list[Any]:
-    """Submit what a source has ready, and add it to what is waited for."""
+    """Submit what a source has ready, and add its futures to those that are waited for."""
     more = source.submit()
     left.update((future.key, future) for future in more)
     return more

@@ -1,8 +1,8 @@
-"""Freezes objects that existed before the tasks, so that garbage collection does not stop client and scheduler.
+"""Freezes objects that exist before the tasks, so that garbage collection does not stop the client and the scheduler.
 
-A full collection looks at all that was ever imported, Numba's and pandas' objects above all: 0.1 to 0.3 s, again and
-again while tasks and their results come and go. In the client's process, where a local scheduler lives too, all workers
-wait that long. What is there before the tasks is not garbage, so it is left out.
+A full collection visits all that was ever imported, Numba's and pandas' objects above all. It takes 0.1 to 0.3 s, again
+and again while tasks and their results come and go. All workers wait that long for the client's process, where a local
+scheduler lives too. Objects that exist before the tasks are not garbage, so the collector leaves them out.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from contextlib import contextmanager
 __all__ = ["frozen_heap"]
 
 FROZEN_AT_START = 1000
-"""Frozen objects up to which nobody froze any: Python 3.12 begins with 375."""
+"""Most frozen objects of a process in which nobody froze any: Python 3.12 begins with 375."""
 
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Within this context garbage collection skips objects that existed before it.
+    """Context within which garbage collection skips objects that existed before it.
 
-    Nothing is done where somebody else has frozen objects already, for only all can be given back.
+    It does nothing where somebody else has already frozen objects, because only all objects can be unfrozen together.
     """
     ours = gc.get_freeze_count() < FROZEN_AT_START
     if ours:

@@ -1,9 +1,9 @@
-"""Lets a worker of a cluster that this process started come back late.
+"""Gives a worker of a cluster that this process started more time to come back.
 
-Dask's clusters look, 15 s after a worker died, whether one of its name is there; if not they end its nanny, which was
-just starting it again, and make no other (`distributed.deploy.spec.SpecCluster._update_worker_status`). A worker with a
-GPU needs longer than that beside others that start: it imports cuDF, makes a CUDA context and sets up UCX. So a cluster
-may lose all its workers by two deaths a few seconds apart.
+15 s after a worker died, Dask's clusters look whether a worker of its name is there. If not, they end its nanny, which
+was just starting it again, and start no other (`distributed.deploy.spec.SpecCluster._update_worker_status`). A worker
+with a GPU needs longer than that while others start beside it: it imports cuDF, makes a CUDA context and sets up UCX.
+So two deaths a few seconds apart may cost a cluster all its workers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def _patient() -> AbstractContextManager[Any]:
 
 
 late_workers = SharedContext(_patient)
-"""Dask reads the setting when a worker goes, in the process that started the cluster."""
+"""Raises Dask's timeout, which is read when a worker leaves, in the process that started the cluster."""
 
 
 def await_late_workers(holder: object, client: Any) -> None:
-    """Let workers of a client's cluster come back late for as long as an object lives, if this process started it."""
+    """Give late workers of a client's cluster more time while an object lives, if this process started the cluster."""
     if getattr(client, "cluster", None) is not None:
         late_workers.__enter__()
         weakref.finalize(holder, late_workers.__exit__)

@@ -1,6 +1,7 @@
-"""The dashboard page `/dasktc`, drawn with Bokeh from what a `RunMonitor` keeps; imported on schedulers alone.
+"""The dashboard page `/dasktc`, drawn with Bokeh from the state that a `RunMonitor` keeps; imported by schedulers only.
 
-One document a browser. Its figures are of a fixed height and as wide as the window; text is HTML, so that it wraps.
+There is one document per browser. Its figures have a fixed height and the window's width; text is HTML, so that it
+wraps.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ __all__ = ["RunPage", "add_page"]
 
 PATH = "dasktc"
 REFRESH = 1000
-"""Milliseconds between two drawings."""
+"""Milliseconds between redraws."""
 SHOWN = 40
-"""Workers that the figures show, at most: the slowest."""
+"""Most workers in a figure; if there are more, the slowest are shown."""
 NARROW = 440
-"""Pixels that a figure's title needs; in a window that is not twice as wide figures stand below each other."""
+"""Pixels that a figure's title needs; in a window less than twice as wide, figures stand below each other."""
 FAULTS = 8
 COLOURS = {
     "read": "#e17800",
@@ -52,17 +53,17 @@ COLOURS = {
     "sum": "#a596a5",
     "verify": "#b43c0f",
 }
-"""Of stages: any two differ by 0.14 in OKLab at the least, for colour-blind readers, too. Dask's own pages colour keys
-by a hash, which gives two stages the same colour and others neighbours on one scale."""
+"""Colours of stages: any two differ by at least 0.14 in OKLab, also for colour-blind readers. Dask's own pages colour
+keys by a hash, which gives two stages the same colour and others neighbouring ones of a scale."""
 OTHER = "#6b6b6b"
-"""Of a stage that is none of these."""
+"""Colour of any other stage."""
 SIZE = """
 const power = Math.min(5, Math.floor(Math.log10(Math.max(1, tick)) / 3));
 return Number((tick / 1000 ** power).toPrecision(3)) + " " + ["B", "kB", "MB", "GB", "TB", "PB"][power];
 """
-"""Formats a size as `format_size` does; Bokeh's own sizes are of 1,024, at decimal ticks."""
+"""Formats a size as `format_size` does; Bokeh's own formatter uses powers of 1,024, at decimal ticks."""
 SMOOTHED = 5.0
-"""Seconds over which rates are means, at least."""
+"""Least number of seconds over which rates are averaged."""
 MILLION = 1e6
 LATEST = "the latest run"
 STYLE = """
@@ -86,7 +87,7 @@ STYLE = """
 
 
 class RunPage:
-    """The page's document: the state of one run, the latest one or one that was chosen.
+    """The page's document: the state of one run, the latest or a chosen one.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ class RunPage:
         )
 
     def update(self) -> None:
-        """Draw the run as it is now."""
+        """Draw the run in its current state."""
         runs = self._monitor.runs
         options = [LATEST, *((name, _title(run)) for name, run in reversed(runs.items()))]
         if self.chosen.options != options:
@@ -253,7 +254,7 @@ class RunPage:
 
 
 def _rates(points: list[tuple[float, float, int, int]]) -> tuple[list[float], list[float]]:
-    """Million probes a second over some seconds before each point: over single events they would jump."""
+    """Million probes a second, averaged over some seconds before each point: between single events they would jump."""
     times, rates, first = list[float](), list[float](), 0
     whole = points[-1][0] - points[0][0] if points else 0.0
     window = max(SMOOTHED, whole / 30)
@@ -319,7 +320,7 @@ def _document(scheduler: Any, monitor: RunMonitor, extra: dict[str, Any], docume
 
 
 def add_page(scheduler: Any, monitor: RunMonitor) -> bool:
-    """Add the page to a scheduler's dashboard, and to the links on all of its pages; in the scheduler's thread.
+    """Add the page to a scheduler's dashboard, and to the links on all its pages; call it in the scheduler's thread.
 
     Parameters
     ----------
@@ -329,7 +330,7 @@ def add_page(scheduler: Any, monitor: RunMonitor) -> bool:
     Returns
     -------
     bool
-        False: there is no dashboard.
+        False where there is no dashboard.
     """
     from tornado.ioloop import IOLoop
 

@@ -1,8 +1,8 @@
-"""Events of runs on a Dask scheduler: how clients and workers send them, and what the scheduler keeps of each run.
+"""Events of runs on a Dask scheduler: how clients and workers publish them, and how the scheduler keeps their state.
 
-Events (`executors.progress`) are published under the topic "dasktc": `client.get_events("dasktc")` has the latest. A
-scheduler on which `install` was called keeps the state of the latest runs (`run_monitor`), from which the page
-`/dasktc` is drawn (`page`), also when they are over.
+Events (`executors.progress`) are published under the topic "dasktc": `client.get_events("dasktc")` returns the latest.
+A scheduler on which `install` was called keeps the state of the latest runs (`run_monitor`), also after their end; the
+page `/dasktc` is drawn from it (`page`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ log = logging.getLogger("dasktc")
 PAGE = "dasktc"
 """Path of the page, and name of the monitor among a scheduler's plugins."""
 FLUSH_SECONDS = 1.0
-"""How long the end of a run waits for its last events to be sent."""
+"""Longest wait, at the end of a run, for its last events to be sent."""
 MOST_WAITING = 100
-"""Events that wait to be sent; those of progress are dropped beyond it."""
+"""Largest number of events that wait to be sent; further events of progress are dropped."""
 
 
 class ClientEvents:
-    """A listener that publishes events on the scheduler of a client, one after another, and waits for none.
+    """A listener that publishes events on a client's scheduler, one after another, without waiting for any.
 
     Parameters
     ----------
@@ -56,27 +56,27 @@ class ClientEvents:
         try:
             while self._waiting:
                 await self._client.scheduler.log_event(topic=TOPIC, msg=self._waiting.popleft())
-        except (OSError, RuntimeError, asyncio.CancelledError):  # the run itself finds out that the scheduler is gone
+        except (OSError, RuntimeError, asyncio.CancelledError):  # the run itself will notice that the scheduler is gone
             self._waiting.clear()
         finally:
             self._sending = False
 
     def flush(self) -> None:
-        """Wait until everything is sent, but not long."""
+        """Wait, for FLUSH_SECONDS at most, until everything is sent."""
         ends = time.monotonic() + FLUSH_SECONDS
         while (self._waiting or self._sending) and time.monotonic() < ends:
             time.sleep(0.0005)
 
 
 class WorkerEvents:
-    """A listener that publishes events from a task that a Dask worker runs.
+    """A listener that publishes events from within a task on a Dask worker.
 
     Parameters
     ----------
     run : str
-        Its name.
+        Name of the run.
     asked : bool
-        That run's client subscribes to a topic of its own, which the scheduler would keep for every run.
+        Also publish under the topic of this run alone, to which its client subscribes; the scheduler keeps such topics.
     """
 
     def __init__(self, run: str, asked: bool = True) -> None:
@@ -89,19 +89,19 @@ class WorkerEvents:
         self._outbox.add(self._topics, event)
 
     def flush(self) -> None:
-        """Have everything sent before what the task returns."""
+        """Have everything sent before the task's result."""
         self._outbox.flush()
 
 
 def tell_scheduler(tracker: Tracker, executor: Any) -> None:
-    """Have a tracker's events published on the scheduler of an executor, where it has one."""
+    """Publish a tracker's events on the executor's scheduler, where it has one."""
     if executor.distributed and tracker.follows:
         tracker.ahead = True
         tracker.listen("scheduler", ClientEvents(executor.client))
 
 
 def install(scheduler: Any) -> bool:
-    """Keep the state of runs on a scheduler, and add the page `/dasktc` to its dashboard; in the scheduler's thread.
+    """Keep the state of runs on a scheduler, and add the page `/dasktc` to its dashboard; call it in its thread.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def install(scheduler: Any) -> bool:
     Returns
     -------
     bool
-        Whether the page is there; without Bokeh it is not, nor where the scheduler has no dashboard.
+        Whether the page exists; it does not without Bokeh, nor where the scheduler has no dashboard.
     """
     if PAGE in scheduler.plugins:
         return bool(scheduler.plugins[PAGE].page)
@@ -128,7 +128,7 @@ def install(scheduler: Any) -> bool:
 
 
 def page_of(client: Any) -> str:
-    """Address of the page `/dasktc` of a client's scheduler, of Dask's own page where it has none; "" without any."""
+    """Address of a scheduler's page `/dasktc`, else of Dask's own page; "" where there is no dashboard."""
 
     def there(dask_scheduler: Any) -> bool:
         return bool(getattr(dask_scheduler.plugins.get("dasktc"), "page", False))

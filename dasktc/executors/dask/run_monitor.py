@@ -1,4 +1,4 @@
-"""What a Dask scheduler keeps of the latest runs, from their events; imported on schedulers alone."""
+"""State that a Dask scheduler keeps of the latest runs, built from their events; imported by schedulers only."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ from dasktc.executors.progress import RUN, Event
 __all__ = ["RunMonitor", "RunState"]
 
 RUNS, POINTS = 20, 600
-"""Runs that a monitor keeps, and points of each one's curves; beyond these every second one is dropped."""
+"""Runs that a monitor keeps, and points of each run's curves; above that number every second point is dropped."""
 LOOK_SECONDS = 1.0
-"""Between two looks at what workers hold."""
+"""Seconds between looks at what workers hold."""
 DEFAULT = ("default",)
-"""Name of Dask's spans of tasks that no caller has put into one."""
+"""Name of Dask's spans for tasks that no caller has put into a span."""
 CLEAN_SECONDS = 60.0
-"""Between two looks for what nobody needs: spans, and prefixes of keys."""
+"""Seconds between clean-ups of spans and key prefixes that nobody needs."""
 QUIET_SECONDS = 3600
-"""A run of which nothing was heard for so long is taken to be over."""
+"""Silence after which a run is taken to be over."""
 
 
 @dataclass
 class RunState:
-    """What a scheduler knows of a run.
+    """The state of a run, as far as the scheduler knows it.
 
     Attributes
     ----------
     name : str
     facts : dict
-        Of its first event.
+        The run's first event.
     began, heard : float
-        Seconds since the epoch: its first event, and its latest one.
+        Times of its first and latest event, in seconds since the epoch.
     stages : dict of str to dict
         The latest event of each stage.
     latest : dict
         The latest event of any stage.
     counting : dict
-        The latest event of the stage `count`, with what its first one said of the plan.
+        The latest event of the stage `count`, with the plan from its first event.
     points : list of (float, float, int, int)
-        Seconds of the run, share of the planned work, probes and triangles so far, while it counts.
+        While the run counts: its seconds, share of the planned work, probes and triangles so far.
     faults : list of (float, str)
-        When, since the epoch, and what.
+        Time, in seconds since the epoch, and description of each fault.
     ended : dict or None
-        Its last event.
+        The run's last event.
     blocks : dict of str to int
-        Bytes of blocks in each worker's memory, when they were last there.
+        Bytes of blocks in each worker's memory, when there last were any.
     received : int
-        Bytes that workers have received from others since it began.
+        Bytes that workers have received from others since the run began.
     """
 
     name: str
@@ -72,10 +72,10 @@ class RunState:
     received: int = 0
 
     def hear(self, event: Event, now: float) -> None:
-        """Take an event over."""
+        """Update the state by an event."""
         self.heard, kind, stage = now, event["event"], event["stage"]
         if kind == "fault":
-            if "worker" not in event:  # of those that go the scheduler knows sooner
+            if "worker" not in event:  # the scheduler itself notices earlier that workers leave
                 self.faults.append((now, event["what"]))
         elif stage == RUN:
             if kind == "begun":
@@ -96,28 +96,28 @@ class RunState:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, with a result or an error."""
+        """Whether the run has ended, with a result or an error."""
         return self.ended is not None
 
     def seconds(self, now: float) -> float:
-        """Seconds that it has taken."""
+        """Seconds that the run has taken."""
         if self.ended is not None:
             return float(self.ended["seconds"])
         return float(self.latest.get("seconds", 0.0)) + now - self.heard
 
     def left(self, now: float) -> float | None:
-        """Seconds until it ends; None: nobody knows."""
+        """Seconds until the run ends; None where that is unknown."""
         if self.is_over or self.latest.get("left") is None:
             return None
         return max(0.0, float(self.latest["left"]) - (now - self.heard))
 
 
 def forget_spans(scheduler: Any, before: float) -> None:
-    """Let go of Dask's default spans that ended before a time and of whose tasks none is left.
+    """Delete Dask's default spans that ended before a time and of whose tasks none is left.
 
-    Dask makes one for every burst of tasks and keeps it, and with it their groups, for as long as the scheduler lives:
-    five a count, 46 KB together. The time has to lie so far back that no worker has more to say of them: a heartbeat
-    that names a span which is not there ends its worker. One that is silent for `Scheduler.worker_ttl` is given up.
+    Dask makes a span for every burst of tasks and keeps it, with its task groups, for as long as the scheduler lives:
+    five a count, 46 KB together. The time must lie so far back that no worker still reports about these spans, because
+    a heartbeat that names a missing span ends its worker; a worker silent for `Scheduler.worker_ttl` is given up.
     """
     extension, groups = scheduler.extensions["spans"], scheduler.task_groups
     gone = {
@@ -137,7 +137,7 @@ def forget_spans(scheduler: Any, before: float) -> None:
 
 
 class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
-    """A scheduler's plugin that keeps the state of the latest runs.
+    """A scheduler plugin that keeps the state of the latest runs.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
     Attributes
     ----------
     runs : dict of str to RunState
-        The latest ones, in the order of their first events.
+        The latest runs, in the order of their first events.
     """
 
     name = TOPIC
@@ -161,7 +161,7 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         self._looked = self._cleaned = 0.0
 
     def log_event(self, topic: str, msg: Any) -> None:
-        """Hear an event that was published."""
+        """Update a run's state by a published event."""
         if topic != TOPIC or not isinstance(msg, dict) or "event" not in msg:
             return
         now = time.time()
@@ -173,7 +173,7 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
             if now - self._cleaned >= CLEAN_SECONDS:
                 self._cleaned = now
                 key_split.cache_clear()  # Dask keeps 100,000 keys with their prefixes, 0.5 KB each, of tasks long over
-                with suppress(AttributeError, KeyError):  # of a Dask whose spans are built otherwise
+                with suppress(AttributeError, KeyError):  # a Dask version whose spans are built differently
                     if silence := self.scheduler.worker_ttl:
                         forget_spans(self.scheduler, now - 2 * silence)
         run = self.runs[msg["run"]]
@@ -183,13 +183,13 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
             self.look(run)
 
     def _forget(self, run: str) -> None:
-        """Let go of what is known of a run, and of the events that its client had asked for."""
+        """Delete what is kept of a run, and the events under the topic of its own."""
         self._before.pop(run, None)
-        with suppress(AttributeError):  # of a Dask that keeps them elsewhere
+        with suppress(AttributeError):  # a Dask version that keeps them elsewhere
             self.scheduler._broker._topics.pop(f"{TOPIC}-{run}", None)
 
     def look(self, run: RunState) -> None:
-        """Note what the workers hold and have received, for a run that is under way or the latest one."""
+        """Record what the workers hold and have received, for a run that is under way or the latest one."""
         if not run.is_over and (blocks := self.block_bytes()) and any(blocks.values()):
             run.blocks = blocks
         run.received = self._all_received() - self._before.get(run.name, 0)
@@ -200,7 +200,7 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         return self._received_by_gone + sum(self._received.values())
 
     def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
-        """Note in the runs that are under way that a worker went; its tasks run again elsewhere."""
+        """Record in the runs under way that a worker left; its tasks run again elsewhere."""
         self._received_by_gone += self._received.pop(worker, 0)
         for run in self.runs.values():
             if not run.is_over and time.time() - run.heard < QUIET_SECONDS:

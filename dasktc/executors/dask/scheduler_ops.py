@@ -1,4 +1,4 @@
-"""Functions that run inside Dask's scheduler, to keep or drop copies of results on the workers."""
+"""Operations inside Dask's scheduler that keep or drop copies of results on the workers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def drop_copies(client: Any, copies: dict[str, list[Any]]) -> None:
 
 
 def keep_copies(client: Any, groups: list[str], seconds: float, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
-    """For some seconds, keep copies of results that no task waits for.
+    """Keep copies of results that no task waits for, for some seconds.
 
-    Dask's memory manager drops them every two seconds (`ReduceReplicas`): blocks that the next tasks do not need, but
-    later ones do, would have to come again. A wrapper policy filters our keys, delegates the rest, and uninstalls
-    itself on expiry: whatever becomes of the client, nothing stays behind.
+    Dask's memory manager drops such copies every two seconds (`ReduceReplicas`): blocks that later tasks need, but not
+    the next ones, would be copied again. A wrapper policy filters our keys, delegates the rest, and uninstalls itself
+    on expiry: nothing stays behind, whatever becomes of the client.
 
-    Results are named by their tasks' groups; each call lets the seconds begin anew. Returns for each of `keys` that is
-    anywhere its bytes and the workers that have it.
+    Results are selected by their tasks' groups; each call restarts the time. Returns, for those of `keys` that a worker
+    holds, the bytes and the workers that have it.
     """
 
     def keep(groups: list[str], seconds: float, keys: list[Any], dask_scheduler: Any) -> Any:

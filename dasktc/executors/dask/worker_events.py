@@ -1,7 +1,7 @@
-"""Events that Dask's workers publish on their scheduler: gathered for a moment, and sent together.
+"""Events that Dask's workers publish on their scheduler, collected for a moment and sent together.
 
-The thread that sends is the worker's event loop, which takes the interpreter's lock from the task's thread whenever it
-wakes up: a count of 30 ms with 25 events took 10 ms more than one without when each was sent at once.
+The sending thread is the worker's event loop, which takes the GIL from the task's thread whenever it wakes up: when
+each of 25 events was sent at once, a count of 30 ms took 10 ms more than without events.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ __all__ = ["STEPS", "TOPIC", "Outbox", "outbox_of", "stage_ended", "with_steps"]
 
 T = TypeVar("T")
 TOPIC = "dasktc"
-"""Of all events."""
+"""Topic of all events."""
 STEPS = "dasktc-steps"
-"""Name of a metric in the heartbeats of workers: of tasks under way, by key, how many steps are done, of how many."""
+"""Name of a metric in the heartbeats of workers: for tasks under way, by key, finished steps and all steps."""
 PAUSE = 0.05
-"""Seconds after the first of several events when they are sent."""
+"""Seconds between the first of several events and the time when they are sent."""
 
 
 class Outbox:
-    """Events of a worker that wait to be sent.
+    """Events of a worker that are waiting to be sent.
 
     Parameters
     ----------
@@ -39,18 +39,18 @@ class Outbox:
         self._scheduled = False
 
     def add(self, topics: list[str], event: dict[str, Any]) -> None:
-        """Have an event sent soon; from any thread."""
+        """Have an event sent soon; can be called from any thread."""
         self._waiting.append((topics, event))
         if not self._scheduled:
             self._scheduled = True
             self._loop.add_callback(self._loop.call_later, PAUSE, self._send)
 
     def flush(self) -> None:
-        """Have everything sent now; what the task returns comes to the client later."""
+        """Have everything sent now; the task's result reaches the client later."""
         self._loop.add_callback(self._send)
 
     def _send(self) -> None:
-        self._scheduled = False  # first: what is added from now on is sent by this call or by a later one
+        self._scheduled = False  # first: events added from now on are sent by this call or by a later one
         worker = self._worker()
         while self._waiting and worker is not None:
             worker.log_event(*self._waiting.popleft())
@@ -67,20 +67,20 @@ def outbox_of(worker: Any) -> Outbox:
 
 
 def stage_ended(stage: str) -> None:
-    """Send an event that a stage has ended within a task of several; nothing happens outside of Dask's workers."""
+    """Send an event that a stage has ended within a task of several stages; does nothing outside Dask's workers."""
     worker, key = _of_this_task()
     if worker is not None:
         outbox_of(worker).add([TOPIC], {"stage": stage, "task": key})
 
 
 def with_steps(steps: Sequence[T]) -> Iterator[T]:
-    """Yield the steps of a task one by one; its worker's heartbeats say how many are done."""
+    """Yield the steps of a task one by one; its worker's heartbeats report how many are done."""
     worker, key = _of_this_task()
     if worker is None or len(steps) < 2:
         yield from steps
         return
     under_way = worker.metrics.get(STEPS)
-    if under_way is None:  # a new dict: a heartbeat that goes through the old one would end the worker
+    if under_way is None:  # a new dict: changing the old one during a heartbeat would end the worker
         worker.metrics = {**worker.metrics, STEPS: (under_way := _Steps())}
     try:
         for done, step in enumerate(steps):
@@ -91,14 +91,14 @@ def with_steps(steps: Sequence[T]) -> Iterator[T]:
 
 
 class _Steps(dict[str, tuple[int, int]]):
-    """A worker's metric."""
+    """Metric of a worker: finished steps and all steps of its tasks."""
 
     def __call__(self, worker: Any) -> dict[str, tuple[int, int]]:
         return self.copy()
 
 
 def _of_this_task() -> tuple[Any, str]:
-    """The worker and the key of the task that calls this; (None, "") outside of Dask's workers."""
+    """The worker and key of the task that calls this; (None, "") outside Dask's workers."""
     if "distributed" not in sys.modules:
         return None, ""
     from distributed import get_worker

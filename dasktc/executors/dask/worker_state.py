@@ -1,9 +1,9 @@
-"""What runs keep on a worker between their tasks: an attribute of the Dask worker.
+"""State that runs keep on a worker between their tasks, as an attribute of the Dask worker.
 
-State is made when a task first asks for it, so a worker that joins late, or comes anew after a death, has what it
-needs; and each run has its own, so two runs may share a worker. A `WorkerPlugin` would do the same but stays
-registered, for all workers to come, until its client unregisters it; a client that dies, or a graph that is garbage
-collected, cannot.
+State is created when a task first asks for it, so a worker that joins late, or comes anew after a death, has what it
+needs. Each run has its own state, so two runs may share a worker. A `WorkerPlugin` would do the same but stays
+registered, for all workers to come, until its client unregisters it; a client that died cannot, nor can a graph that
+was garbage collected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["RECEIVED", "WorkerState", "meter_transfers", "worker_state"]
 
 RECEIVED = "dasktc-received"
-"""Name of a metric in the heartbeats of workers: bytes of results that came from other workers, in all."""
+"""Name of a metric in the heartbeats of workers: bytes of results received from other workers so far."""
 
 
 @dataclass(eq=False)
@@ -27,11 +27,11 @@ class WorkerState:
     lock : threading.Lock
         Held while prefetchers or the outbox are looked up or changed: a worker may have several threads.
     prefetchers : dict of int to (str, Prefetcher)
-        Of each thread: the run that it last had a counting task of, and blocks in memory.
+        For each thread: the run of its last counting task, and the prefetcher with its blocks in memory.
     counting : set of int
-        Threads whose prefetcher a counting task uses just now.
+        Threads whose prefetcher a running counting task uses.
     devices : dict of str to DeviceStore
-        Of each run: its results on this worker's GPU.
+        For each run: its results on this worker's GPU.
     outbox : Outbox or None
         Events that wait to be sent (`worker_events`).
     ended : set of str
@@ -47,7 +47,7 @@ class WorkerState:
 
 
 def worker_state(worker: Any = None) -> WorkerState:
-    """The state of a worker, by default of the one whose task calls this."""
+    """The state of a worker; by default the one whose task calls this."""
     if worker is None:
         from distributed import get_worker
 
@@ -71,12 +71,12 @@ class _Received:
 
 
 def meter_transfers() -> None:
-    """Have the worker whose task calls this say in its heartbeats how many bytes it has received."""
+    """Have the worker whose task calls this report received bytes in its heartbeats."""
     from distributed import get_worker
 
     try:
         worker = get_worker()
     except ValueError:  # called outside of a task
         return
-    if RECEIVED not in worker.metrics:  # a new dict: a heartbeat that goes through the old one would end the worker
+    if RECEIVED not in worker.metrics:  # a new dict: changing the old one during a heartbeat would end the worker
         worker.metrics = {**worker.metrics, RECEIVED: _Received()}

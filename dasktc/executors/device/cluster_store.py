@@ -1,9 +1,9 @@
-"""Out-of-core counting on several GPUs: workers keep their results within `--memory` of their devices.
+"""Out-of-core counting on several GPUs: each worker keeps its results within `--memory` of its device.
 
 The scheduler tracks handles; each handle locates a value in device memory, pinned memory or a file of the worker that
-made it. One that another worker needs travels as bytes of the host; nothing arrives on a device but by a call, within
-the budget. Calls of one process run one at a time, whatever threads it has. Each counting task is sent with the blocks
-of the next one of its share, which are copied while it counts.
+made it. A value that another worker needs travels as bytes in host memory; only a call, within the budget, brings it
+onto a device. Calls of one process run one at a time, however many threads it has. Each counting task is sent with the
+blocks of the next task of its share, which are copied while it counts.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from dasktc.executors.spill.work_dir import WorkDir
 __all__ = ["DeviceClusterStore", "WorkerDeviceStore"]
 
 HOST = 0.5
-"""Share of the worker's memory limit, or of what is free, that results may take pinned where nobody says."""
+"""Default share of the worker's memory limit, or of its free memory, for results in pinned memory."""
 LOCK_SECONDS = 5.0
-"""How long a question to a worker waits for a call that runs there: the worker's connections wait as long."""
+"""Seconds that a question to a worker waits for a call that runs there; the worker's connections wait as long."""
 
 
 class DeviceClusterStore(ClusterStore):
-    """Has workers keep results within a budget, on their devices, in pinned memory and in files.
+    """Has workers keep results within a budget: on their devices, in pinned memory, and in files.
 
     Parameters
     ----------
     work : WorkDir or None
-        All workers see it; None: each has its own folder.
+        A directory that all workers see; None: each worker has a folder of its own.
     memory : int
         Bytes on each device.
     host : int, optional
-        Bytes of pinned memory of each worker. Default: half of what it may take.
+        Bytes of each worker's pinned memory. Default: half of its memory limit, or of its free memory.
     small : int, optional
         As for `DeviceStore`.
     replica_bytes : float
-        Bytes of the host's memory that a thread has for copies of other workers' blocks.
+        Bytes of host memory that a thread has for copies of other workers' blocks.
 
     Attributes
     ----------
     transfers : dict of str to TransferStats
-        Of the counting tasks that ran last, by worker.
+        Statistics of the last counting tasks, by worker.
     """
 
     def __init__(
@@ -70,42 +70,42 @@ class DeviceClusterStore(ClusterStore):
         self.transfers: dict[str, TransferStats] = {}
 
     def memory(self, budget: int | None) -> int:
-        """What is left of a device's budget for a task: a worker counts one at a time."""
+        """Bytes of a device's budget for a counting task; a worker counts one at a time."""
         return self._memory if budget is None or budget >= LEAST else budget
 
     def set_task_memory(self, needed: int) -> None:
-        """Tell workers with each task: results make room for it there."""
+        """Set the bytes of a counting task, which is passed to workers with each task; results make room for it."""
         self._task_memory = needed
 
     def load(self, handle: Any) -> Any:
-        """Unpickle a result on the client, which may have no GPU: only results of the host are gathered."""
+        """Unpickle a result on the client, which may have no GPU: only results in host memory are gathered."""
         if isinstance(handle, list):
             return [self.load(item) for item in handle]
         return pickle.loads(handle.hosted()[0].head) if isinstance(handle, DeviceHandle) else handle
 
     def wrap(self, function: Function) -> Function:
-        """A call within a worker's budget."""
+        """Return a call within a worker's budget."""
         return partial(self._worker.call, function)
 
     def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
-        """A call within a worker's budget, each of whose results is kept before the next is made."""
+        """Return a call within a worker's budget that keeps each result before the next is made."""
         return partial(self._worker.stream, function)
 
     def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
-        """Tasks, each with those blocks of the one after it that it does not need itself."""
+        """Return tasks that each take the blocks of the next task as well, except those that they need themselves."""
         task = partial(self._worker.task, function, self._task_memory, len(calls[0]) if calls else 0, arrays)
         return task, [(*call, *_other_blocks(after or (), call)) for call, after in zip_longest(calls, calls[1:])]
 
     def after_tasks(self, ask: AskWorkers) -> None:
-        """Have the workers drop blocks that were copied ahead, and say what was copied."""
+        """Have the workers drop prefetched blocks, and collect their transfer statistics."""
         self.transfers = ask(_end_tasks, self._worker.run)
 
     def peaks(self, ask: AskWorkers) -> dict[str, int]:
-        """The most bytes on each worker's device until now."""
+        """Peak of the bytes allocated on each worker's device."""
         return ask(_peak, self._worker.run)
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
-        """Have the workers free everything."""
+        """Have the workers free everything that this store keeps."""
         try:
             ask(_close, self._worker.run)
         finally:
@@ -125,14 +125,14 @@ def _other_blocks(following: tuple[Any, ...], call: tuple[Any, ...]) -> list[Any
 
 @dataclass(frozen=True)
 class WorkerDeviceStore:
-    """What a worker does for a DeviceClusterStore: it makes calls of a run within its budget, and keeps their results.
+    """The part of a DeviceClusterStore on a worker: makes a run's calls within its budget, and keeps their results.
 
     Attributes
     ----------
     run : str
-        A name for all calls that share the budget.
+        Id of all calls that share the budget.
     folder : str or None
-        For files; None: the worker's own.
+        Folder for files; None: the worker's own.
     budget, host, small : int
         As `memory`, `host` and `small` of the DeviceClusterStore.
     """
@@ -144,19 +144,19 @@ class WorkerDeviceStore:
     small: int | None = None
 
     def call(self, function: Function, *args: Any) -> Any:
-        """Call a function of values; the handle of its result, of a list those of its entries."""
+        """Call a function with the values of handles; return a handle of its result, or for a list of each entry."""
         with self.device() as device:
             return device.call(function, list(args))
 
     def stream(self, function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
-        """Call a function that yields results, each of which is kept before the next is made."""
+        """Call a function that yields results, and keep each before the next is made."""
         with self.device() as device:
             return device.stream(function, list(args))
 
     def task(self, function: Function, needed: int, arity: int, arrays: bool, *args: Any) -> Any:
-        """Make a counting task that takes `needed` bytes, of `arity` arguments; those that follow are the next one's.
+        """Run a counting task that takes `needed` bytes; after its `arity` arguments come blocks of the next task.
 
-        With `arrays` it makes arrays, which are kept here, and at last a small result.
+        With `arrays` the function returns arrays, which are kept here, followed by a small result.
         """
         with self.device() as device:
             result = device.task(function, args[:arity], list(args[arity:]), needed, not arrays)
@@ -166,13 +166,13 @@ class WorkerDeviceStore:
             return [*device.keep(result), small]
 
     def load(self, handle: Any) -> Any:
-        """What a handle stands for, on the host."""
+        """Copy the value of a handle to the host."""
         with self.device() as device:
             return device.load(handle)
 
     @contextmanager
     def device(self) -> Iterator[DeviceStore]:
-        """The run's store on this worker, for one call; late calls of runs that are over free it on exit."""
+        """Context with the run's store on this worker, for one call; late calls of ended runs free it on exit."""
         state = worker_state()
         with CALLS:
             try:
@@ -182,7 +182,7 @@ class WorkerDeviceStore:
                     _drop(state, self.run)
 
     def _device(self, state: Any) -> DeviceStore:
-        """The run's store on this worker, made if need be; those of other runs go that hold nothing any more."""
+        """The run's store on this worker, created on demand; stores of other runs that hold nothing are dropped."""
         if self.run not in state.devices:
             from distributed import get_worker
 
@@ -196,7 +196,7 @@ class WorkerDeviceStore:
 
 
 def _pinned_bytes(worker: Any) -> int:
-    import psutil  # not the CPU's backend, whose kernels take seconds to load
+    import psutil  # not the CPU backend, whose kernels take seconds to load
 
     free = int(psutil.virtual_memory().available)
     return int(HOST * min(free, worker.memory_manager.memory_limit or free))
@@ -204,7 +204,7 @@ def _pinned_bytes(worker: Any) -> int:
 
 @contextmanager
 def _between_calls() -> Iterator[bool]:
-    """Whether no call runs, or ends in time: a worker's connections, which ask, must not wait for long."""
+    """Context whose value tells whether no call runs, or ended in time: a worker's connections must not wait long."""
     mine = CALLS.acquire(timeout=LOCK_SECONDS)
     try:
         yield mine
@@ -238,6 +238,6 @@ def _close(run: str, dask_worker: Any) -> None:
 def _drop(state: Any, run: str) -> None:
     device = state.devices.pop(run, None)
     if device is not None:
-        with suppress(Exception):  # of a device that is gone
+        with suppress(Exception):  # the device is gone
             device.end_tasks()
         device.close()

@@ -1,12 +1,12 @@
 """Copies values between device memory, pinned host memory and files, on the current stream or ahead on a copy stream.
 
-Outside of the device a value is its pickle without the device arrays, and these in slabs of pinned memory, or in a
-file that is written slab by slab. Results leave for pinned memory on a stream of their own, while the next call
-computes: their device memory is held until they have left (`settle`). A stage's inputs are copied on the current
-stream, in order with its other work, or ahead of it on the copy stream, to memory of the current one (`fetch`).
-Blocks of counting tasks are prefetched on the copy stream; the current stream waits for an event after each
-copy. RMM may reuse memory on its stream as soon as it is freed there: `fence` makes the copy stream wait for all work
-that the current stream was given before.
+Off the device a value is its pickle without the device arrays; the arrays are in slabs of pinned memory, or in a file
+that is written slab by slab. Results leave for pinned memory on a stream of their own, while the next call computes;
+their device memory is held until they have left (`settle`). A stage's inputs are copied on the current stream, in order
+with its other work, or ahead of it on the copy stream, into memory of the current one (`fetch`). Blocks of counting
+tasks are prefetched on the copy stream; the current stream waits for an event after each copy. RMM may reuse memory on
+its stream as soon as it is freed there, so `fence` makes the copy stream wait for all work that the current stream was
+given before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dasktc.executors.spill.value_files import Stored, contents
 __all__ = ["Arrival", "Copied", "DeviceCopier"]
 
 READERS, ALONE = 4, 1 << 20
-"""Threads that fill a slab of pinned memory from a mapped file, and bytes below which one thread does."""
+"""Threads that fill a slab of pinned memory from a mapped file, and the bytes below which one thread does it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Copied:
     nbytes: int
 
     def buffers(self) -> list[Any]:
-        """Copy the arrays' bytes out of the slabs."""
+        """Copy the bytes of each array out of the slabs."""
         ends = [*self.starts[1:], self.starts[0] + self.nbytes] if self.starts else []
         return [self.slabs.copied(start, end - start) for start, end in zip(self.starts, ends, strict=True)]
 
@@ -60,7 +60,7 @@ class _Streamed:
 
 
 class _Leaving(NamedTuple):
-    """Arrays that are being copied off the device, and the event behind their copies."""
+    """Arrays that are being copied off the device, and the event that follows their copies."""
 
     arrays: list[Array]
     gone: Any
@@ -82,7 +82,7 @@ class DeviceCopier:
     Attributes
     ----------
     sent, received : int
-        Bytes that were copied to the host, and back.
+        Bytes copied to the host, and back to the device.
     """
 
     def __init__(self, host: int) -> None:
@@ -96,9 +96,9 @@ class DeviceCopier:
     # off the device
 
     def to_host(self, values: list[Packed]) -> list[Copied] | None:
-        """Begin to copy values to slabs of pinned memory; None where the values do not fit there.
+        """Begin to copy values to slabs of pinned memory; return None where they do not fit there.
 
-        Who reads the slabs waits for them; who needs the device memory asks `settle`.
+        Readers of the slabs wait for the copies; a caller that needs the device memory calls `settle`.
         """
         sizes = [[int(array.nbytes) for array in value.arrays] for value in values]
         heads = sum(len(value.head) for value in values)
@@ -128,11 +128,11 @@ class DeviceCopier:
             place += last - first
 
     def __del__(self) -> None:
-        with suppress(Exception):  # of a device that is gone
+        with suppress(Exception):  # the device is gone
             self.settle()
 
     def settle(self, most: int = 0) -> bool:
-        """Wait until no more than so many bytes of the device are on their way off it; whether any were."""
+        """Wait until at most `most` bytes on the device are still being copied off it; return whether any were."""
         there = bool(self._leaving)
         while self._leaving and (sum(of.nbytes for of in self._leaving) > most or self._leaving[0].gone.done):
             self._leaving[0].gone.synchronize()
@@ -140,7 +140,7 @@ class DeviceCopier:
         return there
 
     def streamed(self, packed: Packed) -> list[Any]:
-        """The arrays as chunked buffers for the writer of a file."""
+        """Return the arrays as chunked buffers, for the writer of a file."""
         return [_Streamed(self, array) for array in packed.arrays]
 
     def to_staging(self, array: Array) -> Iterator[memoryview]:
@@ -167,7 +167,7 @@ class DeviceCopier:
         return self._load(place, cp.cuda.get_current_stream())
 
     def bring(self, place: Copied | Stored | Hosted) -> Arrival:
-        """Queue the copies of a value to the device on the copy stream; returns at once."""
+        """Queue the copies of a value to the device on the copy stream, and return at once."""
         with self._device, self.stream:
             began, ended = cp.cuda.Event(), cp.cuda.Event()
             began.record(self.stream)
@@ -176,18 +176,18 @@ class DeviceCopier:
         return Arrival(value, began, ended, place.nbytes)
 
     def fetch(self, place: Copied) -> Arrival:
-        """As `bring`, to memory of the current stream, which may go when that has no more use for it."""
+        """As `bring`, into memory of the current stream, which can be freed when that stream no longer uses it."""
         current = cp.cuda.get_current_stream()
         self.stream.wait_event(current.record(_event()))
         try:
             value = self._load(place, self.stream)
         except MemoryError:
-            current.wait_event(self.stream.record(_event()))  # what was allocated goes only now
+            current.wait_event(self.stream.record(_event()))  # memory already allocated is freed only after the copies
             raise
         return Arrival(value, None, self.stream.record(_event()), place.nbytes)
 
     def wait(self, arrivals: Iterable[Arrival]) -> None:
-        """Make later work of the current stream wait for these copies."""
+        """Make later work on the current stream wait for these copies."""
         for arrival in arrivals:
             cp.cuda.get_current_stream().wait_event(arrival.ended)
 
@@ -201,7 +201,7 @@ class DeviceCopier:
         return float(cp.cuda.get_elapsed_time(began, ended)) / 1e3
 
     def fence(self) -> None:
-        """Make later work of the copy stream wait for all that the current stream was given before."""
+        """Make later work on the copy stream wait for all work that the current stream was given before."""
         self.stream.wait_event(cp.cuda.get_current_stream().record(_event()))
 
     def _load(self, place: Copied | Stored | Hosted, stream: Any) -> Any:
@@ -225,7 +225,7 @@ class DeviceCopier:
         return unpack(place.head, array)
 
     def _fill(self, memory: Any, part: Any) -> None:
-        """Copy on the host with several threads: one would be slower than the link to the device."""
+        """Copy host memory with several threads, because one is slower than the link to the device."""
         if len(part) < ALONE:
             np.copyto(memory, part)
             return

@@ -16,28 +16,28 @@ __all__ = ["CALLS", "SENDING", "DeviceEntry", "DeviceHandle", "DeviceUsage", "Ho
 
 
 Place = Any
-"""Where a value is outside of the device: Copied or Stored."""
+"""The place of a value off the device: Copied, Hosted or Stored."""
 CALLS, SENDING, MOVING = threading.RLock(), threading.Lock(), threading.RLock()
-"""Locks of the device's memory, of which a process has one pool, however many workers and runs share it. Held while a
-call runs within a budget, which is the pool's while it lasts; while what is on the device is copied for another worker,
-for it cannot be freed meanwhile; and while a value changes its place, or the bytes of all, for a worker's connections
-drop handles as well."""
+"""Locks of the device's memory, of which a process has one pool, however many workers and runs share it. CALLS is held
+while a call runs within a budget, which is the pool's during that call; SENDING while a value on the device is copied
+for another worker, because it cannot be freed meanwhile; MOVING while a value changes its place, or the sum of bytes
+changes, because a worker's connections drop handles too."""
 
 
 class DeviceUsage:
-    """Bytes of all results of a store that are on the device."""
+    """Bytes of a store's results on the device."""
 
     nbytes = 0
 
     def add(self, more: int) -> None:
-        """Add bytes to the account."""
+        """Add bytes to the sum."""
         with MOVING:
             self.nbytes += more
 
 
 @dataclass(frozen=True, eq=False)
 class Hosted:
-    """A value in the host's memory, as it came from another worker: its pickle as in `Packed`, its arrays' bytes."""
+    """A value in host memory, as another worker sent it: its pickle as in `Packed`, and the bytes of its arrays."""
 
     head: bytes
     buffers: list[Any]
@@ -63,20 +63,20 @@ def _received(places: list[Hosted], sizes: list[int], many: bool, length: int | 
 
 
 class DeviceHandle:
-    """Locates a result: on the device, or elsewhere. Pickled it takes the value along, in the host's memory.
+    """Locates a result, on the device or elsewhere; pickled it takes the value along, in host memory.
 
     Attributes
     ----------
     value : object
-        While it is on the device.
+        The result while it is on the device.
     places : list of Copied or Hosted, or Stored, or None
-        Where its entries are (a single one of a result that is no list) if they are not on the device.
+        Places of its entries off the device (a single one where the result is not a list); None on the device.
     nbytes : int
-        On the device.
+        Bytes that it takes on the device.
     many : bool
-        It is a list.
+        Whether the result is a list.
     length : int or None
-        Of an array.
+        Length of an array.
     """
 
     def __init__(self, value: Any, places: list[Any] | Stored | None, sizes: list[int], usage: DeviceUsage) -> None:
@@ -92,7 +92,7 @@ class DeviceHandle:
         with MOVING:
             gone, self.value, self.places = self.value, None, places
         self._usage.add(-self.nbytes)
-        del gone  # not within the lock: what goes with it may take others
+        del gone  # outside the lock: freeing it may take other locks
 
     def moved_in(self, value: Any) -> None:
         """Account the value as moved to the device."""
@@ -101,7 +101,7 @@ class DeviceHandle:
         self._usage.add(self.nbytes)
 
     def account_to(self, usage: DeviceUsage) -> bool:
-        """Have a value that is on no device counted there from now on; True if the accounting changed."""
+        """Account a value that is on no device to `usage` from now on; return True if the accounting changed."""
         if self._usage is usage or self.places is None:
             return False
         self._usage = usage
@@ -109,8 +109,8 @@ class DeviceHandle:
 
     def hosted(self) -> list[Hosted]:
         """Copy the value's entries to host memory, from the device, pinned memory or files."""
-        with SENDING:  # before the value is taken: who waits for this must hold nothing of the device
-            with MOVING:  # a connection's thread sends it, and calls move it
+        with SENDING:  # before the value is taken: whoever waits for this lock must hold nothing on the device
+            with MOVING:  # a connection's thread sends the value while calls may move it
                 value, places = self.value, self.places
             if places is None:
                 return self._downloaded(value)
@@ -119,7 +119,7 @@ class DeviceHandle:
         return [place if isinstance(place, Hosted) else Hosted(place.head, place.buffers()) for place in places]
 
     def _downloaded(self, value: Any) -> list[Hosted]:
-        """Copies of what is on the device."""
+        """Copy entries on the device to host memory."""
         from dasktc.executors.device.packing import pack
 
         packed = [pack(entry) for entry in (value if self.many else [value])]
@@ -129,12 +129,12 @@ class DeviceHandle:
         return _received, (self.hosted(), self._sizes, self.many, self.length)
 
     def __sizeof__(self) -> int:
-        """What it takes wherever it is, as Dask asks for it."""
+        """Bytes of the result wherever it is, for Dask's accounting."""
         heads = self.places if isinstance(self.places, list) else []
         return object.__sizeof__(self) + self.nbytes + sum(len(place.head) for place in heads if place is not None)
 
     def entries(self) -> list[DeviceEntry]:
-        """Handles of the entries of a list, each of which frees its entry when it goes."""
+        """Handles of a list's entries; each handle frees its entry when it goes."""
         return [DeviceEntry(self, number, True) for number in range(len(self._sizes))]
 
     def drop(self, number: int) -> None:
@@ -150,14 +150,14 @@ class DeviceHandle:
         self._usage.add(-self.nbytes * (self.places is None))
 
     def place(self, number: int = 0) -> Place | None:
-        """Where an entry is, if not on the device."""
+        """The place of an entry; None on the device."""
         if isinstance(self.places, Stored):
             return self.places.section(number) if self.many else self.places
         return None if self.places is None else self.places[number]
 
 
 class DeviceEntry:
-    """An entry of a result that is a list; one that it owns goes with it."""
+    """Handle of an entry of a result that is a list; an entry that it owns is freed with it."""
 
     def __init__(self, of: DeviceHandle, number: int, owns: bool = False) -> None:
         self.of, self.number, self._owns = of, number, owns
@@ -168,10 +168,10 @@ class DeviceEntry:
 
 
 def place_of(arg: Any) -> Place | None:
-    """Where an argument is that is a single value off the device; None of any other."""
+    """The place of an argument that is a single value off the device; None for any other."""
     return arg.place() if isinstance(arg, DeviceHandle) and arg.places is not None and not arg.many else None
 
 
 def places_of(call: Iterable[Any]) -> list[Place]:
-    """Where the arguments of a call are that are off the device."""
+    """Places of those arguments of a call that are off the device."""
     return [place for arg in call if (place := place_of(arg)) is not None]

@@ -1,4 +1,4 @@
-"""Pickling values without their device arrays, which stay where they are until they are copied."""
+"""Pickles values without their device arrays, which are not copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Packed", "detached", "pack", "unpack"]
 
 
 class Packed(NamedTuple):
-    """A value, taken apart without copying its arrays; in the pickle each is its number, type and shape."""
+    """A value pickled without its arrays, which are not copied; the pickle has each one's number, type and shape."""
 
     head: bytes
     arrays: list[Array]
@@ -41,7 +41,7 @@ class _Pickler(pickle.Pickler):
         return number, value.dtype.str, value.shape
 
     def reducer_override(self, value: Any) -> Any:
-        """A frame of integers is its columns, which are arrays; of text, what cuDF makes of it on the host."""
+        """Pickle a frame of integers as its columns, which are arrays; cuDF itself pickles one of text, on the host."""
         if isinstance(value, cudf.DataFrame) and all(value[name].dtype.kind in "iu" for name in value.columns):
             return _frame, ([(name, value[name].values) for name in value.columns],)
         return NotImplemented
@@ -81,7 +81,7 @@ def unpack(head: bytes, arrays: Maker) -> Any:
 
 
 def detached(value: Any) -> Any:
-    """The value with copies of its arrays, which may be parts of larger ones; itself if it is an array that is none."""
+    """Copy a value's arrays, which may be parts of larger ones; an array that is no view is returned itself."""
     if isinstance(value, cp.ndarray):
         return value if value.base is None else value.copy()
     packed = pack(value)

@@ -1,4 +1,4 @@
-"""Pinned memory of the host, in slabs: copies to and from it run beside everything else."""
+"""Pinned host memory in slabs, between which and the device copies run asynchronously."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ import numpy as np
 __all__ = ["SLAB", "STAGING", "Pinned", "Slab", "Slabs"]
 
 SLAB = 1 << 24
-"""Bytes of a slab: copying one takes 0.3 ms, and a result wastes half a one."""
+"""Bytes of a slab: copying one takes 0.3 ms, and a result wastes half a slab on average."""
 STAGING = 3
-"""Slabs that bytes pass through on their way between files and the device: of stages, and as many of tasks ahead."""
+"""Slabs that bytes pass through between files and the device, for stages; prefetching has as many of its own."""
 
 
 @dataclass(eq=False)
 class Slab:
-    """A buffer of SLAB bytes, and the event of the last copy from it, or to it."""
+    """A buffer of SLAB bytes, and the event of the last copy from or to it."""
 
     memory: Any
     used: Any = field(default_factory=lambda: cp.cuda.Event(disable_timing=True))
 
     def wait(self) -> Any:
-        """Its bytes, which no copy uses any more."""
+        """Wait until no copy uses the buffer, and return its bytes."""
         self.used.synchronize()
         return self.memory
 
 
 class Pinned:
-    """Slabs of pinned memory: made when they are needed, used again and again, given back to CuPy's pool at the end.
+    """A pool of slabs in pinned memory: made on demand, reused, and finally returned to CuPy's pinned memory pool.
 
-    That pool keeps them pinned for the next run of this process.
+    That pool keeps the memory pinned for the next run of this process.
 
-    `budget` is bytes of all slabs; those of staging are made whatever it is.
+    `budget` bounds the bytes of all slabs; slabs for staging are made whatever it is.
     """
 
     def __init__(self, budget: int) -> None:
@@ -50,7 +50,7 @@ class Pinned:
         return slab
 
     def take(self, size: int) -> Slabs | None:
-        """Slabs for so many bytes; None beyond the budget, or where the host has no more memory to pin."""
+        """Take slabs for `size` bytes; None beyond the budget, or where the host cannot pin more memory."""
         wanted = -(-size // SLAB)
         if (self.made - len(self._free) + wanted) * SLAB > self._budget:
             return None
@@ -62,7 +62,7 @@ class Pinned:
         return Slabs(self, [self._free.pop() for _ in range(wanted)])
 
     def give_back(self, slabs: list[Slab]) -> None:
-        """Return slabs to be used again."""
+        """Return slabs for reuse."""
         self._free += slabs
 
 
@@ -76,17 +76,17 @@ class Slabs:
         self._pinned.give_back(self._slabs)
 
     def wait(self) -> None:
-        """Return when no copy uses them any more."""
+        """Wait until no copy uses these slabs."""
         for slab in self._slabs:
             slab.wait()
 
     def copied(self, start: int, size: int) -> Any:
-        """A contiguous copy of so many bytes from there."""
+        """Copy `size` bytes from offset `start` into one contiguous array."""
         spans = [slab.wait()[first:last] for slab, first, last in self.spans(start, size)]
         return np.concatenate(spans) if spans else np.empty(0, np.uint8)
 
     def spans(self, start: int, size: int) -> Iterator[tuple[Slab, int, int]]:
-        """Yield the slabs that hold so many bytes from there, and which of their bytes these are."""
+        """Yield the slabs that hold `size` bytes from offset `start`, and the range of these bytes in each."""
         end = start + size
         while start < end:
             number, first = divmod(start, SLAB)

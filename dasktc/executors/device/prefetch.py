@@ -1,4 +1,4 @@
-"""Prefetching blocks to the device, and how much of the copying was hidden behind counting."""
+"""Prefetches blocks to the device, and measures how much of the copying was hidden behind counting."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["HORIZON", "DevicePrefetcher", "TransferStats"]
 
 HORIZON, DEPTH = 16, 8
-"""Tasks that are looked at for what may go, and for what is copied."""
+"""Following tasks that are considered for eviction, and for copying."""
 
 
 class TransferStats(NamedTuple):
-    """What counting tasks copied to the device.
+    """Statistics of the copies to the device during counting tasks.
 
     Attributes
     ----------
     blocks, nbytes : int
-        Copies, and their bytes.
+        Number of copies, and their bytes.
     copy : float
-        Seconds of the copies, from event to event; those of files include reading.
+        Seconds of the copies, from event to event; copies from files include reading.
     exposed : float
-        Seconds for which tasks waited for their blocks.
+        Seconds that tasks waited for their blocks.
     first : float
-        Of these, before the first task, when nothing counts.
+        The part of `exposed` before the first task, when nothing counts.
     """
 
     blocks: int = 0
@@ -49,7 +49,7 @@ class TransferStats(NamedTuple):
 class DevicePrefetcher(Prefetcher):
     """Copies blocks to the device ahead of their use, in a thread and on a stream of its own.
 
-    The order of the tasks is known, so evicted is what is needed last, or not for a while (Belady, IBM
+    The order of the tasks is known, so the blocks evicted first are those needed last, or not for a while (Belady, IBM
     Systems Journal 5, 1966).
     """
 
@@ -66,13 +66,13 @@ class DevicePrefetcher(Prefetcher):
     def _bring(self, place: Place) -> Any:
         with one_call(on_worker=True):
             arrival = self._copies.bring(place)
-        self._copied.append((arrival.began, arrival.ended, arrival.nbytes))  # not the block, which may go
+        self._copied.append((arrival.began, arrival.ended, arrival.nbytes))  # without the block, which may be evicted
         return arrival
 
     def use(self, places: list[Place], beside: Iterable[Place] = ()) -> dict[Place, Any]:
-        """The blocks of the task that runs next: the current stream waits for their copies.
+        """Return the blocks of the next task; the current stream waits for their copies.
 
-        Where there is no memory for one, those of other tasks go first.
+        Where memory is short, blocks of other tasks are evicted first.
         """
         try:
             return self._waited_for(places)
@@ -82,7 +82,7 @@ class DevicePrefetcher(Prefetcher):
         try:
             return self._waited_for(places)
         except MemoryError:
-            self._values.clear()  # a copy that failed is no block that `drop` could make room with
+            self._values.clear()  # a failed copy is not a block that `drop` could free
             raise
 
     def _waited_for(self, places: list[Place]) -> dict[Place, Any]:
@@ -93,23 +93,23 @@ class DevicePrefetcher(Prefetcher):
         return {place: arrival.value for place, arrival in arrivals.items()}
 
     def settle(self) -> None:
-        """Return when every copy that was asked for has begun."""
+        """Wait until every requested copy has begun."""
         wait(list(self._values.values()))
 
     def drop(self) -> bool:
-        """Drop all blocks, when no task runs; whether there were any."""
+        """Drop all blocks, while no task runs; return whether there were any."""
         self.settle()
         there = bool(self._values)
         self._values.clear()
         return there
 
     def follow(self, tasks: list[list[Place]]) -> None:
-        """Begin to copy what the next tasks need, in their order, as far as the capacity allows.
+        """Begin to copy the blocks of the next tasks, in their order, as far as the capacity allows.
 
         Parameters
         ----------
         tasks : list of list of Place
-            HORIZON tasks that follow: what these do not need may go first.
+            The next HORIZON tasks; blocks that none of them needs may be evicted first.
         """
         self._turn = {}
         for number, places in enumerate(tasks):
@@ -124,7 +124,7 @@ class DevicePrefetcher(Prefetcher):
             self._read(place)
 
     def _evict_until(self, size: int, wanted: set[Place]) -> bool:
-        """Evict blocks, those needed last first, until so many bytes more fit; none if even all would not do."""
+        """Evict blocks, those needed last first, until `size` bytes fit; evict none if even all would not suffice."""
         others = sorted(self._values.keys() - wanted, key=lambda place: self._turn.get(place, HORIZON))
         if self._beyond_current() + size - sum(place.nbytes for place in others) > self.capacity:
             return False
@@ -133,7 +133,7 @@ class DevicePrefetcher(Prefetcher):
         return True
 
     def stats(self) -> TransferStats:
-        """What was copied, and what was waited for."""
+        """Statistics of the copies, and of the waits for them."""
         waited = [self._copies.seconds(*moments) for moments in self._waits]
         copied = sum(self._copies.seconds(began, ended) for began, ended, _ in self._copied)
         nbytes = sum(nbytes for _, _, nbytes in self._copied)

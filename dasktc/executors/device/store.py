@@ -1,15 +1,15 @@
-"""Running stages on one GPU within `--memory`, which is device memory there.
+"""Runs stages on one GPU within `--memory`, which there means device memory.
 
-Results stay on the device while they fit in three quarters of the budget; then they are copied to pinned memory of
-the host, up to `--host-memory`, and then to files in the work directory. Each comes back when a stage needs it,
-and stays if there is room again. What a call takes beside results is not foretold but kept by the allocator: a call
-that finds the budget used up is made again after all results have left the device. RMM's
-FailureCallbackResourceAdaptor, which would have it go on instead, was not tried: it calls back on any thread that
-allocates, also that which prefetches, while a call uses the results; and to copy out a result that is not contiguous
-takes memory of the budget that is used up.
+Results stay on the device while they fit in three quarters of the budget. Others are copied to pinned memory of the
+host, up to `--host-memory`, and beyond that to files in the work directory. A result is copied back when a stage needs
+it, and stays if there is room again. The memory that a call takes beside results is not predicted: the allocator
+enforces the budget, and a call that exhausts it is made again after all results have left the device. RMM's
+FailureCallbackResourceAdaptor, which would let the call continue instead, was not tried: it calls back on any thread
+that allocates, also on the prefetching one, while a call uses the results; and copying out a result that is not
+contiguous takes memory from the exhausted budget.
 
-Counting tasks overlap three things: a thread reads the blocks of the next tasks from files, or finds them in pinned
-memory, and copies them on a stream of its own, while this task counts. Blocks that a later task shares stay.
+Counting tasks overlap three things: while one task counts, a thread reads the blocks of the next tasks from files, or
+finds them in pinned memory, and copies them on a stream of its own. Blocks that a later task shares stay.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = ["DeviceStore"]
 
 T = TypeVar("T")
 AHEAD, LEAVING = 8, 16
-"""Shares of the budget, one in so many, that inputs of a stage's next call take which are copied ahead of it, and
-results that are being copied off the device."""
+"""The budget divided by these is the most that inputs copied ahead for a stage's next call take, and that results being
+copied off the device take."""
 BLOCKS_AHEAD = 3
-"""Blocks that room is made for beside a task's own, where there is any: with one, every second copy is waited for."""
+"""Blocks that fit beside a task's own, where memory allows: with one, every second copy is waited for."""
 
 
 class DeviceStore(LocalStore):
-    """Makes calls in this process, and keeps what is on the device within a budget.
+    """Makes calls in this process, and keeps results on the device within a budget.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ class DeviceStore(LocalStore):
     budget : int
         Bytes on the device.
     host : int
-        Bytes of pinned memory for results that left it.
+        Bytes of pinned memory for results that have left the device.
     small : int, optional
-        Bytes of a result below which it stays as it is, as for `FileStore`.
+        Results of fewer bytes stay as they are, as for `FileStore`.
     entrywise : bool
-        Lists are kept as lists of handles, for their entries are needed, and go, one by one.
+        Keep a list as a list of handles, because its entries are needed, and freed, one by one.
 
     Attributes
     ----------
     transfers : TransferStats
-        Of the counting tasks that ran last.
+        Statistics of the last counting tasks.
     """
 
     repeats = True
@@ -102,31 +102,31 @@ class DeviceStore(LocalStore):
         return not self._results
 
     def memory(self, budget: int | None) -> int:
-        """What is left of the budget for a counting task, blocks copied ahead included."""
+        """Bytes of the budget for a counting task, blocks copied ahead included."""
         return self._budget if budget is None else usable(budget)
 
     def set_task_memory(self, needed: int) -> None:
-        """Reserve this many bytes for a counting task: results are moved out for it when tasks begin."""
+        """Reserve this many bytes for a counting task; results are moved out for it when tasks begin."""
         self._task_memory = needed
 
     def make_room(self, needed: int) -> None:
-        """Move results out, until so many bytes are left beside those that stay."""
+        """Move results out until `needed` bytes of the budget are free of them."""
         with self._budgeted:
             self._move_out_until(max(0, self._budget - needed))
             self._settle()
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Remove the work directory."""
-        with suppress(Exception):  # of a device that is gone
+        with suppress(Exception):  # the device is gone
             self._settle()
         self._work.close()
 
     # calls within the budget
 
     def evaluate(self, function: Function, handles: list[Any]) -> Any:
-        """Call a function of values, if need be again after all others have left the device.
+        """Call a function with the values of handles; if memory is short, again after all results left the device.
 
-        The length of an array is known without the array, the handle of an entry without its list.
+        The length of an array is known without loading it; the handle of an entry, without loading its list.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class DeviceStore(LocalStore):
             except MemoryError as error:
                 why = " ".join(str(error).split())
             except BaseException:
-                with suppress(Exception):  # of a device that is gone
+                with suppress(Exception):  # the device is gone
                     self._settle()
                 raise
             if self._settle():
@@ -161,7 +161,7 @@ class DeviceStore(LocalStore):
                 )
 
     def expect(self, handles: list[Any]) -> None:
-        """Begin to copy what is in pinned memory, within a share of the budget; the call before computes meanwhile."""
+        """Begin to copy inputs from pinned memory, within a share of the budget, while the call before computes."""
         left = self._budget // AHEAD
         with suppress(MemoryError), self._budgeted:
             for place in _copied(handles):
@@ -172,7 +172,7 @@ class DeviceStore(LocalStore):
                     self._expected[place] = self._copies.fetch(place)
 
     def _settle(self) -> bool:
-        """Wait for copies to and from the device, and drop what came ahead; whether there were any."""
+        """Wait for copies to and from the device, and drop inputs copied ahead; return whether there were any."""
         ahead, self._expected = self._expected, {}
         self._copies.wait(ahead.values())
         return self._copies.settle() or bool(ahead)
@@ -180,7 +180,7 @@ class DeviceStore(LocalStore):
     def _move_all_out(self) -> bool:
         """Move all results off the device and halve the bytes that may stay there; return whether there were any.
 
-        Blocks that were copied ahead go too, and what a kernel keeps between tasks.
+        Blocks that were copied ahead are dropped too, and what a kernel keeps between tasks.
         """
         block_cache.forget()
         dropped = self._prefetcher is not None and self._prefetcher.drop()
@@ -189,7 +189,7 @@ class DeviceStore(LocalStore):
         for handle in on_device:
             self._move_out(handle)
         self._copies.settle()
-        with SENDING:  # what is being sent is gone now, too
+        with SENDING:  # values that were being sent are freed by now, too
             return bool(on_device) or dropped
 
     # counting tasks
@@ -210,12 +210,12 @@ class DeviceStore(LocalStore):
         try:
             return function(*args)
         finally:
-            self._copies.fence()  # before blocks are let go of
+            self._copies.fence()  # before the blocks are freed
             args.clear()
 
     @contextmanager
     def folding(self) -> Iterator[None]:
-        """In this context results, sums among them, stay on the device as far as the memory of a task is left free."""
+        """Context in which results, sums among them, stay on the device as far as a task's memory stays free."""
         before, self._limit = self._limit, min(self._limit, max(0, self._budget - self._task_memory))
         self._move_out_until(self._limit)
         try:
@@ -224,9 +224,9 @@ class DeviceStore(LocalStore):
             self._limit = before
 
     def task(self, function: Function, call: tuple[Any, ...], following: list[Any], needed: int, spare: bool) -> Any:
-        """Call a function of blocks, one counting task of several; `following` blocks of the next come meanwhile.
+        """Run one counting task; meanwhile the blocks `following`, of the next task, are copied to the device.
 
-        The task takes `needed` bytes; with `spare` a block's are among them for what comes meanwhile.
+        The task takes `needed` bytes; with `spare` these include a block's bytes for the blocks copied meanwhile.
         """
         if self._prefetcher is None:
             self._prefetcher = DevicePrefetcher(0, self._copies)
@@ -237,12 +237,12 @@ class DeviceStore(LocalStore):
             try:
                 return self.evaluate(function, args)
             finally:
-                self._copies.fence()  # before blocks are let go of
+                self._copies.fence()  # before the blocks are freed
                 del args
-                blocks.settle()  # what it began to copy it copies within the budget
+                blocks.settle()  # its copies must begin while the budget is in force
 
     def end_tasks(self) -> TransferStats:
-        """Drop blocks that were copied ahead; what was copied."""
+        """Drop blocks that were copied ahead; return the transfer statistics."""
         if self._prefetcher is None:
             return TransferStats()
         blocks, self._prefetcher = self._prefetcher, None
@@ -253,13 +253,13 @@ class DeviceStore(LocalStore):
     def _task_arguments(
         self, blocks: DevicePrefetcher, call: tuple[Any, ...], following: list[tuple[Any, ...]]
     ) -> list[Any]:
-        """A call's arguments; those of the calls that follow are on their way."""
+        """Load a call's arguments, and begin to copy those of the following calls."""
         arguments = self.evaluate(lambda: self._resolved_once(call, blocks.use(places_of(call))), [])
         blocks.follow([places_of(later) for later in following])
         return arguments  # type: ignore[no-any-return]
 
     def _resolved_once(self, call: tuple[Any, ...], arrived: dict[Any, Any]) -> list[Any]:
-        """The values of a call's arguments; one in two roles is one value, whether or not it stays on the device."""
+        """The values of a call's arguments; an argument in two roles has one value, on the device or not."""
         values: dict[int, Any] = {}
         for arg in call:
             if id(arg) not in values:
@@ -268,18 +268,18 @@ class DeviceStore(LocalStore):
         return [values[id(arg)] for arg in call]
 
     def _make_room_for(self, calls: list[tuple[Any, ...]]) -> None:
-        """Move out results that do not fit beside a task; if all tasks' blocks fit at once, none."""
+        """Move out results that do not fit beside a task; none if the blocks of all tasks fit at once."""
         of_tasks = [{arg for arg in call if isinstance(arg, DeviceHandle)} for call in calls]
         blocks, task = set().union(*of_tasks), max((sum(arg.nbytes for arg in of) for of in of_tasks), default=0)
         scratch = max(0, self._task_memory - task)
         missing = sum(block.nbytes for block in blocks if block.places is not None)
         if self._resident() + missing + scratch <= self._budget:
             return
-        ahead = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # of one the plan has thought
+        ahead = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # the plan includes one
         self._move_out_until(max(0, self._budget - self._task_memory - ahead))
 
     def _make_room_beside(self, call: tuple[Any, ...], following: list[Any], spare: bool) -> int:
-        """Move out results that do not fit beside the call; returns the bytes left for prefetched blocks."""
+        """Move out results that do not fit beside the call; return the bytes left for prefetched blocks."""
         own = {id(arg) for arg in call}
         beside = max(0, self._budget - self._task_memory)
         others = [handle for handle in self._on_device() if id(handle) not in own]
@@ -293,14 +293,14 @@ class DeviceStore(LocalStore):
         return max(0, beside + largest * spare - left)
 
     def _prefetch_capacity(self, calls: list[tuple[Any, ...]]) -> int:
-        """Bytes for blocks that are copied ahead: the plan allows for the largest one, and more may be left."""
+        """Bytes for blocks that are copied ahead: the plan includes the largest one, and more may be left."""
         largest = max((place.nbytes for call in calls for place in places_of(call)), default=0)
         return max(largest, self._budget - self._task_memory + largest - self._resident())
 
     # where results are
 
     def keep(self, value: Any) -> Any:
-        """The handle of a result: itself if it is small."""
+        """Return the handle of a result; a small result is its own handle."""
         if isinstance(value, DeviceHandle | DeviceEntry):
             return value
         with self._budgeted:
@@ -320,7 +320,7 @@ class DeviceStore(LocalStore):
         return self._handle(value, None if stays else self._copy_out(packed, many), sizes)
 
     def _keep_list(self, values: list[Any]) -> list[Any]:
-        """Handles of the entries of a list, each in memory of its own; empties the list."""
+        """Keep the entries of a list, each in memory of its own; return their handles, and empty the list."""
         from dasktc.executors.device.packing import detached, pack
 
         values.reverse()
@@ -343,7 +343,7 @@ class DeviceStore(LocalStore):
         return handle
 
     def entries(self, handle: Any) -> list[Any]:
-        """Handles of entries; each goes when nobody needs it any more, not with the last of its list."""
+        """Handles of a list's entries, each of which is freed by itself, not with the last of its list."""
         if not isinstance(handle, DeviceHandle):
             return list(handle)
         self.evaluate(lambda: self._separate(handle), [])
@@ -372,22 +372,22 @@ class DeviceStore(LocalStore):
         handle.moved_out(self._copy_out([pack(value) for value in values], handle.many))
 
     def _move_out_until(self, limit: int) -> None:
-        """Move results out, the largest first, until the others take so many bytes at the most."""
+        """Move results out, the largest first, until the others take at most `limit` bytes."""
         for handle in sorted(self._on_device(), key=lambda handle: -handle.nbytes):
             if self._resident() <= limit:
                 break
             self._move_out(handle)
 
     def _on_device(self) -> list[DeviceHandle]:
-        """Results that take memory of the device: one of the host alone, moved in or out, takes none and frees none."""
+        """Results that take device memory; moving out one that has only host memory would free nothing."""
         return [handle for handle in self._results if handle.places is None and handle.nbytes]
 
     def _resident(self) -> int:
-        """Bytes of all results that are on the device."""
+        """Bytes of all results on the device."""
         return self._usage.nbytes
 
     def _resolve(self, handle: Any) -> Any:
-        """The value of a handle, or of each in a list."""
+        """The value of a handle, or of each handle in a list."""
         if isinstance(handle, list):
             return [self._resolve(item) for item in handle]
         if isinstance(handle, DeviceEntry):
@@ -398,7 +398,7 @@ class DeviceStore(LocalStore):
         return handle.load() if isinstance(handle, DelayedValue) else handle
 
     def _load(self, place: Any) -> Any:
-        """Copy a value back, or wait for the copy that was begun ahead."""
+        """Copy a value back to the device, or wait for the copy that was begun ahead."""
         arrival = self._expected.pop(place, None)
         if arrival is None:
             return self._copies.load(place)
@@ -406,7 +406,7 @@ class DeviceStore(LocalStore):
         return arrival.value
 
     def _move_in(self, handle: DeviceHandle, places: list[Any] | Stored) -> Any:
-        """Copy a result back; it stays if there is room, and is this store's if another worker's made it."""
+        """Copy a result back; it stays if there is room, and becomes this store's if another worker made it."""
         if handle.account_to(self._usage):
             self._results.add(handle)
         if isinstance(places, list):
@@ -420,7 +420,7 @@ class DeviceStore(LocalStore):
 
 
 def _copied(handles: list[Any]) -> Iterator[Copied]:
-    """The places of those handles whose values are in pinned memory."""
+    """Yield the places of those handles' values that are in pinned memory."""
     from dasktc.executors.device.copies import Copied
 
     for handle in handles:

@@ -1,1 +1,1 @@
-"""Results in files."""
+"""Results in files, on a local or a shared disk."""

@@ -1,14 +1,14 @@
-"""Temporary folders that end with their process; where it was killed, a later process removes them.
+"""Temporary folders that end with their process; folders of killed processes are removed by a later process.
 
-A folder is named for the host and the boot that it was made in, and its process holds a lock on a file in it, which
-the operating system releases however the process ends. Only a process of the same host asks for the lock: on a
-network disk a lock may hold on one host alone. Where that disk takes no locks, folders of an earlier boot are
-abandoned for sure, and those of this boot are left alone.
+A folder's name contains the host and boot on which it was made, and its process holds a lock on a file in it, which the
+operating system releases however the process ends. Only a process of the same host asks for the lock, because on a
+network disk a lock may hold on one host alone. Where that disk has no locks, folders of an earlier boot are certainly
+abandoned, and those of this boot are left alone.
 
 `distributed.diskutils.WorkSpace` does the same for the folders of Dask's workers (`dask-scratch-space`), and what this
-package puts there is left to it. It is not used elsewhere: its names do not tell hosts apart, it leaves a folder and
-two lock files in the place that the user named, it logs a traceback where there are no locks, and importing it takes
-0.25 s and 12 MB in a process that needs no cluster.
+package puts there is left to it. It is not used elsewhere: its names do not distinguish hosts, it leaves a folder and
+two lock files in the user's folder, it logs a traceback where there are no locks, and importing it takes 0.25 s and
+12 MB in a process that needs no cluster.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ GONE = ".gone"
 class Claim:
     """A new folder that is removed by `release`, with this object, or when the interpreter ends.
 
-    A process that was forked removes nothing.
+    A forked process removes nothing.
 
     Parameters
     ----------
     place : path
-        Folder that it stands in.
+        Folder in which it is made.
     prefix : str
-        What its name begins with.
+        Prefix of its name.
     mode : int
         Its permissions, less the process's umask.
 
@@ -56,14 +56,14 @@ class Claim:
     Raises
     ------
     OSError
-        It cannot be made.
+        The folder cannot be made.
     """
 
     def __init__(self, place: str | os.PathLike[str], prefix: str = PREFIX, mode: int = 0o700) -> None:
         prefix = os.path.join(os.path.abspath(place), f"{prefix}{_host()}-{_boot()}-")
-        while True:  # again where another process took it for abandoned before it was locked
+        while True:  # again where another process took the folder for abandoned before it was locked
             self.folder, lock = f"{prefix}{uuid4().hex[:8]}", list[Any]()
-            # first: a signal may end this process before or while the folder is locked
+            # registered first: a signal may end this process before or while the folder is locked
             self.release = weakref.finalize(self, _release, self.folder, lock, os.getpid())
             try:
                 os.mkdir(self.folder, mode)
@@ -78,7 +78,7 @@ class Claim:
 def remove_abandoned(place: str | os.PathLike[str], prefix: str = PREFIX) -> None:
     """Remove the `Claim` folders of this host and user whose processes were killed.
 
-    What cannot be removed, or is in use, is left.
+    Folders that are in use, or cannot be removed, are left.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ def _remove_if_abandoned(folder: str, boot: str, gone: str | None) -> None:
             lock = _locked(folder, 0)
         except locket.LockError:
             return
-        except OSError:  # there are no locks, or it is another user's
+        except OSError:  # the disk has no locks, or the folder is another user's
             if boot == _boot():
                 return
     _remove(folder, lock)
 
 
 def _taken(folder: str, lock: list[Any]) -> bool:
-    """Lock a folder that was made; whether it is still there. The lock is appended where the disk takes locks."""
+    """Lock a new folder, and append the lock to `lock` where the disk has locks; return whether it still exists."""
     try:
         lock.append(_locked(folder, None))
     except OSError:
@@ -127,16 +127,16 @@ def _release(folder: str, lock: list[Any], process: int) -> None:
         return
     try:
         _remove(folder, *lock)
-    except BaseException:  # a signal, which ends this process
+    except BaseException:  # a signal that ends this process
         _remove(folder, *lock)
         raise
 
 
 def _remove(folder: str, lock: Any = None) -> None:
-    """Remove a folder: renamed first, so that a task which still runs finds no place to write.
+    """Rename a folder, so that a task which still runs finds no place to write, and then remove it.
 
-    Its name says then that nobody needs it, whoever goes on; the lock goes before its file, for file systems
-    where no open file can be removed.
+    The new name tells other processes that nobody needs the folder, should this one be interrupted. The lock is
+    released before its file is removed, for file systems where no open file can be removed.
     """
     gone = folder.removesuffix(GONE) + GONE
     with suppress(OSError):

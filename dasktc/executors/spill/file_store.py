@@ -1,17 +1,16 @@
 """Out of core in one process: results that do not fit `--memory` are written to files.
 
-`--memory` is what data may take beside the interpreter and the imported libraries: peak resident memory
-less that before anything is read. A quarter of it keeps results; what does not fit there goes to a work
-directory and is mapped when a stage needs it. Three quarters are for the calls that run: a call that is made alone has
-all of them, one of several at a time its thread's share, so partitions are made small enough for that. A graph that
-fits is never written.
+`--memory` is what data may take beside the interpreter and the imported libraries: peak resident memory less that
+before anything is read. A quarter of it keeps results; others go to files of a work directory, and are mapped when a
+stage needs them. Three quarters are for running calls: a call that runs alone has all of them, one of several its
+thread's share, and partitions are made small enough for that. A graph that fits is never written.
 
-While tasks are counted, those that run, blocks read ahead and results kept are within the budget. The plan is that of
-one thread: as many tasks run at a time as there is room for, and tasks that have a block in common hold one copy of it.
+While tasks are counted, running tasks, blocks read ahead and kept results are within the budget. The plan is made for
+one thread: as many tasks run at the same time as there is room for, and tasks with a common block share one copy of it.
 
-A `zict.Buffer` in its place keeps what was used last; stages read results in the order in which they were made, so it
-writes what is read next. Replayed for Kronecker 16: 172 MB written and 157 MB read back within 20 MB, 38 within 40 MB,
-where this store writes 38 and 12 MB, and reads entries of lists one by one.
+A `zict.Buffer` instead would keep the results used last; but stages read results in the order in which these were made,
+so it would write those that are read next. Replayed for Kronecker 16: 172 MB written and 157 MB read back within 20 MB,
+38 MB within 40 MB, where this store writes 38 and 12 MB, and reads entries of lists one by one.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ __all__ = [
 ]  # fmt: skip
 
 SMALL = 1 << 16
-"""Bytes of a result below which it stays as it is, at most."""
+"""Largest size, in bytes, below which a result is kept as it is."""
 LEAST = 1 << 24
-"""A smaller budget holds for counting tasks alone: preparing takes this much, as noise between two runs does."""
+"""Smaller budgets bound counting tasks alone: preparing takes this much, as noise between two runs does."""
 OVERHEAD = 1 << 22
-"""Bytes of the budget for Python's own objects and for what malloc has not given back yet."""
+"""Bytes of the budget for Python's own objects, and for memory that malloc has not yet returned."""
 
 THREADED = 0.75
-"""Share of a budget that several threads are given: malloc keeps what they have freed, for each of them."""
+"""Share of the budget that several threads are given, because malloc keeps freed memory for each of them."""
 
 
 class SpillableResult:
@@ -58,20 +57,20 @@ class SpillableResult:
         self.stored: Stored | None = None
 
     def load(self, copy: bool = False) -> Any:
-        """The result."""
-        value = self.value  # before it is asked where it is: another thread may be writing it to a file
+        """Return the result, or read it back from its file."""
+        value = self.value  # read before `stored`: another thread may be writing it to a file
         return value if self.stored is None else load(self.stored, copy)
 
 
 class ListEntry:
-    """An entry of a result that is a list. It holds the whole result, but reads its own section of a file alone."""
+    """An entry of a result that is a list; keeps the whole result alive, but reads only its own section of a file."""
 
     def __init__(self, of: SpillableResult | Stored, number: int) -> None:
         self.of, self.number = of, number
 
     def load(self, copy: bool = False) -> Any:
-        """The entry."""
-        value: Any = self.of.value if isinstance(self.of, SpillableResult) else None  # before it is asked where it is
+        """Return the entry, or read it back from its file."""
+        value: Any = self.of.value if isinstance(self.of, SpillableResult) else None  # read before `stored`
         stored = self.of.stored if isinstance(self.of, SpillableResult) else self.of
         return value[self.number] if stored is None else load(stored.section(self.number), copy)
 
@@ -85,14 +84,14 @@ class FileStore(LocalStore):
     budget : int
         Bytes.
     small : int, optional
-        Bytes of a result below which it stays as it is. Default: so few that a grid's blocks do no harm.
+        Results of fewer bytes stay as they are. Default: small enough for the blocks of any grid (`small_for`).
     threads : int
-        Calls that are made at a time.
+        Number of concurrent calls.
 
     Attributes
     ----------
     prefetcher : callable (int) -> Prefetcher
-        Makes what reads the blocks of counting tasks ahead, within so many bytes.
+        Makes the prefetcher of counting tasks' blocks, with a capacity in bytes.
     """
 
     def __init__(self, work: WorkDir, budget: int, small: int | None = None, threads: int = 1) -> None:
@@ -107,7 +106,7 @@ class FileStore(LocalStore):
         self.prefetcher: Callable[[int], Prefetcher] = Prefetcher
 
     def memory(self, budget: int | None) -> int:
-        """What is left of the budget for a counting task, blocks read ahead included."""
+        """Bytes of the budget for a counting task, blocks read ahead included."""
         return self._plan_memory if budget is None else usable(budget)
 
     def set_task_memory(self, needed: int) -> None:
@@ -122,17 +121,17 @@ class FileStore(LocalStore):
                 self._spill(result)
 
     def evaluate(self, function: Function, handles: list[Any]) -> Any:
-        """Call the function; large arrays in files are mapped. Of the entry of a list just make the handle."""
+        """Call the function, with large arrays in files mapped; for an entry of a list only make a handle."""
         if function is operator.getitem and _is_list(handles[0]):
             return ListEntry(*handles)
         return function(*resolve_once(_resolve, handles))
 
     def load(self, handle: Any) -> Any:
-        """A value in memory of its own: the work directory may go before it does."""
+        """Load a value into memory of its own: the work directory may be removed before it is freed."""
         return _resolve(handle, copy=True)
 
     def entries(self, handle: Any) -> list[Any]:
-        """Handles of entries, which stay where they are."""
+        """Handles of a list's entries, which are not moved."""
         if not _is_list(handle):
             return [self.keep(value) for value in _resolve(handle)]
         stored = _file_of(handle)
@@ -140,7 +139,7 @@ class FileStore(LocalStore):
         return [ListEntry(handle, number) for number in range(length)]
 
     def keep(self, value: Any) -> Any:
-        """The handle of a result: itself if it is small, else in memory while there is room, else in a file."""
+        """Return a result's handle: the result itself if it is small, else in memory while there is room, or a file."""
         if isinstance(value, ListEntry):
             return value
         many = type(value) in (list, tuple)
@@ -157,7 +156,7 @@ class FileStore(LocalStore):
         return self._store(values, many)
 
     def at_a_time(self, threads: int, calls: list[tuple[Any, ...]]) -> int:
-        """As many tasks as fit beside the results that are kept: each with its own blocks, or all with all blocks."""
+        """Number of tasks that fit beside kept results: each with its own blocks, or all sharing all blocks."""
         of_calls = [{id(arg): arg for arg in call if isinstance(arg, SpillableResult | Stored)} for call in calls]
         blocks = {number: block for of_call in of_calls for number, block in of_call.items()}
         largest = max((sum(block.nbytes for block in of_call.values()) for of_call in of_calls), default=0)
@@ -168,7 +167,7 @@ class FileStore(LocalStore):
     def tasks(
         self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int = 1
     ) -> Generator[Callable[[], Any]]:
-        """What makes each call; the blocks of the one after it are read meanwhile."""
+        """Yield a function that makes each call; the blocks of the next call are read while it runs."""
         trim_allocators()
         running: dict[int, list[Stored]] = {}
         with self.prefetcher(self._prefetch_capacity(calls, at_a_time)) as blocks:
@@ -186,12 +185,12 @@ class FileStore(LocalStore):
         self._work.close()
 
     def _prefetch_capacity(self, calls: list[tuple[Any, ...]], at_a_time: int) -> int:
-        """Bytes for blocks that are read ahead: the plan allows each task the largest one, and more may be left."""
+        """Bytes for blocks that are read ahead: the plan includes the largest one per task, and more may be left."""
         largest = max((stored.nbytes for call in calls for stored in _files_of(call)), default=0)
         return max(largest, self._budget - at_a_time * (self._task_memory - largest) - self._resident())
 
     def _store(self, values: list[Flat], many: bool) -> Stored:
-        with self._accounting:  # the first one makes the folder
+        with self._accounting:  # the first path makes the folder
             path = self._work.new_path()
         return store(path, values, many).owned()
 
@@ -201,13 +200,13 @@ class FileStore(LocalStore):
         result.value = None
 
     def _resident(self) -> int:
-        """Bytes of all results that are in memory."""
+        """Bytes of all results in memory."""
         with self._accounting:
             return sum(result.nbytes for result in self._results if result.stored is None)
 
 
 def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed: bool) -> Any:
-    """Call a function of blocks, then free them; `trimmed`: return malloc's free memory to the system, too."""
+    """Call a function of blocks, then free them; `trimmed`: also return malloc's free memory to the system."""
     try:
         return function(*args)
     finally:
@@ -218,7 +217,7 @@ def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed
 
 
 def _resolve(handle: Any, copy: bool = False) -> Any:
-    """The value of a handle, or of each in a list."""
+    """The value of a handle, or of each handle in a list."""
     if isinstance(handle, list):
         return [_resolve(item, copy) for item in handle]
     if isinstance(handle, Stored):
@@ -240,12 +239,12 @@ def _is_list(handle: Any) -> bool:
 
 
 def small_for(budget: int) -> int:
-    """Bytes of a result below which it stays as it is: the blocks of any grid then take a part of the budget."""
+    """Bytes below which a result is kept as it is; the blocks of any grid then take a fraction of the budget."""
     return min(SMALL, budget >> 14)
 
 
 def resolve_once(resolve: Callable[[Any], Any], handles: list[Any]) -> list[Any]:
-    """Load the values of handles, and empty the list; a handle that is there twice (a block in two roles) once."""
+    """Load the values of handles, and empty the list; a handle that occurs twice (a block in two roles) loads once."""
     values = {id(handle): resolve(handle) for handle in handles}
     numbers = [id(handle) for handle in handles]
     handles.clear()
@@ -264,7 +263,7 @@ def stage_memory_within(memory: int) -> int:
 
 
 def blocksize_within(memory: int | str, most: int) -> int:
-    """Bytes of a file that one part takes, so that decoding it fits: `ReadOptions.blocksize`."""
+    """Bytes of a file in one part, small enough to decode within the budget: `ReadOptions.blocksize`."""
     return min(most, max(LEAST, bytes_of(memory) or 0) // 16)
 
 
@@ -277,6 +276,6 @@ def trim_allocators() -> None:
 
 
 def copy_small(values: list[Flat], many: bool) -> Any:
-    """Copy a small value, so that it shares no memory with the array that it may be a slice of."""
+    """Copy a small value, so that it shares no memory with an array of which it may be a slice."""
     copies = [pickle.loads(value.head, buffers=[bytearray(buffer) for buffer in value.buffers]) for value in values]
     return copies if many else copies[0]

@@ -1,4 +1,4 @@
-"""Prefetching blocks from files: a thread reads those of the next task while others count."""
+"""Prefetches blocks from files: a thread reads those of the next task while others count."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ __all__ = ["Prefetcher"]
 
 
 class Prefetcher:
-    """Reads values of files ahead of their use, in a thread of its own; those used last are kept while they fit.
+    """Reads values from files ahead of their use, in a thread of its own; those used last are kept while they fit.
 
-    Beside the values of the tasks that run it holds no more than `capacity` bytes. Reading lets go of the GIL,
-    as kernels do.
+    Beside the values of running tasks it holds at most `capacity` bytes. Reading releases the GIL, as kernels do.
 
     Parameters
     ----------
@@ -39,19 +38,19 @@ class Prefetcher:
         self._values.clear()
 
     def use(self, places: list[Stored], beside: Iterable[Stored] = ()) -> dict[Stored, Any]:
-        """Return the values of the next task; those of the tasks before it may be evicted from now on.
+        """Return the values of the next task; those of earlier tasks may be evicted from now on.
 
-        But not those of the tasks that still run beside it.
+        Values of the tasks that still run, `beside`, are kept.
         """
         self._current = {*places, *beside}
         self._evict_until(0, self._current)
         return {place: self._read(place).result() for place in places}
 
     def prepare(self, places: list[Stored]) -> None:
-        """Begin to read what a later task needs, as far as the capacity allows."""
+        """Begin to read the values of a later task, as far as the capacity allows."""
         wanted = set(places)
         for place in wanted & self._values.keys():
-            self._values[place] = self._values.pop(place)  # used last, so the last to go
+            self._values[place] = self._values.pop(place)  # last in the order of use, so evicted last
         for place in places:
             if place not in self._values and self._evict_until(place.nbytes, wanted | self._current):
                 self._read(place)
@@ -65,11 +64,11 @@ class Prefetcher:
         return self._values[place]
 
     def _begin(self, place: Stored) -> Future[Any]:
-        """Have the other thread read it."""
+        """Begin to read a value in the prefetching thread."""
         return self._reader.submit(load, place, copy=True)
 
     def _evict_until(self, size: int, wanted: set[Stored]) -> bool:
-        """Evict the values that were used longest ago until so many bytes more fit; whether they do."""
+        """Evict the values that were used longest ago until `size` bytes more fit; return whether they do."""
         for place in [place for place in self._values if place not in wanted]:
             if self._beyond_current() + size <= self.capacity:
                 break

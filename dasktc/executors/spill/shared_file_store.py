@@ -1,12 +1,12 @@
 """Out of core on a cluster: workers write results to files on a shared disk.
 
-Workers write each result to the work directory at once; consumers memory-map it, and what travels between processes
-is the place in a file. So a worker takes what its running call takes, and vectors of all vertices are in memory once
-for all workers of a machine. A counting task reads its three blocks, keeps those used last while they fit, and has
-another thread read those of the task that its thread will most likely run next.
+Workers write each result to the work directory at once; consumers memory-map it, and only its place in a file travels
+between processes. So a worker takes the memory of its running call, and vectors of all vertices are in memory once for
+all workers of a machine. A counting task reads its three blocks, keeps those used last while they fit, and has
+another thread read those of the task that its own thread will most likely run next.
 
 Dask's own spilling does not keep `--memory`: its limit is set when a worker starts, and a value that is used or sent
-comes back to the worker's memory whole.
+comes back to the worker's memory as a whole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["SharedFileStore"]
 
 
 class SharedFileStore(ClusterStore):
-    """Has workers keep results in the work directory, which they and this process see.
+    """Has workers keep results in the work directory, which they and this process can access.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class SharedFileStore(ClusterStore):
     memory : int
         Bytes that one task may use.
     small : int, optional
-        Bytes of a result below which it travels itself. Default: so few that a grid's blocks do no harm.
+        Results of fewer bytes travel themselves. Default: small enough for the blocks of any grid (`small_for`).
     """
 
     placed = True
@@ -57,11 +57,11 @@ class SharedFileStore(ClusterStore):
         return self._memory if budget is None or budget >= LEAST else None
 
     def set_task_memory(self, needed: int) -> None:
-        """Prefetched blocks get what a counting task leaves of the budget."""
+        """Reserve this many bytes for a counting task; prefetched blocks get the rest."""
         self._task_memory = needed
 
     def entries(self, handle: Any) -> list[Any]:
-        """Places of the entries of a list; of a small one the entries."""
+        """Places of a list's entries; a small list is its entries."""
         if isinstance(handle, Stored):
             return [handle.section(k) for k in range(len(handle.starts) - 1)]
         return list(handle)
@@ -71,11 +71,11 @@ class SharedFileStore(ClusterStore):
         return load(handle, copy=True) if isinstance(handle, Stored) else handle
 
     def wrap(self, function: Function) -> Function:
-        """A call whose result is written at once."""
+        """Return a call whose result is written at once."""
         return partial(self._writer, function)
 
     def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
-        """A call each of whose results is written before the next is made."""
+        """Return a call that writes each result before the next is made."""
         return self.wrap(function)
 
     def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
@@ -95,7 +95,7 @@ class SharedFileStore(ClusterStore):
             handle.remove()
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
-        """Have the workers drop prefetched blocks, which a count that failed left, and remove the work directory."""
+        """Have the workers drop prefetched blocks, which a failed count may leave, and remove the work directory."""
         try:
             self.after_tasks(ask)
         finally:
@@ -104,7 +104,7 @@ class SharedFileStore(ClusterStore):
 
 @dataclass(frozen=True)
 class FileWriter:
-    """Makes calls on a worker and writes their results to a folder, all but those of less than `small` bytes."""
+    """Makes calls on a worker, and writes their results to a folder, except results of fewer than `small` bytes."""
 
     folder: str
     small: int
@@ -116,9 +116,9 @@ class FileWriter:
         return self.keep(function(*resolve_once(_load, list(args))))
 
     def task(self, function: Function, run: str, capacity: int, arrays: bool, *args: Any) -> Any:
-        """Make a counting task of a run: read its blocks, begin to read those of the next one, call the function.
+        """Run a counting task: read its blocks, begin to read those of the next one, call the function.
 
-        With `arrays` it makes arrays, which are written, and at last a small result.
+        With `arrays` the function returns arrays, which are written, followed by a small result.
         """
         *call, following = args
         with _prefetcher(run, capacity) as blocks:
@@ -130,7 +130,7 @@ class FileWriter:
         return call[0], [self.keep(array) for array in result[:-1]], result[-1]
 
     def keep(self, result: Any) -> Any:
-        """Write a result, and return its place; a small one is returned itself."""
+        """Write a result and return its place; return a small result itself."""
         many = isinstance(result, Iterator) or type(result) in (list, tuple)
         values: Iterable[Flat] = map(flatten, result if many else [result])
         if not isinstance(result, Iterator):
@@ -144,10 +144,10 @@ class FileWriter:
 
 @contextmanager
 def _prefetcher(run: str, capacity: int) -> Iterator[Prefetcher]:
-    """The prefetcher of this thread of a worker, for one task; made anew for another run or another count.
+    """Context with the prefetcher of this worker thread, for one task; a new one for another run or another count.
 
-    One that another run left is closed, for nobody else might: its client may have died. Where another question about
-    the same graph ends meanwhile and drops the run's prefetchers, this one is closed when the task ends.
+    A prefetcher that another run left is closed, because nobody else might: its client may have died. If another
+    question about the same graph ends meanwhile and drops the run's prefetchers, this one is closed when the task ends.
     """
     state, thread = worker_state(), threading.get_ident()
     with state.lock:

@@ -1,13 +1,13 @@
 """Files of pickled values: written once, read back or memory-mapped, removed with their last reference.
 
-A file holds one section a value:
+A file holds one section per value:
 
-    buffers m | bytes of the pickle | bytes of each of the m buffers      int64 each
+    number of buffers m | bytes of the pickle | bytes of each of the m buffers      int64 each
     pickle, without its buffers (protocol 5)
     the buffers, raw, each at a multiple of 64 bytes
 
-so that a block's offsets and columns, or a frame's columns, lie there as they lie in memory. Large
-sections are mapped: what is not touched is not read, and processes of one machine share what is.
+so a block's offsets and columns, or a frame's columns, have the same layout as in memory. Large sections are mapped:
+pages that are not touched are not read, and processes of one machine share the others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Flat", "Stored", "contents", "flatten", "load", "store"]
 
 ALIGNMENT = 64
 MAPPED = 1 << 20
-"""Bytes from which a section is mapped: each map holds a file descriptor, of which there are about a thousand."""
+"""Bytes from which a section is mapped; each map holds a file descriptor, of which there are about a thousand."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Flat:
     Attributes
     ----------
     head : bytes
-    buffers : list of memoryview, or of what yields one as memoryviews, chunk by chunk, and knows its nbytes
+    buffers : list of memoryview, or of objects with `nbytes` that yield a buffer chunk by chunk as memoryviews
     """
 
     head: bytes
@@ -68,9 +68,9 @@ class Stored:
     ----------
     path : str
     starts : array of int64, shape (sections + 1,)
-        Where they begin, and where the last ends.
+        Where each section begins, and where the last one ends.
     many : bool
-        The value is the list of the sections; else there is one.
+        Whether the value is the list of the sections; else there is a single one.
     """
 
     path: str
@@ -89,15 +89,15 @@ class Stored:
         return int(self.starts[-1] - self.starts[0])
 
     def section(self, number: int) -> Stored:
-        """One entry of the list. It does not own the file."""
+        """The place of one entry of the list; it does not own the file."""
         return Stored(self.path, self.starts[number : number + 2], False)
 
     def remove(self) -> None:
-        """Remove its file."""
+        """Remove the value's file."""
         _unlink(self.path)
 
     def owned(self) -> Stored:
-        """The same place, whose file is removed once nobody holds what this returns."""
+        """Return this place as the owner of its file, which is removed once nobody holds this object."""
         weakref.finalize(self, _unlink, self.path).atexit = False
         return self
 
@@ -126,7 +126,7 @@ def store(path: str, values: Iterable[Flat], many: bool) -> Stored:
         with one_line(folder):
             file.close()
     except BaseException:
-        with suppress(OSError):  # it writes again what there was no room for
+        with suppress(OSError):  # closing writes again what there was no room for
             file.close()
         _unlink(path)
         raise
@@ -149,14 +149,14 @@ def _pad(file: BinaryIO) -> None:
 
 
 def load(place: Stored, copy: bool = False) -> Any:
-    """Read a value back.
+    """Read a value back from its file.
 
     Parameters
     ----------
     place : Stored
     copy : bool
-        Read it into memory of its own, which returns to the system as soon as it is free. Else large arrays
-        are mapped, copy on write, and the file has to be there for as long as they are used.
+        Read it into memory of its own, which returns to the system as soon as it is freed. Else large arrays are
+        mapped, copy on write, and the file must exist for as long as they are used.
     """
     values = [pickle.loads(head, buffers=buffers) for head, buffers in contents(place, copy)]
     return values if place.many else values[0]

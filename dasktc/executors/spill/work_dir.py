@@ -1,4 +1,4 @@
-"""The work directory: a folder of this run alone, made when the first file is written and removed at the end."""
+"""The work directory: a folder of one run alone, made when the first file is written and removed at the end."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def hidden_here(folder: str) -> str | None:
 class WorkDir:
     """A folder for the files of one run.
 
-    It is removed by `close`, or when nobody holds it any more, or when the interpreter ends; after SIGKILL, by the
-    next run on this host with the same place (`claims`). Nothing else is ever removed. A process that was forked
-    removes nothing.
+    It is removed by `close`, with the last reference to this object, or when the interpreter ends; after SIGKILL, by
+    the next run on this host with the same place (`claims`). Nothing else is ever removed. A forked process removes
+    nothing.
 
     Parameters
     ----------
     place : path, optional
-        Folder that it stands in. Default: Dask's `temporary-directory`, else the system's.
+        Folder in which it is made. Default: Dask's `temporary-directory`, else the system's.
     """
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
@@ -58,12 +58,12 @@ class WorkDir:
 
     @property
     def folder(self) -> str:
-        """Its path.
+        """Path of the work directory, which is made on first access.
 
         Raises
         ------
         DasktcError
-            It cannot be made.
+            The directory cannot be made.
         """
         if self._claim is None:
             with one_line(self._place):
@@ -75,7 +75,7 @@ class WorkDir:
         return os.path.join(self.folder, f"{next(self._numbers):08d}")
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the work directory."""
         if self._claim is not None:
             self._claim.release()
             self._claim = None
@@ -83,7 +83,7 @@ class WorkDir:
 
 @contextmanager
 def one_line(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn errors of the operating system about a work directory into one line."""
+    """Turn errors of the operating system about a work directory into an error of one line."""
     try:
         yield
     except (OSError, EOFError) as error:

@@ -1,1 +1,1 @@
-"""Vectors of vertices in shards, where one process cannot hold them whole."""
+"""Vertex vectors in shards, for graphs whose vertex arrays exceed one process."""

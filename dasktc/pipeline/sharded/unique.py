@@ -1,4 +1,4 @@
-"""Distributed unique and sort: numbers the distinct values of many lists, without all values in one process.
+"""Distributed unique and sort: numbers the distinct values of many lists without collecting them in one process.
 
 Ascending lists are cut at sampled values, and the slices of each range are merged to a shard of distinct values. A
 value's number is its position in its shard plus the sizes of the shards before it. Each list receives the numbers of
@@ -24,9 +24,9 @@ __all__ = ["ValueOps", "integers", "mixed", "numbered", "places", "unite"]
 
 Array = Any
 ARITY, ARITY_WITHIN = 8, 3
-"""Lists that are merged at a time, without and with a memory budget."""
+"""Number of lists merged at a time, without and with a memory budget."""
 SAMPLES, MARGIN = 256, 1.1
-"""Sampled values a shard, and the margin by which the number of distinct values may exceed the estimate."""
+"""Sampled values per shard; and the margin by which the number of distinct values may exceed its estimate."""
 
 
 class ValueOps(NamedTuple):
@@ -38,9 +38,9 @@ class ValueOps(NamedTuple):
         Cuts a list before each of `starts`.
     unite : callable (list of lists) -> list
     find : callable (values, among) -> array
-        The position of each value among others that contain it.
+        Position of each value in a list that contains it.
     hash : callable (values) -> array of uint64
-        Below 2^63.
+        Hashes below 2^63.
     """
 
     cut: Callable[[Any, list[Any]], list[Any]]
@@ -60,7 +60,7 @@ def numbered(
     stage : str
     values : list of handles of ascending distinct values
     shards : callable (values) -> int
-        The number of shards for so many distinct values.
+        Returns the number of shards for the given number of distinct values.
     ops : ValueOps
 
     Returns
@@ -89,8 +89,8 @@ def _starts(
 ) -> list[Any]:
     """Choose values that cut all distinct values into shards of about equal size.
 
-    Every list samples the values with the same few hashes, so that a value that many lists hold weighs no more than
-    another, and the number of distinct values is estimated to some hundredths.
+    Every list samples the values with the same smallest hashes. A value that many lists hold thus weighs no more than
+    another, and the number of distinct values is estimated to within a few hundredths.
     """
     total = sum(executor.gather(executor.map(stage, len, list(values))))
     most = shards(total)
@@ -102,7 +102,7 @@ def _starts(
 
 
 def _sample(values: Any, share: float, ops: ValueOps) -> Any:
-    """The values whose hash is among the given share of all hashes, on the host."""
+    """The values whose hashes are below the given share of the hash range, on the host."""
     if share < 1:
         chosen = ops.hash(values) < np.uint64(share * 2**63)
         values = values[chosen] if hasattr(values, "dtype") else values.take(np.flatnonzero(chosen))
@@ -116,7 +116,7 @@ def _number(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
 
 
 def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[Sharded, Sharded]:
-    """Sort distinct keys across the shards, and tell each key's position in the sorted order.
+    """Sort distinct keys across the shards, and return each key's position in the sorted order.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[S
     keys : Sharded
         Of int64, all distinct.
     bound : int
-        Every key is at least 0 and below it.
+        Every key is at least 0 and below `bound`.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def _in_place(given: list[Any], backend: Backend) -> Array:
 
 
 def unite(lists: list[Array], backend: Backend) -> Array:
-    """Merge lists to their distinct values, ascending; on the CPU in place: a hash table would take twice as much."""
+    """Merge lists to ascending distinct values; the CPU sorts in place, since a hash table takes twice the memory."""
     xp = backend.array
     values = xp.concatenate(lists)
     if backend.name != "cpu":
@@ -168,7 +168,7 @@ def _find(values: Array, among: Array) -> Array:
 
 
 def integers(backend: Backend) -> ValueOps:
-    """The operations on arrays of int64."""
+    """Operations on ascending arrays of int64."""
     return ValueOps(partial(cut, backend=backend), partial(unite, backend=backend), _find, mixed)
 
 

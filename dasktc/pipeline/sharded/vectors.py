@@ -1,7 +1,7 @@
 """Sharded vertex vectors, for graphs whose vertex arrays exceed one process.
 
-Shard s holds entries `starts[s]` to `starts[s + 1]`. A partition of edges contains few of the vertices: it gathers
-their entries (`taken`) by an ascending list of vertices that is cut at the shards' borders, and scatters updates
+Shard s holds entries `starts[s]` to `starts[s + 1]`. A partition of edges contains few of the vertices. It gathers
+their entries (`taken`) by an ascending list of vertices, cut at the shards' borders, and scatters updates
 (`added`) likewise. Lists and entries are inputs of tasks and go directly from worker to worker. Where vertex arrays fit
 one process, a vector has one shard (`Sharded.whole`).
 """
@@ -23,7 +23,7 @@ __all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "take
 
 Array = Any
 GROUP = 8
-"""Updates that one task adds to a shard, where no memory budget was given."""
+"""Updates that one task adds to a shard, without a memory budget."""
 
 
 class Sharded:
@@ -34,7 +34,7 @@ class Sharded:
     starts : tuple of int, length shards + 1
         The first entry of each shard, and V.
     parts : list of handles of arrays, or callable () -> list
-        What makes them when somebody asks for them.
+        Handles of the shards, or a function that makes them on first access.
     """
 
     def __init__(self, starts: tuple[int, ...], parts: list[Any] | Callable[[], list[Any]]) -> None:
@@ -47,17 +47,17 @@ class Sharded:
             self._parts = self._parts()
         return self._parts
 
-    def __reduce__(self) -> tuple[Any, ...]:  # what would make the parts later belongs to this process
+    def __reduce__(self) -> tuple[Any, ...]:  # a function that makes the parts belongs to this process
         return Sharded, (self.starts, self.parts)
 
     @property
     def size(self) -> int:
-        """V."""
+        """Number of entries, V."""
         return self.starts[-1]
 
     @property
     def whole(self) -> Any:
-        """The handle of the whole vector, which must have one shard."""
+        """Handle of the whole vector; there must be one shard."""
         (part,) = self.parts
         return part
 
@@ -70,12 +70,12 @@ class Sharded:
 
 
 def even(size: int, count: int) -> tuple[int, ...]:
-    """Starts of `count` shards of about equal length, and the size."""
+    """Starts of `count` shards of about equal length, followed by the size."""
     return tuple(size * shard // count for shard in range(count + 1))
 
 
 def zipped(*lists: list[Any]) -> list[list[Any]]:
-    """Zip lists of handles to the inputs of one call each; the lists are emptied, so that inputs can be freed."""
+    """Zip lists of handles into the inputs of one call each; the lists are emptied, so that inputs can be freed."""
     rows = [list(entries) for entries in zip(*lists, strict=True)]
     for given in lists:
         given.clear()
@@ -104,7 +104,7 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
     Returns
     -------
     list of lists of handles of arrays
-        For each list its entries, one array a shard.
+        The entries of each list, one array per shard.
     """
     count = len(vector.parts)
     requests = executor.transpose(
@@ -160,7 +160,7 @@ def added(
     values : list of handles of arrays
         One value for each index.
     starts : tuple of int
-        Of the result.
+        Starts of the result's shards.
     how : (str, int)
         The array module's function that combines two values, and the initial value of an entry.
 
@@ -204,10 +204,10 @@ def _put(vector: Array, updates: list[Any], first: int, how: str, backend: Backe
 
 
 def joined(vectors: list[Array], how: str, backend: Backend) -> Array:
-    """Combine vectors into a new one by a binary function of the array module, an input at a time.
+    """Combine vectors into a new one by a binary function of the array module, one input at a time.
 
-    The list, which is the task's own, is emptied vector by vector: one that is mapped from a file is in memory only
-    while it is combined.
+    The list belongs to the task and is emptied vector by vector: one that is mapped from a file is in memory only while
+    it is combined.
     """
     function, result = getattr(backend.array, how), vectors.pop().copy()
     while vectors:
@@ -239,7 +239,7 @@ def moved(
     vector, place : Sharded
         Sharded alike; `place` is a permutation of 0 .. V-1.
     starts : tuple of int, optional
-        Of the result; default: as before.
+        Starts of the result's shards; default: those of `vector`.
     """
     pairs = executor.map(stage, _by_place, zipped(list(vector.parts), list(place.parts)))
     ids, values = executor.transpose(stage, pairs, 2)

@@ -1,4 +1,4 @@
-"""Decides whether vertex vectors are whole or sharded while vertices are numbered and ranked, by memory.
+"""Memory budget of vertex vectors: decides whether they are whole or sharded while vertices are numbered and ranked.
 
 The one rule: vectors are whole where `need(V)` bytes are within the memory of one call; else there are as many shards
 as keep a call on one shard within it.
@@ -16,19 +16,19 @@ from dasktc.registry import ORDERS, SCHEMES
 __all__ = ["VertexBudget", "vertex_budget_of"]
 
 ID_BYTES = {"int": 42, "text": 200}
-"""Bytes a vertex that merging the ids of two partitions takes (text: ids of some ten characters)."""
+"""Bytes a vertex that merging the ids of two partitions takes (text: ids of about ten characters)."""
 SHARD_BYTES = {"int": 80, "text": 450}
-"""The same for vertices in shards, with a margin: shards differ in size by some tenths."""
+"""Bytes a vertex where vectors are sharded, with a margin because shards differ in size by some tenths."""
 IN_MEMORY = 3
-"""Factor where no memory budget was given: results of eight partitions, not two, are merged at a time."""
+"""Factor without a memory budget: results of eight partitions, not of two, are merged at a time."""
 LEAST_MEMORY = 1 << 24
-"""Bytes that preparation may take at least where no budget is enforced: --memory then bounds counting tasks only."""
+"""Least bytes granted to preparation where no budget is enforced: --memory then bounds counting tasks only."""
 USUAL_TEXT = 18
-"""Bytes of an id of text, its offset included, that the figures above assume."""
+"""Bytes of a text id, its offset included, that the figures above assume."""
 ROUNDED = 1.02
-"""Factor on a suggested --memory: more than `format_size` may round off."""
+"""Factor on a suggested --memory, larger than what `format_size` may round off."""
 LEAST_SHARDS, MOST_SHARDS = 1, 512
-"""Bounds on the number of shards: every shard and every partition exchange a task input."""
+"""Bounds on the number of shards, because every shard exchanges a task input with every partition."""
 
 
 class VertexBudget(NamedTuple):
@@ -42,14 +42,14 @@ class VertexBudget(NamedTuple):
     how : str
         The vertex order.
     times : int
-        Factor on the bytes of ids and ranks: `IN_MEMORY` where no memory budget was given.
+        Factor on the bytes of ids and ranks: `IN_MEMORY` without a memory budget.
     on_device : bool
     memory : float
-        Bytes of `--memory` for each byte that a call may take, at most.
+        Bytes of `--memory` per byte that one call may take, at most.
     width : float
-        Length of the ids of text relative to `USUAL_TEXT`; at least 1.
+        Length of the text ids relative to `USUAL_TEXT`; at least 1.
     at_a_time : int
-        Calls that have `memory_per_call` together: of whole vectors one has all, of shards each a share.
+        Calls that share `memory_per_call`: one call on whole vectors has all of it, calls on shards a share each.
     """
 
     memory_per_call: int | None
@@ -62,7 +62,7 @@ class VertexBudget(NamedTuple):
     at_a_time: int = 1
 
     def of(self, vertices: int, nbytes: int) -> VertexBudget:
-        """The same budget for ids of text that take so many bytes in all."""
+        """The same budget for text ids that take `nbytes` in all."""
         return self._replace(width=max(1.0, nbytes / max(1, USUAL_TEXT * vertices)))
 
     def need(self, vertices: int) -> int:
@@ -71,11 +71,11 @@ class VertexBudget(NamedTuple):
         return self.times * vertices * int(max(ids, rank))
 
     def _asked(self, need: float) -> str:
-        """The --memory that leaves that many bytes to a call, for an error's advice."""
+        """The --memory that leaves `need` bytes to one call, for an error's advice."""
         return f"--memory {format_size(ROUNDED * self.memory * need)}"
 
     def fits(self, vertices: int) -> bool:
-        """Whether whole vectors fit."""
+        """Whether whole vectors fit the memory of one call."""
         return self.memory_per_call is None or self.need(vertices) <= self.memory_per_call
 
     def shards(self, vertices: int) -> int:
@@ -92,7 +92,7 @@ class VertexBudget(NamedTuple):
         return int(self.times * SHARD_BYTES[self.ids] * self.width)
 
     def check(self, vertices: int, partition: str) -> None:
-        """Refuse graphs whose shards do not fit, and schemes that need whole vectors where these do not fit.
+        """Refuse vertex vectors whose shards do not fit, and schemes that need whole vectors where only shards fit.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class VertexBudget(NamedTuple):
             )
 
     def why(self, vertices: int) -> str:
-        """Say, for the plan, how vertex vectors are kept, and why."""
+        """Say, for the plan, whether vertex vectors are whole or sharded, and why."""
         count = self.shards(vertices)
         if self.memory_per_call is None:
             return f"vertices in {_parts_text(count)}"

@@ -338,6 +338,7 @@ def in_gpu_memory(emulated, monkeypatch):
         "unsigned array": cupy_strict.asarray(pairs.astype("uint32")),
         "pair": tuple(arrays),
         "frame": frame,
+        "frame with known names": cudf_strict.DataFrame({"w": arrays[1], "Source": arrays[0], "Target": arrays[1]}),
         "pair of columns": (frame["a"], frame["b"]),
     }
 
@@ -348,6 +349,9 @@ def test_objects_in_gpu_memory(in_gpu_memory):
         with pytest.raises(InputError, match="lies in GPU memory: backend cpu does not read it"):
             dasktc.triangle_count(source, backend="cpu")
     assert dasktc.triangle_count(in_gpu_memory["frame"], backend="cuda", columns=("b", "a")).edges > 0
+    a, b = in_gpu_memory["pair"]
+    with pytest.raises(InputError, match="'index' perhaps numbers the rows"):
+        dasktc.triangle_count(cudf_strict.DataFrame({"index": a, "a": a, "b": b}), backend="cuda")
     with pytest.raises(InputError, match=r"has type float64: ids are integers or strings"):
         dasktc.triangle_count((cupy_strict.zeros(3), cupy_strict.zeros(3)), backend="cuda")
 

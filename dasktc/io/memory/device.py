@@ -166,7 +166,7 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list
         return list(entries(obj)[:2]), [0, 1]
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
-        places = choose_two(labels, [*obj.dtypes], options)
+        places = choose_two(labels, [obj[column].dtype for column in obj.columns], options)
         return [obj[obj.columns[place]] for place in places], [labels[place] for place in places]
     elif getattr(obj, "ndim", 0) == 2:
         edges = an_edge_a_row(obj, kind(obj))

@@ -348,7 +348,7 @@ def test_an_interrupted_question_leaves_nothing_behind(counts, monkeypatch):
 def test_counts_that_differ_are_an_error():
     counted = kept.Counted()
     assert counted.agree(7) == counted.agree(7) == 7
-    with pytest.raises(CountError, match=r"8 triangles were counted, 7 before"):
+    with pytest.raises(CountError, match=r"8 triangles were counted, but 7 earlier"):
         counted.agree(8)
 
 

@@ -241,7 +241,7 @@ def test_what_is_refused(source, options, reason):
 
 def test_what_was_not_kept_is_refused():
     plain, weighted = dasktc.prepare(FRAME), dasktc.prepare(FRAME, weight="w")
-    with pytest.raises(InputError, match="weight='w' is asked for of a graph that was prepared without weights"):
+    with pytest.raises(InputError, match="weight='w' is asked for, but the graph was prepared without weights"):
         plain.clustering(weight="w")
     with pytest.raises(InputError, match="prepared with weight='w'"):
         weighted.clustering(weight="v")

@@ -105,7 +105,7 @@ def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
 
 
 def test_two_outputs_of_one_name_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"x\.csv is to hold two outputs"):
+    with pytest.raises(InputError, match=r"x\.csv is named for two outputs"):
         dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "x.csv", per_edge=f"{tmp_path}/./x.csv")
     assert list(tmp_path.iterdir()) == []
 

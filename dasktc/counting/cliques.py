@@ -166,7 +166,7 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     tasks, cliques, work, wedges = zip(*total, strict=True)
     if sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges:
         raise CountError(
-            f"block {place}: {len(tasks):,} tasks of {splits:,} handled {sum(wedges):,} wedges, the degrees say "
+            f"block {place}: {len(tasks):,} tasks of {splits:,} handled {sum(wedges):,} wedges, but the degrees give "
             f"{graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with `dasktc info`"
         )
     return sum(cliques), sum(work)

@@ -91,8 +91,8 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
             "there.csv",
             r"there\.csv exists: it would be lost; choose another name, or replace it with --force",
         ),
-        ("report", "missing/r.html", r"missing is no folder: r\.html would stand in it"),
-        ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would stand in it"),
+        ("report", "missing/r.html", r"missing is no folder: r\.html would be in it"),
+        ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would be in it"),
         ("report", "a" * 300 + "/r.html", "a name has 255 bytes at most"),
     ],
 )

@@ -61,7 +61,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     """
     if any(base.__name__ == "Delayed" for base in type(obj).__mro__):
         raise InputError(
-            f"{kind(obj)} shows its contents only when computed, and sources are not computed to find out; pass what "
+            f"{kind(obj)} shows its contents only when computed: sources are not computed to find out; pass what "
             "dask.dataframe.from_delayed makes of it, or compute it"
         )
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "to_delayed"):

@@ -175,7 +175,7 @@ def _together(parts: list[Any]) -> Any:
 
 
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
-    """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
+    """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
     executor, [order, ids] = there(executor, "list-frame", order, ids)
     listed = executor.submit("list-frame", _corners, parts)
     own, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))

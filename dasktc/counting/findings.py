@@ -53,7 +53,7 @@ class Findings:
     Attributes
     ----------
     degrees : pandas.DataFrame
-        As of `degree_bins`.
+        As from `degree_bins`.
     vertices : Summary or None
     edges : Summary or None
     why : str

@@ -234,7 +234,7 @@ def numbered(
     ids: Iterable[str],
     numbers: Iterable[str] = (),
 ) -> Any:
-    """The answer of these partitions, whose rows are numbered from 0 on: `ids` and `numbers` name the columns."""
+    """Make the answer from partitions whose rows are numbered from 0; `ids` and `numbers` name the columns."""
     if kind.whole:
         return gathered(graph.executor, frames, kind)
     id_type = "int64" if graph.prepared.source.ids == "int" else "str"
@@ -371,7 +371,7 @@ def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
 
 
 def places_among(known: Any, ids: Any) -> Array:
-    """Positions of ids among ascending ones; -1 of those that are not there."""
+    """Return the positions of ids among ascending ones; -1 for ids that are missing."""
     if isinstance(known, np.ndarray):
         if not len(known):
             return np.full(len(ids), -1, np.int64)

@@ -241,7 +241,7 @@ def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Arra
 
 
 def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
-    """The core of that degree, and the places of its edges; None: all."""
+    """Return the core of that degree and the positions of its edges (None: all edges)."""
     inside = how.backend.peel.cores(block, degree - 1, degree - 1) < 0
     if bool(inside.all()):
         return block, None
@@ -272,13 +272,13 @@ def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
         supports += more
     lengths = xp.diff(block.offsets)
     walked, expected = sum(of for _, _, of in made), int(lengths[block.columns].sum())
-    refuse_unless(walked == expected, f"the count handled {walked:,} wedges, the rows say {expected:,}")
-    refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 a triangle")
+    refuse_unless(walked == expected, f"the count handled {walked:,} wedges, but the rows have {expected:,}")
+    refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 per triangle")
     return supports, triangles
 
 
 def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
-    """Peel the trusses; where the backend stops early, cut out the edges that are left and go on with them."""
+    """Peel the trusses; whenever the backend stops early, cut out the remaining edges and continue with them."""
     peeled = how.backend.peel.trusses(block, supports, first, last)
     if peeled.following is None:
         return peeled
@@ -302,7 +302,7 @@ def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
     if inside.edges:
         peeled = _peeled(how, inside, supports, 1, MOST)
         refuse_unless(
-            peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, {triangles:,} counted"
+            peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, but {triangles:,} counted"
         )
         values = peeled.levels + 2
         if places is None:

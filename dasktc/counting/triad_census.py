@@ -69,7 +69,7 @@ def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, ver
         census[_closed(*directions)] += count
         for one, other in ((of_uv, of_uw), (_turned(of_uv), of_vw), (_turned(of_uw), _turned(of_vw))):
             census[OPEN["".join(sorted("_oim"[way] for way in (one, other)))]] -= count
-    # a type's name: its mutual edges, those of one direction, those that are not there
+    # the name of a type has its numbers of mutual, one-way and missing edges
     in_triads = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
     census["012"] = single * (vertices - 2) - sum(singles for singles, _ in in_triads.values())
     census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in in_triads.values())

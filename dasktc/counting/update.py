@@ -520,7 +520,7 @@ def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -
         places = range(len(names))
         below = (bisect_left(places, of.as_py(), key=lambda place: names[place].as_py()) for of in new)
         before = np.fromiter(below, "int64", len(new))
-    mine = before + np.arange(len(new))  # places of new ids among all
+    mine = before + np.arange(len(new))  # positions of new ids among all
     others = np.arange(len(names)) + before.searchsorted(np.arange(len(names)), side="right")
     dense = np.full(len(order), -1, "int64")
     dense[alive] = others

@@ -114,7 +114,7 @@ _NAMED = {
     ".tgf": "a TGF file by its name: its edges begin below its line #; pass over what stands above with --format text "
     "--skip LINES",
 }
-"""What text of these endings is, where its bytes do not tell."""
+"""Descriptions of text formats by extension, for those that the bytes do not reveal."""
 
 
 def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
@@ -175,7 +175,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
 
 
 def _say_doubts(doubts: list[Doubt]) -> None:
-    """Log what first rows of text were taken for, once for all files; refuse edges that several files begin with."""
+    """Log how doubtful first rows were read, once for all files; refuse an equal first edge in several files."""
     if not doubts:
         return
     first = doubts[0]

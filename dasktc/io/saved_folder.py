@@ -183,7 +183,7 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
 
 
 def _sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:
-    """Bytes of each of the files that are there; None where a server does not say."""
+    """Return the size of each existing file; None if a server does not tell."""
     with streams.naming(folder):
         if not streams.is_remote(folder):
             with os.scandir(folder) as entries:

@@ -1,4 +1,4 @@
-"""Columns of ids: well-known names, the choice of two, checks of integers; errors of libraries in one line."""
+"""Id columns: common names, the choice of two, checks for integers; converts library errors to one line."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ PAIRS: dict[tuple[str, ...], bool] = {
     ("startid", "endid"): True,
     ("fromnodeid", "tonodeid"): True,
 }
-"""Names by which the two id columns are known, as `plain` writes them, first choice first.
+"""Common names of the two id columns, in the form of `plain`, in order of preference.
 
-True where no two neighbours are called so: in a text file these are a header even above names, without a doubt.
+True marks pairs that cannot be two adjacent vertices: in a text file they are certainly a header, even above text ids.
 """
 NUMBERS = frozenset({"", "edgeid", "eid", "index", "idx", "rowid", "rownumber", "unnamed0", "indexlevel0"})
-"""Names, as `plain` writes them, of columns that may number the rows: not taken for ids unless they are asked for."""
+"""Names, in the form of `plain`, of columns that may number the rows: they are id columns only on request."""
 
 
 def plain(name: str) -> str:
-    """Return a column's name in lower case, without signs between its words; of Neo4j's `a:START_ID(B)`, `startid`."""
+    """Return a column name in lower case without signs between its words; Neo4j's `a:START_ID(B)` gives `startid`."""
     name = re.sub(r"^.*:(START_ID|END_ID)(\(.*\))?$", r"\1", name)
     return re.sub(r"[\W_]+", "", name).lower()
 
 
 def numbers_rows(names: Sequence[str], types: Sequence[object]) -> bool:
-    """Tell whether the first column perhaps numbers the rows: by its name, of `id` where three are of its type."""
+    """Return whether the first column may number the rows, by its name; `id` only if three columns have its type."""
     name = plain(names[0]) if len(names) > 2 else "a"
     return name in NUMBERS or (name == "id" and types.count(types[0]) > 2)
 
 
 def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the places of two columns with names of `PAIRS`, first choice first."""
+    """Yield the positions of two columns with names of `PAIRS`, in order of preference."""
     found = [plain(name) for name in names]
     for first, second in PAIRS:
         if first in found and second in found:

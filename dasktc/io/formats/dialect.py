@@ -26,9 +26,10 @@ class Dialect:
         Positions of the source's and the target's id, from 0.
     ids : {"int", "text"}
     weight : int or None
-        Place of the weight, from 0; None: it is not read.
+        Position of the weight, from 0; None: it is not read.
     names : tuple of two str or None
-        What the header calls the two columns of text ids, where no edge is: files were joined with their headers.
+        Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
+        files that were joined.
     """
 
     separator: str | None
@@ -39,7 +40,7 @@ class Dialect:
 
 
 class Doubt(NamedTuple):
-    """A first row that was taken for a header, or for an edge, and may be the other."""
+    """A first row that was read as a header or as an edge and may be the other."""
 
     url: str
     line: int

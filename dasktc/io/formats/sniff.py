@@ -1,11 +1,10 @@
 """Detects the dialect of a text file of edges (separator, id columns, id type, header) from its first rows.
 
-A line is data unless it is blank or its first character is `#` or `%`. What separates fields is
-one of `,` `;` `|` and tab, with blanks around it, or else any run of blanks; the first of these
-that makes two integers of every row is taken. Ids are integers if those of the first data row
-are, else text. The first row is a header if it holds words above integers. Above ids of text it is one if its ids
-occur in no other row, and they are well-known names of columns, or stand apart from all others as words above
-numbers do; where that is in doubt, the layout says so. Other doubts are refused.
+A line is data unless it is blank or its first character is `#` or `%`. The separator is one of `,` `;` `|` and tab,
+with optional blanks around it, or any run of blanks: the first of these that gives two integers in every row. Ids are
+integers if those of the first data row are, else text. The first row is a header if it has words above integers. Above
+text ids it is a header if its ids occur in no other row and either are common column names or differ from all others as
+words above numbers do; the layout records if that is doubtful. Other ambiguous files are refused.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ _HEAD, _MOST = 1 << 16, 1 << 20
 class Layout(NamedTuple):
     """How to read a file: the dialect, and where the data begins in the (decompressed) file.
 
-    `start` counts bytes, `line` lines from 1. `edges` is not None if the first data row may be a
-    header of vertex and edge counts: it is one if exactly so many data rows follow. `doubt` is about a first row that
-    may be a header or an edge.
+    `start` is its byte, `line` its line from 1. `edges` is not None if the first data row may be a header of vertex and
+    edge counts: it is one if exactly `edges` data rows follow. `doubt` describes a first row that may be a header or an
+    edge.
     """
 
     dialect: Dialect
@@ -107,7 +106,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
 
 
 def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
-    """Refuse a header that leaves open which columns hold ids."""
+    """Refuse a header that does not determine which columns hold ids."""
     said = f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}"
     named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
     table = [[*filter(None, split(row.text, reading.separator))] for row in rows[1:]]
@@ -241,7 +240,7 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
 
 
 def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> tuple[bool, bool]:
-    """Tell whether the first row is a header, and whether that is in doubt."""
+    """Return whether the first row is a header, and whether that is doubtful."""
     if kinds[0] not in ("text", "single text") or any(
         re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
     ):
@@ -266,12 +265,12 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
 
 
 def _shape(field: str) -> str:
-    """Return the field with 0 for each run of digits: ids as p1 and p22 have one shape."""
+    """Replace each run of digits in a field by 0, so that ids such as p1 and p22 have the same shape."""
     return re.sub("[0-9]+", "0", field)
 
 
 def _stands_apart(table: list[list[str]], columns: Sequence[int]) -> bool:
-    """Tell whether the first row differs from all below: a word above numbers, or two above ids of one shape each."""
+    """Return whether the first row differs from all others: a word above numbers, or words above ids of one shape."""
     first, *below = table
     if len(below) < 2:
         return False
@@ -329,7 +328,7 @@ def _without_attributes(text: str) -> str:
 
 
 def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) -> Ids:
-    """Type of the first row's ids; refused where that row may not be an edge."""
+    """Return the type of the first row's ids; refuse a file whose first row may not be an edge."""
     kinds = reading.kinds[reading.header :]
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
@@ -391,7 +390,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
 
 
 def _refuse_others(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
-    """Refuse an adjacency list (rows of three widths, all ids), a matrix, and triples (ids, a relation between)."""
+    """Refuse adjacency lists (rows of three widths, all ids), matrices, and triples (a relation between two ids)."""
     table = [split(_without_attributes(row.text), reading.separator) for row in rows]
     widths = sorted({len(fields) for fields in table})
     if asked:

@@ -38,9 +38,9 @@ ROW_BYTES = 8
 class _Lines:
     """The lines of a file that begin at byte `start` or later and before byte `stop` (None: the end).
 
-    `aligned` says that a line begins at `start`. `counts`, in a part that is the whole file: number
-    of the line that may be a header of counts, and the rows that follow it if it is one. `doubt`, in a file's first
-    part: whether the row above its data, or its first row, is a header.
+    With `aligned`, a line begins at `start`. `counts` is set in a part that is the whole file: the number
+    of the line that may be a header of counts, and the number of rows that follow it if it is one. `doubt`,
+    in the first part of a file, describes a first row that may be a header or an edge.
     """
 
     url: str

@@ -7,11 +7,11 @@ How objects are read:
   tuples of two ids, which are two edges (`kinds.are_two_columns`);
 * weights: a column of a table, by name; an attribute of a graph's edges (1 for a NetworkX edge without it); or the
   values of a sparse matrix;
-* a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
-  file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
-* a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
-  are positions in node order, 0 to V - 1;
-* a python-igraph graph: its vertex indices are the ids, whatever a "name" attribute holds.
+* a SciPy sparse matrix: every stored entry is an edge, including stored zeros, as in a Matrix Market file. In the
+  formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
+* a NetworkX graph: its nodes are the ids. If they are not all integers or all strings, the ids are positions in node
+  order, 0 to V - 1;
+* a python-igraph graph: its vertex indices are the ids; a "name" attribute is ignored.
 
 Integral floats are ids as long as their type represents neighbouring integers exactly (float64: below 2^53).
 """
@@ -59,8 +59,8 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
         NetworkX or python-igraph graph; for the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair
         of these' columns, cuGraph graph.
     options : ReadOptions
-        `columns` names a table's id columns (None: those with well-known names, or its first two). `ids`: "text"
-        makes decimal strings of integers, "int" refuses strings.
+        `columns` names a table's id columns (None: those with common names, or its first two). `ids`: "text"
+        converts integers to decimal strings, "int" refuses strings.
 
     Raises
     ------

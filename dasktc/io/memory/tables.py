@@ -184,7 +184,7 @@ def _ends(edges: Sequence[Any]) -> list[Any]:
 
 
 def choose_two(labels: Sequence[str], types: Sequence[object], options: ReadOptions) -> tuple[int, int]:
-    """Positions of the two id columns: those asked for, a name before a position; known names; the first two."""
+    """Return the positions of the two id columns: those requested (names precede positions), common names, or 0, 1."""
     if len(labels) < 2:
         raise InputError(
             f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"

@@ -1,4 +1,4 @@
-"""Errors for users, each one line: the fact with figures, its likely cause, what to do."""
+"""Exceptions for users, each one line: the fact with figures, its likely cause, what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "In
 
 
 class DasktcError(Exception):
-    """Any refusal of dasktc's own. The command line prints its text and exits with `exit_code`."""
+    """Base class of dasktc's errors. The command line prints the text and exits with `exit_code`."""
 
     exit_code = 1
 
@@ -18,27 +18,27 @@ class DasktcError(Exception):
         super().__init__(*(without_secrets(text) if isinstance(text, str) else text for text in arguments))
 
     def __str__(self) -> str:
-        """Return the text in one line that any terminal takes: what cannot be printed, as in odd paths, is escaped."""
+        """Return the text as one printable line: unprintable characters, as in odd paths, are escaped."""
         text = super().__str__()
         return text if text.isprintable() else "".join(map(_printable, text))
 
 
 class InputError(DasktcError):
-    """What the caller handed over cannot be used: a bad option, or a source that cannot be read."""
+    """The caller's input cannot be used: an invalid option, or a source that cannot be read."""
 
     exit_code = 2
 
 
 class ClusterError(DasktcError):
-    """The Dask cluster cannot be reached, or it has no worker that could do the work."""
+    """The Dask cluster cannot be reached, or has no worker that can do the work."""
 
 
 class CountError(DasktcError):
-    """A count failed its own check. Exact or refused: there is no result."""
+    """A count failed its own check, so there is no result: counts are exact or refused."""
 
 
 class DeviceMemoryError(DasktcError):
-    """A count needs more device memory than other programs leave free; with a smaller --memory it may fit."""
+    """A count needs more device memory than is free; with a smaller --memory it may fit."""
 
 
 _PASSWORD = re.compile(r"(\w://[^\s/?#:@]*):[^\s/?#]*@")
@@ -46,7 +46,7 @@ _SIGNED = re.compile(r"([?&;][^\s=&;]*(?:auth|credential|key|passw|secret|sig|to
 
 
 def without_secrets(text: str) -> str:
-    """Replace the passwords of URLs, and values of their queries that sign or authorize, by `***`."""
+    """Replace passwords in URLs, and query values that sign or authorize, by `***`."""
     return _SIGNED.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text)) if "://" in text else text
 
 
@@ -57,17 +57,17 @@ def _printable(character: str) -> str:
 
 
 class _Short(reprlib.Repr):
-    """`repr`, cut short."""
+    """`repr`, shortened."""
 
     def __init__(self) -> None:
         super().__init__()
         self.maxstring = self.maxother = 60
 
     def repr_int(self, x: int, level: int) -> str:
-        """Shorten large integers: Python refuses to print more than 4,300 digits."""
+        """Shorten large integers, because Python refuses to print more than 4,300 digits."""
         return super().repr_int(x, level) if x.bit_length() < 10_000 else f"<integer of {x.bit_length():,} bits>"
 
 
 def shown(value: Any) -> str:
-    """Format a value for an error: one short line, whatever its type."""
+    """Format a value of any type as one short line for an error."""
     return " ".join(_Short().repr(value).split())

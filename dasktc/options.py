@@ -1,6 +1,6 @@
-"""The options of a count as frozen dataclasses, and the checks of single values: types, ranges, paths and sizes.
+"""Options of a count as frozen dataclasses, with checks of single values: types, ranges, paths and sizes.
 
-Names of kernels, schemes, orders and assignments are asked of the registries, which import no compiler for it.
+Names of kernels, schemes, orders and assignments are checked against the registries, which import no compiler for this.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ __all__ = [
 ]
 
 Ids = Literal["int", "text"]
-"""The type of the vertex ids that a source has."""
+"""The type of a source's vertex ids."""
 BACKENDS = ("auto", "cpu", "cuda")
 PROTOCOLS = ("auto", "tcp", "ucx")
 RETRIES = 10
-"""Times that a task is submitted again whose worker died more often than Dask forgives."""
+"""Times that a task is submitted again whose worker died more often than Dask tolerates."""
 WORKER_SECONDS = 60
 """Seconds without any worker after which a run gives up."""
 PROXIES = ("lstc", "tight", "none")
-"""What the parts of scheme `proxy` keep of the edges between local vertices and their neighbours."""
+"""Which edges between local vertices and their neighbours the parts of scheme `proxy` keep."""
 DUPLICATES = ("sum", "last")
-"""Which weight an edge has whose rows give it several."""
+"""Weight of an edge if several rows give it: their sum, or the last."""
 DISTRIBUTE = ("auto", "always", "never")
-"""Whether a cluster counts by tasks on all workers, or by one call on one."""
+"""Whether a cluster counts by tasks on all workers, or by one call on one worker."""
 MOST_BYTES = 2**63 - 1
-"""What 64-bit sizes and addresses reach."""
+"""The largest 64-bit size."""
 MOST_THREADS = 1 << 12
 MOST_NAME, MOST_PATH = 255, 4096
-"""Bytes of the name of a file, and of a path with its end, on Linux."""
+"""Limits on Linux: bytes of a file name, and of a path with its terminating null byte."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a graph is partitioned, ordered and counted: what a plan depends on. None, and "auto", mean: choose.
+    """How a graph is partitioned, ordered and counted: the inputs of a plan. None and "auto" mean: choose.
 
     Attributes
     ----------
@@ -79,19 +79,19 @@ class Options:
     kernel, partition, reorder : str
         "auto", or a name of the registries (`dasktc.registry`): any backend's kernel, a scheme, an order.
     parts, splits : int or None
-        n (accepted without effect by schemes that cut no graph) and m.
+        n (without effect for schemes of one block) and m.
     memory : int, str or None
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB".
     assign : str
-        How `proxy` deals vertices out to its parts, or the path of a file of ids and parts.
+        How `proxy` assigns vertices to its parts, or the path of a file of ids and parts.
     seed : int
-        Of the random parts.
+        Seed of the random parts.
     column_parts : int or None
-        Column ranges of `vertical` (P2), where they are not n.
+        Number of column ranges of `vertical` (P2), if it is not n.
     proxies : {"lstc", "tight", "none"}
-        What the parts of `proxy` keep.
+        Which edges the parts of `proxy` keep.
     sort_rows : bool
-        Whether the rows of blocks are in ascending order: kernels that hash need none.
+        Whether the rows of blocks are sorted, which kernels that hash do not need.
     """
 
     backend: str = "auto"
@@ -126,12 +126,12 @@ class Options:
         _flag("sort_rows", self.sort_rows)
         if not self.sort_rows and kernel_of(self.chosen_kernel).sorted_rows:
             raise InputError(
-                f"rows are not to be sorted, but kernel {self.chosen_kernel} needs them in order: give "
-                f"--kernel {' or '.join(unsorted_kernels(self.chosen_backend))}, or let rows be sorted"
+                f"--no-sort-rows is given, but kernel {self.chosen_kernel} needs sorted rows: give "
+                f"--kernel {' or '.join(unsorted_kernels(self.chosen_backend))}, or leave the option out"
             )
 
     def _check_scheme(self) -> None:
-        """Refuse what the partition scheme that is asked for does not know."""
+        """Refuse options that the requested partition scheme does not use."""
         proxies = None if self.proxies == PROXIES[0] else self.proxies
         for name, given, taken in (
             ("column-parts", self.column_parts, lambda scheme: scheme.with_columns is not None),
@@ -142,18 +142,18 @@ class Options:
                 continue
             takers = " or ".join(scheme for scheme, of in SCHEMES.items() if taken(of))
             raise InputError(
-                f"--{name} {shown(given)} is given with --partition {self.partition}, which does not know it: leave it "
+                f"--{name} {shown(given)} is given with --partition {self.partition}, which does not use it: leave it "
                 f"out, or take --partition {takers}"
             )
 
     @property
     def assign_file(self) -> str | None:
-        """The file that `assign` names, if it names one."""
+        """The file that `assign` names, or None."""
         return None if self.assign in ASSIGNMENTS else self.assign
 
     @property
     def chosen_backend(self) -> str:
-        """The backend that counts; of "auto" the one that needs nothing, until the workers were asked."""
+        """The backend that counts; for "auto" the CPU, until the workers have been asked."""
         return "cpu" if self.backend == "auto" else self.backend
 
     @property
@@ -163,46 +163,46 @@ class Options:
 
     @property
     def chosen_reorder(self) -> str:
-        """The order of ids; where none was asked for the kernel's own."""
+        """The vertex order; by default that of the kernel."""
         return kernel_of(self.chosen_kernel).order if self.reorder == "auto" else self.reorder
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a count runs, and where what exceeds its memory is kept.
+    """Where a count runs, and where data beyond its memory is kept.
 
     Attributes
     ----------
     client : distributed.Client or None
-        Used as it is, and left open. Without it, and without the next three, an active client is used; where there is
-        none, everything runs in this process.
+        Used as it is, and left open. Without it and the next three, the active client is used; if there is none,
+        everything runs in this process.
     workers : int, "all" or None
-        Start this many local worker processes of one thread each: one a GPU with cuda, else one a core.
+        Start this many local worker processes of one thread each; "all": one per GPU with cuda, else one per core.
     scheduler : str or None
         Address of a running scheduler, e.g. "tcp://10.0.0.1:8786".
     scheduler_file : str or None
         File that a running scheduler wrote.
     retries : int
-        Times that a task is submitted again whose worker died more often than Dask forgives.
+        Times that a task is submitted again whose worker died more often than Dask tolerates.
     worker_timeout : float
         Seconds without any worker, at the start or later, after which the run gives up.
     security : distributed.Security or None
         Certificates for `scheduler`, `scheduler_file` and `workers`. None: those of Dask's configuration.
     threads : int or None
-        Calls that run at a time in this process; given, everything runs here, whether a client is active or not. None:
-        as many as the process may use cores, but one in a task of a Dask worker.
+        Concurrent calls in this process. If given, everything runs here even if a client is active. None: the number
+        of available cores, but one in a task of a Dask worker.
     work_dir : path or None
-        Folder for files of what does not fit the memory budget.
+        Folder for files of data beyond the memory budget.
     host_memory : int, str or None
-        Bytes of pinned host memory, of each process, for what does not fit the budget of a GPU.
+        Bytes of pinned host memory in each process for data beyond the budget of a GPU.
     distribute : {"auto", "always", "never"} or None
-        On a cluster, as tasks on all workers always, never (in one call on one worker), or where that is predicted to
-        be faster. None: the value `dasktc.distribute` of Dask's configuration, "auto" where there is none.
+        On a cluster: "always": tasks on all workers; "never": one call on one worker; "auto": whichever is predicted
+        to be faster. None: `dasktc.distribute` of Dask's configuration, else "auto".
 
     Raises
     ------
     InputError
-        More than one place to run, or a value that is none.
+        More than one place to run, or an invalid value.
     """
 
     client: Any = None
@@ -219,7 +219,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""
-        retries = whole_number("retries", self.retries, 0, few="so often a task is submitted again")
+        retries = whole_number("retries", self.retries, 0, few="it is a number of times")
         seconds = real_number("worker-timeout", self.worker_timeout, 0, above=True, what="number of seconds")
         object.__setattr__(self, "retries", retries)
         object.__setattr__(self, "worker_timeout", seconds)
@@ -227,7 +227,7 @@ class RunOptions:
             raise InputError(f"{' and '.join(places)} were both given: each names a place to run; keep one")
         if self.threads is not None:
             number = whole_number(
-                "threads", self.threads, 1, MOST_THREADS, "nobody would count", "no machine has as many"
+                "threads", self.threads, 1, MOST_THREADS, "nothing would run", "no machine has as many"
             )
             object.__setattr__(self, "threads", number)
         if self.scheduler is not None and not (isinstance(self.scheduler, str) and self.scheduler):
@@ -242,12 +242,12 @@ class RunOptions:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> RunOptions:
-        """The options that are among the arguments of a function, by their names: `RunOptions.of(locals())`."""
+        """Take the options from the arguments of a function, by name: `RunOptions.of(locals())`."""
         return cls(**{name: arguments[name] for name in cls.__dataclass_fields__})
 
     @property
     def distribution(self) -> str:
-        """`distribute` as given, else as Dask's configuration sets it."""
+        """`distribute` if given, else the value of Dask's configuration."""
         if self.distribute is not None:
             return self.distribute
         import dask
@@ -258,7 +258,7 @@ class RunOptions:
 
     @property
     def places(self) -> list[str]:
-        """The options that name a place to run and are given; one at most."""
+        """The given options that name a place to run; at most one is allowed."""
         named = {
             "client": self.client,
             "workers": self.workers,
@@ -271,14 +271,14 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class CountOptions:
-    """How a prepared graph is counted: what is verified, kept and reported on the way.
+    """How a prepared graph is counted: verification, checkpoint and progress.
 
     Attributes
     ----------
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
-        Of the choice of those tasks.
+        Seed of the choice of those tasks.
     checkpoint : path or None
         Folder that keeps the results of finished tasks.
     progress : callable (stage, done, total) or None
@@ -309,7 +309,7 @@ class AttributeOptions:
     directed : bool
         Keep directions.
     duplicates : {"sum", "last"} or None
-        Which weight an edge has whose rows give it several. None: they are refused.
+        Weight of an edge if several rows give it: their sum, or the last. None: such rows are refused.
 
     Raises
     ------
@@ -321,29 +321,29 @@ class AttributeOptions:
     duplicates: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values of a wrong type, and a rule for weights where there are none."""
+        """Refuse values of a wrong type, and `duplicates` without weights."""
         weight_name(self.weight)
         _flag("directed", self.directed)
         if self.duplicates is not None:
             check_choice("duplicates", self.duplicates, DUPLICATES)
             if self.weight is None:
                 raise InputError(
-                    f"duplicates={self.duplicates!r} is given without a weight: rows that repeat an edge differ in "
-                    "nothing else; name the weight, or leave it out"
+                    f"duplicates={self.duplicates!r} is given without a weight: rows that repeat an edge differ only "
+                    "in their weights; name the weight, or leave it out"
                 )
 
     def __bool__(self) -> bool:
-        """Whether anything is kept."""
+        """Return whether any attribute is kept."""
         return self.weight is not None or self.directed
 
 
 def weight_name(value: Any) -> str | None:
-    """The `weight` option as readers take it: a name, or a column's position in digits.
+    """Convert the `weight` option for readers: a name, or a column's position in digits.
 
     Raises
     ------
     InputError
-        It is neither a text nor a whole number of 0 or more.
+        It is neither a non-empty text nor a whole number of at least 0.
     """
     if value is None or (isinstance(value, str) and value):
         return value
@@ -353,7 +353,7 @@ def weight_name(value: Any) -> str | None:
 
 
 def _assignment(value: Any) -> str:
-    """A method's name, or the path of a file, as text."""
+    """Return the name of an assignment method, or the path of a file, as text."""
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if isinstance(text, str) and text not in ASSIGNMENTS and os.path.exists(text):
         return path_text("--assign", text)
@@ -362,7 +362,7 @@ def _assignment(value: Any) -> str:
 
 
 def read_ids(value: str) -> Ids | None:
-    """The `--ids` option as readers take it."""
+    """Convert the `--ids` option for readers."""
     check_choice("ids", value, ("auto", "int", "text"))
     return None if value == "auto" else value  # type: ignore[return-value]
 
@@ -373,7 +373,7 @@ def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
     Raises
     ------
     InputError
-        It is not a size, or below one byte, or more than 64 bits tell.
+        It is not a size, or below one byte, or too large for 64 bits.
     """
     if value is None:
         return None
@@ -399,7 +399,7 @@ def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
 
 
 def format_size(count: float) -> str:
-    """Write bytes for people, in three digits and a decimal unit: 1.5 GB."""
+    """Format bytes for people, with three digits and a decimal unit: 1.5 GB."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if float(f"{count:.3g}") < 1000 or unit == "TB":
             break
@@ -410,17 +410,17 @@ def format_size(count: float) -> str:
 def whole_number(
     name: str, value: Any, least: int | None, most: int | None = None, few: str = "", many: str = ""
 ) -> int:
-    """Check an integer, of Python or of another library.
+    """Check an integer of Python or of another library.
 
     Parameters
     ----------
     name : str
-        Of the option.
+        Name of the option.
     value : object
     least, most : int or None
         Bounds.
     few, many : str
-        Why there are these.
+        Reasons of the bounds, for errors.
 
     Raises
     ------
@@ -444,7 +444,7 @@ def whole_number(
 def real_number(
     name: str, value: Any, least: float, most: float = inf, above: bool = False, what: str = "number"
 ) -> float:
-    """Check a finite number from `least` (with `above`: above it) to `most`, of what the option is a number.
+    """Check a finite number from `least` (with `above`, above it) to `most`; `what` describes it in errors.
 
     Raises
     ------
@@ -463,12 +463,12 @@ def real_number(
 
 
 def check_keywords(**given: Any) -> None:
-    """Refuse values of a wrong type, before anything is done; None passes: it means that the option is not given.
+    """Refuse values of a wrong type before anything is done; None means that the option is not given.
 
     Parameters
     ----------
     **given
-        Values by keyword of `triangle_count`; `Options` and `RunOptions` check theirs.
+        Values by keyword of `triangle_count`, except those that `Options` and `RunOptions` check.
 
     Raises
     ------
@@ -480,18 +480,18 @@ def check_keywords(**given: Any) -> None:
 
 
 def path_text(option: str, path: Any) -> str:
-    """A caller's path as text.
+    """Check a caller's path and return it as text.
 
     Parameters
     ----------
     option : str
-        Its name, for errors.
+        Name of the option, for errors.
     path : str or os.PathLike of str
 
     Raises
     ------
     InputError
-        It is of another type or empty, has a null character, or is longer than a file system takes.
+        It is of another type or empty, has a null character, or is too long for a file system.
     """
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
@@ -499,7 +499,7 @@ def path_text(option: str, path: Any) -> str:
             f"{option} {shown(path)} is of type {type(path).__name__}: a path is needed; give a str or a Path"
         )
     if not text:
-        raise InputError(f"{option} '' is no path: an empty name stands for nothing; give the name of a file or folder")
+        raise InputError(f"{option} '' is no path: the name is empty; give the name of a file or folder")
     if "\0" in text:
         raise InputError(f"{option} {shown(text)} is no path: it has a null character, which no name has; leave it out")
     try:
@@ -548,7 +548,7 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "force": _flag,
     "format": _text,
     "host_memory": lambda name, value: bytes_of(value, name),
-    "limit": lambda name, value: whole_number(name, value, 0, few="so many triangles are listed at most"),
+    "limit": lambda name, value: whole_number(name, value, 0, few="it is a number of triangles"),
     "per_edge": _path,
     "per_vertex": _path,
     "progress": _progress,

@@ -1,15 +1,15 @@
-"""Registries of schemes, kernels, orders and assignments by name: the package's own, then installed plug-ins'.
+"""Registries of schemes, kernels, orders and assignments by name: those of the package, then those of plug-ins.
 
-A plug-in is a distribution with an entry point in the group of a registry, whose name is the object's:
+A plug-in is a distribution with an entry point in the group of a registry; the name is that of the object:
 
     [project.entry-points."dasktc.schemes"]
     toy = "toy_scheme:TOY"
 
-so every process that has it installed knows it, workers that were started elsewhere too. One that cannot be used is
-left out: a line of the log names its distribution, and so does the error where it is asked for.
+So every process with the plug-in installed knows it, including workers started elsewhere. A plug-in that cannot be
+used is left out: a log message names its distribution, and so does the error if its name is requested.
 
-This module imports none of the objects' modules: what stands below them asks here, and each is imported with the first
-question.
+This module does not import the modules of the objects; each is imported at the first lookup. So lower layers can look
+up names here.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _log = logging.getLogger("dasktc")
 
 
 class Registry(MutableMapping[str, T], Generic[T]):
-    """A registry: objects by name, in the order of help; an entry that is set here is known to this process alone.
+    """Objects by name, in the order of help texts; an entry that is set here is known only to this process.
 
     Parameters
     ----------
     option : str
-        The option that takes the names.
+        The option whose values are the names.
     own : str
-        "module:name" of the package's own objects, a sequence; all have `name` and `help`.
+        "module:name" of the sequence of the package's own objects; all have `name` and `help`.
     kind : str
         "module:name" of their class.
     group : str, optional
-        Of the plug-ins' entry points, each an object or a sequence of them.
+        Entry-point group of plug-ins; each entry point is an object or a sequence of objects.
     **where
-        Attributes that an object of a group must have to be of this registry.
+        Attribute values by which objects of a group belong to this registry.
     """
 
     def __init__(self, option: str, own: str, kind: str, group: str | None = None, **where: str) -> None:
@@ -82,7 +82,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return entries
 
     def check(self, name: str, *more: str) -> None:
-        """Refuse a name that is neither here nor among others that the option takes.
+        """Refuse a name that is neither in the registry nor among the option's other values.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
         check_choice(self.option, name, (*more, *self))
 
     def lines(self) -> list[tuple[str, str]]:
-        """Each name with its line of help, for the command line, docstrings and the README."""
+        """List each name with its line of help, for the command line, docstrings and the README."""
         return [(name, entry.help) for name, entry in self.items()]  # type: ignore[attr-defined]
 
     def __getitem__(self, name: str) -> T:
@@ -112,7 +112,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
 @cache
 def _plugins(group: str, kind: str) -> list[tuple[EntryPoint, Any]]:
-    """Load the entry points of a group, in the same order in all processes: the objects of each, or what is wrong."""
+    """Load the entry points of a group, in the same order in all processes: the objects of each, or its problem."""
     points = sorted(entry_points(group=group), key=lambda point: (_distribution(point), point.name))
     return [(point, _loaded(point, resolve_name(kind))) for point in points]
 
@@ -120,7 +120,7 @@ def _plugins(group: str, kind: str) -> list[tuple[EntryPoint, Any]]:
 def _loaded(point: EntryPoint, kind: type) -> tuple[Any, ...] | str:
     try:
         given = point.load()
-    except (Exception, SystemExit) as failed:  # whatever a plug-in's module raises
+    except (Exception, SystemExit) as failed:  # a plug-in's module may raise anything
         return _left_out(point, " ".join(f"{type(failed).__name__}: {failed}".split()))
     given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     for one in given:
@@ -132,7 +132,7 @@ def _loaded(point: EntryPoint, kind: type) -> tuple[Any, ...] | str:
 
 
 def _left_out(point: EntryPoint, problem: str) -> str:
-    """Log that a plug-in is left out, and return that sentence."""
+    """Log that a plug-in is left out and return the message."""
     said = f"plug-in {point.name!r} ({point.value}) of {_distribution(point)} is left out: {problem}"
     _log.warning("dasktc: warning: %s; mend or uninstall it", said)
     return said
@@ -143,7 +143,7 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def left_out(option: str, name: str) -> str | None:
-    """Return why the plug-in of a name is left out of an option's registry; None where there is no such plug-in."""
+    """Return why the plug-in of a name is left out of an option's registry; None if there is no such plug-in."""
     registries: tuple[Registry[Any], ...] = (SCHEMES, *KERNELS.values())
     return next((names.broken[name] for names in registries if names.option == option and name in names.broken), None)
 
@@ -179,22 +179,22 @@ ASSIGNMENTS: Registry[Any] = Registry(
 
 
 WITHOUT_STAGES = {"bitmatrix": "small graphs in memory, from raw edges to the number: a matrix of bits"}
-"""Kernels of CUDA that take the place of all stages (`counting.small_graph`): names and lines of help."""
+"""CUDA kernels that replace all stages (`counting.small_graph`): names and lines of help."""
 
 
 def kernel_of(name: str) -> Any:
-    """Return the kernel of a name, of the first backend that has one."""
-    first = next(iter(KERNELS["cuda"]))  # one without stages takes no order
+    """Return the kernel of a name from the first backend that has it."""
+    first = next(iter(KERNELS["cuda"]))  # stands for kernels without stages, which need no order
     return next(registry[of] for of in (name, first) for registry in KERNELS.values() if of in registry)
 
 
 def unsorted_kernels(backend: str) -> list[str]:
-    """The kernels of a backend that count rows in no order."""
+    """List the kernels of a backend that count unsorted rows."""
     return [name for name, kernel in KERNELS[backend].items() if not kernel.sorted_rows]
 
 
 def check_kernel(name: str) -> None:
-    """Refuse the name of a kernel that no backend has.
+    """Refuse a kernel name that no backend has.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def check_kernel(name: str) -> None:
 
 
 def check_stages(kernel: str) -> None:
-    """Refuse a kernel that takes the place of all stages where there are stages.
+    """Refuse a kernel that replaces all stages where stages are required.
 
     Raises
     ------
@@ -218,12 +218,12 @@ def check_stages(kernel: str) -> None:
 
 
 def kernel_names() -> tuple[str, ...]:
-    """The names of the kernels of all backends, each once, the default first."""
+    """List the names of the kernels of all backends, each once, the default first."""
     return tuple(dict.fromkeys([*(name for registry in KERNELS.values() for name in registry), *WITHOUT_STAGES]))
 
 
 def kernel_lines() -> list[tuple[str, str]]:
-    """List each kernel's name with its line of help, which says where only CUDA has it."""
+    """List each kernel's name with its line of help, which tells if only CUDA has it."""
     return [
         *KERNELS["cpu"].lines(),
         *((name, f"on CUDA, {line}") for name, line in KERNELS["cuda"].lines() if name not in KERNELS["cpu"]),

@@ -115,7 +115,7 @@ def test_a_graph_without_edges(frame):
         assert len(found.compute(scheduler="sync") if frame == "dask" else found) == 0
     assert (graph.average_clustering(), graph.transitivity()) == (0.0, 0.0)
     assert len(graph.triangles(vertices=[])) == len(graph.edge_support(edges=[])) == 0
-    with pytest.raises(InputError, match="1 ids that the graph has not, 1 for one"):
+    with pytest.raises(InputError, match="1 ids that are not in the graph, for example 1"):
         graph.triangles(vertices=[1])
 
 
@@ -247,13 +247,13 @@ def test_vertices_are_asked_for_in_any_form(vertices):
 @pytest.mark.parametrize(
     ("question", "asked", "why"),
     [
-        ("triangles", [3, 10**9, 7, -1], "vertices has 2 ids that the graph has not, 1000000000 for one"),
+        ("triangles", [3, 10**9, 7, -1], "vertices has 2 ids that are not in the graph, for example 1000000000"),
         ("triangles", ["3"], "ids='int' takes integers"),
         ("triangles", "3", "is no list of ids"),
         ("triangles", 3, "is no list of ids"),
         ("triangles", [0.5], "fraction"),
-        ("edge_support", [(10**9, 3)], r"edges has 1 edges that the graph has not, \(1000000000, 3\) for one"),
-        ("edge_support", [(3, 3), (3, 3)], r"edges has 2 edges that the graph has not, \(3, 3\) for one"),
+        ("edge_support", [(10**9, 3)], r"edges has 1 edges that are not in the graph, for example \(1000000000, 3\)"),
+        ("edge_support", [(3, 3), (3, 3)], r"edges has 2 edges that are not in the graph, for example \(3, 3\)"),
         ("edge_support", [3, 4], "are no pairs of ids"),
         ("edge_support", "ab", "are no pairs of ids"),
         ("edge_support", 7, "are no pairs of ids"),
@@ -348,7 +348,7 @@ def test_an_interrupted_question_leaves_nothing_behind(counts, monkeypatch):
 def test_counts_that_differ_are_an_error():
     counted = kept.Counted()
     assert counted.agree(7) == counted.agree(7) == 7
-    with pytest.raises(CountError, match=r"8 triangles were counted, 7 before"):
+    with pytest.raises(CountError, match=r"8 triangles were counted, but 7 earlier"):
         counted.agree(8)
 
 

@@ -220,7 +220,7 @@ FRAME = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1.0, 2.0, 3.0]})
         (FRAME.assign(w=["a", "b", "c"]), dict(weight="w"), "weights are numbers"),
         (FRAME.assign(w=np.array([1, "b", 2], dtype=object)), dict(weight="w"), "row 1 of .* holds 'b'"),
         (FRAME, dict(weight="w", memory="1GB"), "memory='1GB' may keep parts of the graph in files"),
-        (FRAME, dict(directed=True, backend="cuda"), "directed is given and backend='cuda'"),
+        (FRAME, dict(directed=True, backend="cuda"), "directed is given, but backend='cuda'"),
         (FRAME, dict(directed="yes"), "neither True nor False"),
         (FRAME, dict(weight="w", duplicates="max"), "choose one of sum, last"),
         (FRAME, dict(duplicates="sum"), "without a weight"),
@@ -241,7 +241,7 @@ def test_what_is_refused(source, options, reason):
 
 def test_what_was_not_kept_is_refused():
     plain, weighted = dasktc.prepare(FRAME), dasktc.prepare(FRAME, weight="w")
-    with pytest.raises(InputError, match="weight='w' is asked for of a graph that was prepared without weights"):
+    with pytest.raises(InputError, match="weight='w' is asked for, but the graph was prepared without weights"):
         plain.clustering(weight="w")
     with pytest.raises(InputError, match="prepared with weight='w'"):
         weighted.clustering(weight="v")

@@ -208,7 +208,7 @@ def test_what_no_task_reports_is_refused(tmp_path, finished, number, change, why
     (tmp_path / FILE).write_bytes(finished)
     changed(tmp_path, number, change)
     before = (tmp_path / FILE).read_bytes()
-    with pytest.raises(InputError, match=f"cannot be believed: .*{why}.*; choose another") as caught:
+    with pytest.raises(InputError, match=f"cannot be trusted: .*{why}.*; choose another") as caught:
         count(tmp_path)
     assert len(str(caught.value)) < 1000
     assert "\n" not in str(caught.value)
@@ -299,7 +299,7 @@ def test_a_checkpoint_of_a_version_with_other_fields_is_refused_by_version(tmp_p
 def test_a_file_of_something_else_is_kept(tmp_path):
     for text in ("my thesis\n", "my only note"):
         (tmp_path / FILE).write_text(text)
-        with pytest.raises(InputError, match="begins with a line of another kind"):
+        with pytest.raises(InputError, match="begins with an unknown line"):
             count(tmp_path)
         assert (tmp_path / FILE).read_text() == text
 
@@ -392,7 +392,7 @@ def test_what_is_not_ours_is_refused_before_anything_is_read(tmp_path, finished,
 def test_a_disk_that_refuses_is_one_line(tmp_path, call):
     with (
         mock.patch.object(checkpoint.os, call, side_effect=OSError(28, "No space left on device")),
-        pytest.raises(DasktcError, match=r"checkpoint .* cannot be written: .*No space left .*with room$"),
+        pytest.raises(DasktcError, match=r"checkpoint .* cannot be written: .*No space left .*with free space$"),
     ):
         count(tmp_path)
     assert int(count(tmp_path)[0]) == EXPECTED

@@ -346,7 +346,7 @@ def in_gpu_memory(emulated, monkeypatch):
 def test_objects_in_gpu_memory(in_gpu_memory):
     for name, source in in_gpu_memory.items():
         assert int(dasktc.triangle_count(source, backend="cuda")) == oracle.triangles(EDGES), name
-        with pytest.raises(InputError, match="lies in GPU memory: backend cpu does not read it"):
+        with pytest.raises(InputError, match="is in GPU memory: backend cpu does not read it"):
             dasktc.triangle_count(source, backend="cpu")
     assert dasktc.triangle_count(in_gpu_memory["frame"], backend="cuda", columns=("b", "a")).edges > 0
     a, b = in_gpu_memory["pair"]
@@ -371,7 +371,7 @@ class DaskFrame:
 def test_a_dask_frame_in_gpu_memory(in_gpu_memory):
     frame = in_gpu_memory["frame"]
     assert int(dasktc.triangle_count(DaskFrame(frame), backend="cuda")) == oracle.triangles(EDGES)
-    with pytest.raises(InputError, match=r"lies in GPU memory.*to_backend"):
+    with pytest.raises(InputError, match=r"is in GPU memory.*to_backend"):
         dasktc.triangle_count(DaskFrame(frame), backend="cpu")
 
 

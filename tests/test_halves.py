@@ -142,7 +142,7 @@ def test_a_row_that_does_not_fit_alone_is_refused_with_figures():
         graph.triangle_count()
     pattern = (
         r"Triple\(index=\(\d, \d\), table=\(\d, \d\), stream=\(\d, \d\)\), split \d of 3: row \d+ alone, of \d+ "
-        r"edges, beside blocks of [\d.]+ kB, does not fit the memory that is free \(\d+ edges\): .*; free it, "
+        r"edges, beside blocks of [\d.]+ kB, does not fit the free memory \(\d+ edges\): .*; free memory, "
     )
     assert re.match(pattern, str(error.value))
     assert "\n" not in str(error.value)
@@ -282,5 +282,5 @@ def test_a_small_pool_on_the_device(kernel, caplog):
         assert facts(found) == facts(expected)
         cut += "cut in two" in caplog.text
     assert cut, "no pool was too small for the task, and large enough for its halves"
-    assert not failed or "does not fit the memory that is free" in failed
+    assert not failed or "does not fit the free memory" in failed
     assert int(graph.triangle_count()) == int(expected) == 82_704_862

@@ -325,7 +325,7 @@ def of_blocks(make):
         (lambda: of_blocks(lambda block: block[:, :1]), r"block 0 was computed to cannot be read \(IndexError: "),
         (lambda: of_blocks(lambda block: None), r"block 0 was computed to cannot be read \(TypeError: "),
         (lambda: of_blocks(lambda block: block.astype(str)), "block 0 holds ids of type text where int is expected"),
-        (lambda: dask.delayed(table)(), "says only when it is computed .* dask.dataframe.from_delayed"),
+        (lambda: dask.delayed(table)(), "shows its contents only when computed.* dask.dataframe.from_delayed"),
         (lambda: [dask.delayed(table)()] * 2, "the pair holds a dask.delayed"),
         (lambda: (da.zeros(4, dtype=int), np.zeros(4, int)), "holds dask.array.core.Array, numpy.ndarray: of Dask's"),
         (lambda: [da.zeros((4, 2), dtype=int)] * 2, "two columns are read, 1-D arrays or Series"),
@@ -916,7 +916,7 @@ class Elsewhere:
         ([(0, 1), (1, 2), 5], "item 2 of the list is 5 where an edge is expected"),
         ([(0, 1), ("a", "b"), (1, 2)], "ids are all integers or all strings"),
         (np.zeros((3, 3), int), r"has shape \(3, 3\): an edge list has one edge a row, or a column"),
-        (Tensor(PAIRS, is_cuda=True), "the tensor lies in GPU memory: .*cupy.from_dlpack"),
+        (Tensor(PAIRS, is_cuda=True), "the tensor is in GPU memory: .*cupy.from_dlpack"),
         (Elsewhere(), r"dgl.heterograph.Elsewhere is not read itself: .*pass graph.edges\(\)"),
     ],
 )

@@ -91,8 +91,8 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
             "there.csv",
             r"there\.csv exists: it would be lost; choose another name, or replace it with --force",
         ),
-        ("report", "missing/r.html", r"missing is no folder: r\.html would stand in it"),
-        ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would stand in it"),
+        ("report", "missing/r.html", r"missing is no folder: r\.html would be in it"),
+        ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would be in it"),
         ("report", "a" * 300 + "/r.html", "a name has 255 bytes at most"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
 
 
 def test_two_outputs_of_one_name_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"x\.csv is to hold two outputs"):
+    with pytest.raises(InputError, match=r"x\.csv is named for two outputs"):
         dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "x.csv", per_edge=f"{tmp_path}/./x.csv")
     assert list(tmp_path.iterdir()) == []
 

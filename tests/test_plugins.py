@@ -128,7 +128,7 @@ def test_a_scheme_and_a_kernel_are_found_by_every_door(toys, capsys):
     assert "|toy]" in shown
     assert "toy: ranges of ids." in shown
     assert "toy: a walk." in shown
-    assert re.search(r"--parts n n of [\w, ]+, toy\.", shown)
+    assert re.search(r"--parts n n, the number of parts, for [\w, ]+, toy\.", shown)
     assert main(["plan", "--vertices", "1000", "--edges", "9000", "--partition", "toy", "--parts", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["partition"] == "toy"
 

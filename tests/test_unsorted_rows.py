@@ -133,13 +133,13 @@ def test_a_kernel_that_needs_rows_in_order_gets_none_other():
 
 @pytest.mark.parametrize("kernel", ["auto", "hub", "merge", "lstc"])
 def test_other_kernels_are_refused(kernel):
-    with pytest.raises(InputError, match=r"needs them in order: give --kernel trust or hindex, or let rows be sorted$"):
+    with pytest.raises(InputError, match=r"needs sorted rows: give --kernel trust or hindex, or leave the option out$"):
         count(kernel=kernel)
 
 
 def test_what_is_made_of_sorted_rows_is_refused(tmp_path):
     for name in ("checkpoint", "per_vertex", "per_edge"):
-        with pytest.raises(InputError, match=f"--{name.replace('_', '-')} is made of sorted rows"):
+        with pytest.raises(InputError, match=f"--{name.replace('_', '-')} needs sorted rows"):
             count(kernel="trust", **{name: tmp_path / "out.txt"})
     with pytest.raises(InputError, match="sort_rows 1 is neither True nor False"):
         Options(sort_rows=1)
@@ -151,4 +151,4 @@ def test_the_option(tmp_path, capsys):
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["triangles"] == 1
     assert main([*command[:2], "--no-sort-rows"]) == 2
-    assert "kernel hub needs them in order" in capsys.readouterr().err
+    assert "kernel hub needs sorted rows" in capsys.readouterr().err

@@ -207,7 +207,7 @@ def test_other_endings_are_refused(tmp_path, name):
 
 
 def test_a_missing_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"missing is no folder: g\.txt would stand in it; create it first"):
+    with pytest.raises(InputError, match=r"missing is no folder: g\.txt would be in it; create it first"):
         write_edges(kronecker(3), str(tmp_path / "missing" / "g.txt"), LocalExecutor())
 
 

@@ -1,1 +1,1 @@
-"""The public functions: count, prepare, plan, and the NetworkX backend."""
+"""The public interface: counting, preparing and planning, `Graph`, and the NetworkX backend."""

@@ -15,7 +15,7 @@ __all__ = ["StartedCluster", "cluster"]
 
 
 class StartedCluster:
-    """Workers that `cluster` started, and a client of them.
+    """Workers that `cluster` started, and a client that is connected to them.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class StartedCluster:
 
     @property
     def dashboard_link(self) -> str:
-        """Address of the page that shows how far a count is: `/dasktc`, or Dask's own where that one is not there."""
+        """Address of the page that shows a count's progress: `/dasktc` if it is available, else Dask's dashboard."""
         return page_of(self.client)
 
     def close(self) -> None:
@@ -53,32 +53,32 @@ def cluster(
 ) -> StartedCluster:
     """Start workers on this host, as `--workers` does.
 
-    A worker is a process of one thread, one a core, or one a GPU: these have a pool of device memory, and UCX where it
-    is installed, which takes edges from GPU to GPU. Until they end, `triangle_count` and `prepare` use them by
-    themselves.
+    A worker is a process with one thread, one per core, or one per GPU. Workers with a GPU have a pool of device memory
+    and, if UCX is installed, exchange edges between GPUs with it. Until the workers end, `triangle_count` and `prepare`
+    use them by default.
 
     Parameters
     ----------
     workers : int or "all"
-        How many; "all": one a core, or one a GPU that CUDA shows.
+        Number of workers; "all": one per core, or one per GPU that CUDA shows.
     backend : {"auto", "cpu", "cuda"}
-        "auto": GPUs where there are any and dask-cuda is installed.
+        "auto": GPUs if there are any and dask-cuda is installed.
     security : distributed.Security, optional
         TLS certificates. Default: those of Dask's configuration.
     protocol : {"auto", "tcp", "ucx"}
-        Between workers that have GPUs. "auto": UCX where distributed-ucxx is installed. Others use TCP.
+        Protocol between workers with GPUs. "auto": UCX if distributed-ucxx is installed. Other workers use TCP.
 
     Returns
     -------
     StartedCluster
-        In a `with` statement its `distributed.Client`, at whose end the workers end; else `.client` and `.close()`. The
-        workers end, too, when nobody holds it any more, and with the process.
+        A `with` statement yields its `distributed.Client` and ends the workers; without one use `.client` and
+        `.close()`. The workers also end when the object is garbage collected, and with the process.
 
     Raises
     ------
     InputError
-        Fewer than one worker, more than the host has memory or GPUs for, an unusable certificate, or UCX where it is
-        not installed or workers have no GPU.
+        Fewer than one worker, more than the host has memory or GPUs for, an unusable certificate, or UCX although it
+        is not installed or the workers have no GPU.
     ClusterError
         Workers could not be started.
 

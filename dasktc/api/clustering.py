@@ -17,7 +17,7 @@ __all__ = ["ClusteringSummary", "write_clustering"]
 
 @dataclass(frozen=True)
 class ClusteringSummary:
-    """What a file of clustering coefficients is of.
+    """Summary of a written file of clustering coefficients.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class ClusteringSummary:
     out : str
         The file.
     seconds : float
-        Wall time in all.
+        Total wall time.
     """
 
     triangles: int
@@ -39,7 +39,7 @@ class ClusteringSummary:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return all fields, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -62,13 +62,13 @@ def write_clustering(
     Parameters
     ----------
     source : str, sequence of str, or object
-        As of `prepare`.
+        As for `prepare`.
     out : path
-        .parquet (a file, or a folder with a file a shard of the vertices), .csv, or .txt with tabs and no header.
+        .parquet (a file, or a folder with one file per shard of the vertices), .csv, or .txt with tabs and no header.
         Columns "vertex", "degree", "triangles", "clustering", by ascending ids. The workers write, so they must see
         the folder.
     force : bool
-        Replace it where it exists.
+        Replace an existing output.
     **options
         Keywords of `prepare`.
 
@@ -79,7 +79,7 @@ def write_clustering(
     Raises
     ------
     InputError
-        `out` has another ending, exists already, or stands in no folder; or as `prepare`.
+        `out` has another ending, exists already, or is in no existing folder; or as `prepare`.
     DasktcError, CountError
         As `prepare` and `Graph.triangles`.
     """

@@ -58,7 +58,7 @@ T = TypeVar("T")
 log = logging.getLogger("dasktc")
 
 THREAD_BLOCK = 1 << 24
-"""Bytes of a file that one part takes where threads share them: small files too are then parts for all of them."""
+"""Bytes of a file per part if threads share the parts, so that small files, too, have parts for all threads."""
 
 
 @said_in_one_line
@@ -102,7 +102,7 @@ def triangle_count(
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
 
-    Direction, loops and repeated edges are ignored, and reported.
+    Directions, loops and repeated edges are ignored; the summary reports dropped loops and duplicates.
 
     Parameters
     ----------
@@ -116,83 +116,82 @@ def triangle_count(
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
     kernel : str
-        "auto", by the rows of the graph, or
+        "auto", chosen from the row lengths of the graph, or
         <kernel>.
     partition : str
-        "auto", by memory, or
+        "auto", chosen from the memory, or
         <partition>.
     parts, splits : int, optional
         n and m of the partition.
     assign : str
-        How `proxy` deals vertices out to its parts:
-        <assign>. Or the path of a file of the ids of vertices and of their parts, 0 to n - 1, in two columns.
+        How `proxy` assigns vertices to parts:
+        <assign>. Or the path of a file with two columns: ids of vertices, and their parts from 0 to n - 1.
     column_parts : int, optional
-        Column ranges of `vertical`, TC-Stream's P2, where they are not as many as `parts`.
+        Number of column ranges of `vertical` (TC-Stream's P2), if it is not `parts`.
     proxies : {"lstc", "tight", "none"}
-        What the parts of `proxy` keep: what LSTC's transformation leaves; only the edges that a count reads, those of
-        local vertices and those to their out-neighbours; or all edges between local vertices and their neighbours,
-        untransformed.
+        Edges that the parts of `proxy` keep. "lstc": those that LSTC's transformation leaves; "tight": only those that
+        a count reads, of local vertices and between their out-neighbours; "none": all edges between local vertices
+        and their neighbours, without a transformation.
     reorder : str
-        "auto", that of the kernel (degree, for `trust` collective), or
+        "auto", the order of the kernel (collective for `trust`, else degree), or
         <reorder>.
     memory : int or str, optional
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
-        imported libraries; at least 16 MiB a thread, below which it is the budget of counting tasks alone. What does
-        not fit goes to files in `work_dir`. On GPUs bytes of each device. Default: what there is.
+        imported libraries. At least 16 MiB per thread; less limits only the counting tasks. Data beyond it goes to
+        files in `work_dir`. On GPUs the bytes of each device. Default: the memory available.
     format : str, optional
-        The format's name, where the content does not tell.
+        Name of the format, if the content does not show it.
     columns : two str, optional
         The id columns, by name or position. Default: those with well-known names (source and target, from and to, u
         and v, ...), or the first two.
     ids : {"auto", "int", "text"}
     skip : int, optional
-        Leading lines to pass over; 0: the first is data. Default: a first row that names columns is no edge; where
-        that is in doubt, it is said.
+        Number of leading lines to skip; 0: the first line is data. Default: a first row of column names is skipped,
+        with a warning in doubtful cases.
     workers : int or "all", optional
-        Start this many local worker processes for this count; with backend="cuda", one a GPU.
+        Start this many local worker processes for this count; with backend="cuda", one per GPU.
     scheduler, scheduler_file : str, optional
         Count on the cluster of a running scheduler.
     retries : int
-        Times that a task is submitted again whose worker died more often than Dask forgives (3 times).
+        Times that a task is submitted again whose worker died more often than Dask tolerates (3 times).
     worker_timeout : float
         Seconds without any worker, at the start or later, after which the count ends with an error.
     security : distributed.Security, optional
         TLS certificates for `scheduler`, `scheduler_file` or `workers`. Default: those of Dask's configuration.
-        A client that is passed has its own.
+        A client that is passed uses its own.
     distribute : {"auto", "always", "never"}, optional
-        On a cluster, count by tasks on all workers always, never (in one call on one worker), or where that is
-        predicted to be faster: `result.plan.distribution` says why. Default: `dasktc.distribute` of Dask's
+        On a cluster: "always": tasks on all workers; "never": one call on one worker; "auto": whichever is predicted
+        to be faster. `result.plan.distribution` gives the reason. Default: `dasktc.distribute` of Dask's
         configuration, else "auto".
     sort_rows : bool
-        False: leave the rows of blocks in no order, which saves a part of preparing; for kernels that hash (`trust`,
-        `hindex`), as H-INDEX does, and for the number alone. `proxy` sorts its rows all the same.
+        False: leave the rows of blocks unsorted, as H-INDEX does, which saves a part of preparation; for kernels that
+        hash (`trust`, `hindex`), and only for the number of triangles. `proxy` sorts its rows in any case.
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
-        Of the choice of those tasks, and of `proxy`'s random parts.
+        Seed of the choice of those tasks, and of `proxy`'s random parts.
     checkpoint : path, optional
-        Folder that keeps the results of finished tasks, made if it is not there. The same call with the same
-        folder goes on where an earlier one ended, however it ended; partition, parts and splits that are not
-        given are those that it was begun with.
+        Folder that keeps the results of finished tasks; it is made if it does not exist. The same call with the same
+        folder resumes the earlier count, however that ended; partition, parts and splits default to those with which
+        the count began.
     per_vertex, per_edge : path, optional
         Write the triangles of every vertex and of every edge there: .parquet (a file or a folder), .csv, or
         .txt with tabs and no header. The workers write, so they must see the folder.
     report : path, optional
-        Write a page about the count there: .html.
+        Write a report about the count there: .html.
     force : bool
-        Replace these files where they exist.
+        Replace existing output files.
     threads : int, optional
-        Calls that run at a time in this process, where no client runs them. Given, everything runs here even if a
-        client is active. Default: the cores that the process may use; in a task of a Dask worker, and where a GPU
-        counts, one.
+        Concurrent calls in this process. If given, everything runs here even if a client is active. Default: the
+        available cores; one in a task of a Dask worker, and if a GPU counts.
     work_dir : path, optional
-        Folder for the files of a count that does not fit `memory`: up to 25 bytes an edge, with workers 100, in a
-        folder of its own that is removed afterwards. On a disk: a folder in memory would gain nothing. Default:
-        Dask's `temporary-directory`, else the system's. All workers must see it, or the count is refused; on GPUs
-        each takes a folder of its own where some do not see the default.
+        Folder for the files of a count that exceeds `memory`: up to 25 bytes per edge, with workers 100, in a
+        subfolder that is removed afterwards. It should be on a disk; a folder in memory would save none. Default:
+        Dask's `temporary-directory`, else the system's. All workers must see it, or the count is refused; GPU workers
+        use a folder each if some do not see the default.
     host_memory : int or str, optional
-        Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU, for each process. Default: half
-        of what is free, or of a worker's memory limit.
+        Bytes of pinned host memory in each process for data beyond a GPU's `memory`. Default: half of the free
+        memory, or of a worker's memory limit.
     progress : callable (stage, done, total) or bool, optional
         True: a bar in the terminal, a widget in Jupyter.
 
@@ -204,11 +203,11 @@ def triangle_count(
     Raises
     ------
     InputError
-        The source cannot be read, an option makes no sense, the plan does not fit the memory, or files would stand
-        where some workers do not see them.
+        The source cannot be read, an option is invalid, the plan does not fit the memory, or files would be in a place
+        that some workers do not see.
     DasktcError
-        A file cannot be written; the number of triangles is named if it is known by then. Or memory does not suffice,
-        of a device or of the host: what was asked for and what is free are named.
+        A file cannot be written; the error states the number of triangles if it is already known. Or a device or the
+        host has not enough memory; the error states what was requested and what is free.
     ClusterError
         The cluster does not answer or has no workers.
     CountError
@@ -268,7 +267,7 @@ def triangle_count(
                 graph = _prepared(executor, given, options, watcher, cluster)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
-                # a second try replaces what the first has written: others' files were refused before it
+                # a second attempt may replace the files of the first; files of others were refused before that
                 written = outputs if options.memory == budget else replace(outputs, force=True)
                 written.write(graph, result, before, repeating(source, arguments))
                 return result
@@ -279,11 +278,10 @@ def triangle_count(
 
 
 def _check_unsorted(**given: Any) -> None:
-    """Refuse what is made of sorted rows, where they are not to be sorted."""
+    """Refuse outputs that need sorted rows if rows are not to be sorted."""
     if asked := [name for name, value in given.items() if value is not None]:
         raise InputError(
-            f"--{asked[0].replace('_', '-')} is made of sorted rows, and these are not to be sorted: leave one of the "
-            "two out"
+            f"--{asked[0].replace('_', '-')} needs sorted rows, but --no-sort-rows is given: leave one of the two out"
         )
 
 
@@ -322,33 +320,33 @@ def prepare(
     directed: bool = False,
     duplicates: str | None = None,
 ) -> Graph:
-    """Prepare a graph: oriented, partitioned, persistent on the cluster.
+    """Orient and partition a graph, and keep it on the workers for any number of questions.
 
-    Parameters and errors are those of `triangle_count`, and:
+    Parameters and errors are those of `triangle_count`, and in addition:
 
     Parameters
     ----------
     weight : str or int, optional
-        Keep weights, for `Graph.clustering`: the name, or the position, of a column of a DataFrame, an Arrow table, a
-        Parquet, text or CSV file, or the attribute of a NetworkX or igraph graph's edges (in NetworkX graphs 1 where an
-        edge has none); of a sparse matrix and of a Matrix Market file any name stands for the entries' values.
+        Keep weights, for `Graph.clustering`: the name or position of a column of a DataFrame, an Arrow table, or a
+        Parquet, text or CSV file; or the name of an edge attribute of a NetworkX or igraph graph (in NetworkX graphs 1
+        for edges without it). For a sparse matrix or a Matrix Market file any name selects the values of the entries.
     directed : bool
         Keep directions, from a row's first id to its second, for `Graph.clustering` and `Graph.triad_census`; all other
         questions ignore them.
     duplicates : {"sum", "last"}, optional
-        The weight of an edge that several rows give other weights: their sum, each row's counted, or that of the last.
-        Rows of an edge are those of both directions, unless `directed`. Default: such a source is refused.
+        The weight of an edge if several rows give it different weights: the sum over all rows, or the last one. The
+        rows of an edge include both directions, unless `directed`. Default: such a source is refused.
 
-    Weights and directions are kept in this process alone, in its memory: they are refused with a client, with `memory`,
+    Weights and directions are kept only in the memory of this process: they are refused with a client, with `memory`,
     and with backend="cuda".
 
     Returns
     -------
     Graph
-        Its blocks stay on the workers (without any, in this process); what does not fit `memory`, in files that go
-        when it goes. It owns the workers that `workers` started, and the connection of `scheduler` or
-        `scheduler_file`: they are closed by `Graph.close` (or at the end of a `with` block), else when the graph is
-        garbage collected or the process ends.
+        Its blocks stay on the workers (without workers, in this process), and beyond `memory` in files that are removed
+        with the graph. It owns the workers that `workers` started, and the connection of `scheduler` or
+        `scheduler_file`: `Graph.close` (or the end of a `with` block) closes them, otherwise garbage collection of the
+        graph or the end of the process.
 
     Examples
     --------
@@ -368,8 +366,8 @@ def prepare(
     if isinstance(opened, SavedGraph):
         if duplicates is not None:
             raise InputError(
-                f"duplicates={duplicates!r} is given, {opened.folder} is a saved graph, whose edges have one weight "
-                "each: leave it out, or prepare the graph again"
+                f"duplicates={duplicates!r} is given, but {opened.folder} is a saved graph, whose edges have one "
+                "weight each: leave it out, or prepare the graph again"
             )
         options, attributes = fitted(opened, options), opened.attributes
         if attributes:
@@ -400,7 +398,7 @@ def prepare(
 
 
 def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
-    """The options with the CPU as backend; refuses what is for graphs beyond the memory of one process."""
+    """Return the options with the CPU as backend; refuse options that keep a graph outside this process's memory."""
     if options.memory is not None:
         raise _not_here(attributes, f"memory={options.memory!r} may keep parts of the graph in files", "leave it out")
     if options.backend == "cuda":
@@ -410,11 +408,13 @@ def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
 
 def _not_here(attributes: AttributeOptions, fact: str, advice: str) -> InputError:
     given = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
-    return InputError(f"{given} is given and {fact}: weights and directions are kept in one process's memory; {advice}")
+    return InputError(
+        f"{given} is given, but {fact}: weights and directions are kept in one process's memory; {advice}"
+    )
 
 
 def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Options, str]:
-    """Choose the backend for a source, and say why where it is small.
+    """Choose the backend for a source, with the reason if the source is too small for a GPU.
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
     options : Options
         Its backend is no longer "auto".
     why : str
-        For the plan; empty where there is nothing to say.
+        For the plan; empty unless the source is small.
     """
     why = ""
     if options.backend == "auto" and not executor.distributed and options.chosen_kernel in KERNELS["cpu"]:
@@ -439,7 +439,7 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
 
 
 def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
-    """Append to a plan why the backend was chosen, and why the count went out of core; empty texts add nothing."""
+    """Append to a plan the reasons for the backend and for counting out of core; empty texts add nothing."""
     choice = "; ".join(filter(None, (plan.choice, of_backend)))
     return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, of_memory))))
 
@@ -447,7 +447,7 @@ def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
 def _within_what_is_free(
     function: Callable[[Options], T], executor: Executor, options: Options, again: bool = True
 ) -> tuple[T, str]:
-    """Call a function of options; where device memory does not suffice, once more with `memory` set to what is free.
+    """Call a function with options; if device memory runs out, call it again with `memory` set to the free memory.
 
     Parameters
     ----------
@@ -456,18 +456,18 @@ def _within_what_is_free(
     options : Options
         With the backend chosen.
     again : bool
-        It may be called twice.
+        Whether it may be called twice.
 
     Returns
     -------
     result : object
     why : str
-        For the plan; empty where the device had room, or a budget was given.
+        For the plan; empty if the device had enough memory, or a budget was given.
 
     Raises
     ------
     DeviceMemoryError
-        What is free does not suffice either.
+        The free memory does not suffice either.
     """
     attempt = said_in_one_line(function)
     try:
@@ -478,7 +478,7 @@ def _within_what_is_free(
             raise
     gc.collect()
     memory = executor.memory()
-    said = f"within {format_size(memory)}, what was free of the device, since it had no room for all at once"
+    said = f"within {format_size(memory)}, the free memory of the device, because it could not hold everything at once"
     log.info("out of core %s", said)
     with suppress(DeviceMemoryError, InputError):
         return attempt(replace(options, memory=memory)), said
@@ -486,7 +486,7 @@ def _within_what_is_free(
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
-    """Choose the backend, and run all stages before counting."""
+    """Choose the backend and run all stages before counting."""
     options = choose_backend(executor, options)
     return _prepared(executor.for_backend(options.chosen_backend), source, options, tracker_of(progress))
 
@@ -499,9 +499,9 @@ def _prepared(
     cluster: ClusterRun | None = None,
     attributes: bool = False,
 ) -> Graph:
-    """Run all stages before counting, on a cluster as tasks or, where that was chosen and is possible, as one call.
+    """Run all stages before counting, on a cluster as tasks or, if that was chosen and is possible, as one call.
 
-    Of a saved graph its blocks are read; with `attributes` what was kept of its edges, too.
+    For a saved graph, read its blocks and, with `attributes`, its weights and directions.
     """
     if isinstance(source, SavedGraph):
         executor = executor.for_edges(source.manifest["edges"])
@@ -512,7 +512,7 @@ def _prepared(
         said = f"prepared {cluster.how}; counted as tasks"
     else:
         prepared = prepare_edges(executor, source, options, progress)
-        executor = executor.for_edges(prepared.rows - prepared.loops)  # as the plan was made for
+        executor = executor.for_edges(prepared.rows - prepared.loops)  # the same executor for which the plan was made
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
         how = cluster and (cluster.how.not_possible() if cluster.how.kind == "call" else cluster.how)
         said = str(how or "")
@@ -528,9 +528,9 @@ def read_options(
     memory: int | str | None = None,
     threads: int = 0,
 ) -> ReadOptions:
-    """Options of reading, from keywords of `triangle_count`.
+    """Make the reading options from keywords of `triangle_count`.
 
-    Parts of files are cut so that they fit `memory`, and small where threads of this process share them.
+    Parts of files are sized to fit `memory`, and kept small if threads of this process share them.
     """
     check_keywords(format=format, columns=columns, skip=skip)
     if isinstance(columns, str):
@@ -542,9 +542,9 @@ def read_options(
 
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:
-    """Open a path, URL or object of a caller as a `Source`; a `Source` is returned as it is.
+    """Open a caller's path, URL or object as a `Source`; a `Source` is returned unchanged.
 
-    A saved graph is looked for first: its files are none of edges.
+    A path is checked for a saved graph first, because the files of one are not edge files.
     """
     options = ReadOptions() if options is None else options
     opened: Source
@@ -564,15 +564,15 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
 
 
 def _check_attributes(saved: SavedGraph, options: ReadOptions) -> None:
-    """Refuse weights and directions that a graph was not saved with (InputError)."""
+    """Refuse (InputError) weights or directions with which the graph was not saved."""
     kept = saved.attributes
     if options.weight not in (None, kept.weight) or (options.directed and not kept.directed):
         asked = f"weight={options.weight!r}" if options.weight not in (None, kept.weight) else "directed=True"
         named = {f"weight={kept.weight!r}": kept.weight, "directed=True": kept.directed}
         had = " and ".join(name for name, there in named.items() if there)
         raise InputError(
-            f"{asked} is given, {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare the "
-            "graph again with it"
+            f"{asked} is given, but {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare "
+            "the graph again with it"
         )
 
 
@@ -588,7 +588,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _with_names(text: str) -> str:
-    """Fill the placeholders of a docstring, as <kernel>, with the lists of the registries."""
+    """Replace the placeholders of a docstring, such as <kernel>, by the lists of the registries."""
     lists = {"kernel": kernel_lines(), **{names.option: names.lines() for names in (SCHEMES, ORDERS, ASSIGNMENTS)}}
     for option, lines in lists.items():
         said = "; ".join(f"{name}: {line}" for name, line in lines)

@@ -1,4 +1,4 @@
-"""Whether a cluster prepares and counts a source as tasks on all workers, or as one call on one."""
+"""Decides whether a cluster prepares and counts a source as tasks on all workers or as one call on one worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
 __all__ = ["ClusterRun", "distribution_of", "in_one_call", "prepares_in_one_call", "rates_of"]
 
 NVLINK = 45e9
-"""Bytes a second that a worker receives over UCX from another GPU of its host, as measured."""
+"""Bytes per second that a worker receives over UCX from another GPU of its host, as measured."""
 
 
 class ClusterRun(NamedTuple):
@@ -33,7 +33,7 @@ class ClusterRun(NamedTuple):
 def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> ClusterRun | None:
     """Choose between one call on a worker and tasks on all, by option or predicted time; None without a cluster.
 
-    None for a saved graph, too: its workers read their blocks, and count them as tasks.
+    Also None for a saved graph, whose blocks the workers read and count as tasks.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
 
 
 def in_one_call(cluster: ClusterRun, outputs: Outputs, checkpoint: object) -> bool:
-    """Whether the whole count runs as one call; not with a checkpoint or output files, which tasks write."""
+    """Whether the whole count runs as one call: not with a checkpoint or output files, which only tasks write."""
     return cluster.how.kind == "call" and checkpoint is None and outputs == Outputs()
 
 

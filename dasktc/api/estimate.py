@@ -1,4 +1,4 @@
-"""`estimate_triangles`: about how many triangles a source has, from a sample, with an interval."""
+"""`estimate_triangles` estimates the triangles of a source from a sample, with a confidence interval."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def estimate_triangles(
 ) -> TriangleEstimate:
     """Estimate the number of triangles of a graph from a sample of its wedges.
 
-    The graph is read and prepared as for `triangle_count`; what a sample saves is the count. Where it would save
-    nothing everything is counted, and the estimate says so.
+    The graph is read and prepared as for `triangle_count`; the sample replaces the count. If a sample would save
+    nothing, all triangles are counted, and the estimate is marked as exact.
 
     Parameters
     ----------
     source, client
         As for `triangle_count`.
     error : float
-        Half of the interval, relative to the estimate, between 0 and 1.
+        Half the width of the interval, relative to the estimate, between 0 and 1.
     confidence : float
-        Share of the seeds, between 0 and 1, for which the interval holds the number.
+        Share of the seeds, between 0 and 1, for which the interval contains the number.
     seed : int
-        Of the sample, and of `proxy`'s random parts. The same seed and the same plan give the same estimate, on the
+        Seed of the sample and of `proxy`'s random parts. The same seed and the same plan give the same estimate, on the
         CPU and on a GPU.
     progress : callable (stage, done, total) or bool, optional
     **options
@@ -55,7 +55,7 @@ def estimate_triangles(
 
     Notes
     -----
-    Wedge sampling on the oriented graph; `dasktc.counting.estimate` names the papers, and what it was compared with.
+    Wedge sampling on the oriented graph; `dasktc.counting.estimate` cites the papers and the methods compared.
 
     Examples
     --------

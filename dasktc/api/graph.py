@@ -1,4 +1,4 @@
-"""`Graph`: a prepared graph, in blocks on the workers, and the measures that it answers."""
+"""`Graph`: a prepared graph, held in blocks by the workers, and the questions that it answers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ __all__ = ["Graph", "OwnedCluster"]
 
 
 class OwnedCluster:
-    """The workers, or the connection, that were opened for a graph alone; closed once.
+    """Workers or a connection that belong to one graph and are closed exactly once.
 
-    They are closed by `close`, else when nobody holds this object any more, or when the process ends.
+    They are closed by `close`, else when this object is garbage collected, or when the process ends.
 
     Parameters
     ----------
@@ -54,27 +54,27 @@ class OwnedCluster:
         self._opened = opened
         self._abandoned = weakref.finalize(self, _close_apart, opened)
         self._abandoned.atexit = False
-        atexit.register(self._abandoned)  # before what Dask does at the end of the process: it was imported earlier
+        atexit.register(self._abandoned)  # runs before the exit handlers of Dask, which was imported earlier
 
     def close(self) -> None:
-        """Close what was opened for the graph; a second call does nothing."""
+        """Close the workers or the connection; a second call does nothing."""
         if self._abandoned.detach() is not None:
             atexit.unregister(self._abandoned)
             self._opened.close()
 
 
 def _close_apart(opened: ExitStack) -> None:
-    """Close from a thread that holds no lock and runs no event loop: garbage may be collected in any."""
+    """Close in a new thread, because garbage collection may run in one that holds a lock or runs an event loop."""
     if threading.main_thread().is_alive():
-        # no daemon: the end of the process waits for it, as long as Dask's timeouts at the most. It would cut a daemon
-        # short in the middle of closing, and what Dask does at exit then fails with a traceback
+        # not a daemon thread: the process waits for it at exit, at most as long as Dask's timeouts. A daemon would be
+        # stopped in the middle of closing, and Dask's exit handlers would then fail with a traceback
         threading.Thread(target=opened.close, name="dasktc-close").start()
-    else:  # the process ends, and would wait for no thread
+    else:  # the process is ending and starts no more threads
         opened.close()
 
 
 class _Closed:
-    """Replaces the blocks and vectors of a closed graph: any use is an error."""
+    """Placeholder for the blocks and vectors of a closed graph: any use is an error."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InputError(
@@ -84,11 +84,11 @@ class _Closed:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph(CountingContext):
-    """A graph that is ready to be counted, again and again; made by `dasktc.prepare`.
+    """A prepared graph that answers any number of questions; made by `dasktc.prepare`.
 
-    Its blocks stay on the workers (without any, in this process) for as long as it lives. Workers that `prepare`
-    started are its own: they end with `close`, at the end of a `with` block, when the graph is garbage collected, or
-    when the process ends.
+    Its blocks stay on the workers (without workers, in this process) for as long as it lives. It owns workers that
+    `prepare` started: they end with `close`, at the end of a `with` block, when the graph is garbage collected, or when
+    the process ends.
 
     Examples
     --------
@@ -103,15 +103,15 @@ class Graph(CountingContext):
 
     @property
     def client(self) -> Any:
-        """The distributed.Client whose workers hold the blocks; None where this process does."""
+        """The distributed.Client whose workers hold the blocks; None if this process holds them."""
         return getattr(self.executor, "client", None)
 
     def close(self) -> None:
-        """Give up the blocks and their files, and end the workers that were started for this graph alone.
+        """Release the blocks and their files, and end the workers that were started for this graph.
 
-        Copies of the graph, and those that `update` made of it, keep what they need until the last of them is closed. A
-        client that was passed to `prepare` stays open. Whatever is asked of the graph afterwards, it refuses with
-        InputError; closing it again does nothing.
+        Copies of the graph, and graphs that `update` made from it, keep what they need until the last of them is
+        closed. A client that was passed to `prepare` stays open. Later questions to the graph raise InputError; closing
+        it again does nothing.
         """
         executor, owned = self.executor, self.owned
         if isinstance(executor, _Closed):
@@ -133,7 +133,7 @@ class Graph(CountingContext):
                 owned.close()
 
     def summary(self) -> Rows:
-        """Rows of (name, text) for people; of a closed graph one."""
+        """Rows of (name, text) for people; a closed graph has one row."""
         if isinstance(self.executor, _Closed):
             return [("closed", "its blocks, and the workers started for it, are gone")]
         plan, options = self.plan, self.options
@@ -168,13 +168,13 @@ class Graph(CountingContext):
         Raises
         ------
         InputError
-            The blocks stand in files, or on devices, of the processes that made them.
+            The blocks are in files or on devices of the processes that made them.
         """
         if isinstance(self.executor, _Closed):
             raise InputError("this graph was closed: there is nothing to copy or to pickle; prepare it again")
         if type(getattr(self.executor, "store", None)) is not MemoryStore:
             raise InputError(
-                "this graph keeps blocks in files or on devices of its own processes: they go with it, so that it "
+                "this graph keeps blocks in files or on devices of its own processes: they end with it, so it "
                 "cannot be pickled; prepare it without memory, or write results with per_vertex and per_edge"
             )
         if isinstance(self.executor, LocalExecutor):
@@ -184,17 +184,17 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> int:
-        """Write the prepared graph to a folder, from which `dasktc.open_graph` has it again without preparing it.
+        """Write the prepared graph to a folder, which `dasktc.open_graph` opens without preparing it again.
 
-        The workers write their blocks, vertices and ids, as raw arrays with checksums; what a question has counted is
-        not kept. The folder opens with any number of workers, on the CPU and on GPUs.
+        The workers write their blocks, vertices and ids as raw arrays with checksums; results of questions are not
+        saved. The folder can be opened with any number of workers, on the CPU and on GPUs.
 
         Parameters
         ----------
         path : path or fsspec URL
-            Of a new folder, which all workers must see.
+            A new folder, which all workers must see.
         force : bool
-            Replace a saved graph; no other folder is.
+            Replace an existing saved graph; other folders are never replaced.
 
         Returns
         -------
@@ -204,9 +204,9 @@ class Graph(CountingContext):
         Raises
         ------
         InputError
-            It exists, stands in no folder, or is memory:// and other processes hold the graph.
+            The folder exists, its parent does not, or it is memory:// and other processes hold the graph.
         DasktcError
-            It cannot be written; nothing is there then.
+            The folder cannot be written; nothing is left of it then.
 
         Examples
         --------
@@ -228,21 +228,21 @@ class Graph(CountingContext):
             return write_graph(executor, self.prepared, self.blocks, self.options, folder, content)
 
     def __copy__(self) -> Self:
-        """A graph does not change, so a copy shares its blocks."""
+        """Return a copy that shares the blocks, because a graph does not change."""
         return self._shared_with(replace(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """As a copy: blocks may stand in files, on devices or on other hosts."""
+        """Return a copy that shares the blocks, which may be in files, on devices or on other hosts."""
         return self._shared_with(replace(self))
 
     def _shared_with(self, other: Self) -> Self:
-        """Note that another graph has the same executor and workers: they stay until both are closed."""
+        """Share the executor and workers of this graph with another: they stay until both are closed."""
         if not isinstance(self.executor, _Closed):
             self.sharing.update((self, other))
         return other
 
     def __dask_graph__(self) -> dict[Any, Any] | None:
-        """The futures of a graph on a cluster: what `publish_dataset`, `wait` and `futures_of` ask for."""
+        """Return the futures of a graph on a cluster, for `publish_dataset`, `wait` and `futures_of`."""
         if isinstance(self.executor, _Closed | LocalExecutor):
             return None
         return dict(enumerate(futures_in(self.prepared, self.blocks)))
@@ -271,14 +271,14 @@ class Graph(CountingContext):
         Parameters
         ----------
         kernel : str, optional
-            Default: the one that the graph was prepared for.
+            Default: the kernel for which the graph was prepared.
         verify : float
             Share of the tasks, 0 to 1, that are counted again by another kernel.
         seed : int
-            Of the choice of those tasks.
+            Seed of the choice of those tasks.
         checkpoint : path, optional
-            Folder that keeps the results of finished tasks, made if it is not there. The same count with the
-            same folder goes on where an earlier one ended, however it ended.
+            Folder that keeps the results of finished tasks; it is made if it does not exist. The same count with the
+            same folder resumes the earlier count, however that ended.
         progress : callable (stage, done, total) or bool, optional
             True: a bar in the terminal or the notebook.
 
@@ -289,7 +289,7 @@ class Graph(CountingContext):
         Raises
         ------
         InputError
-            The checkpoint is of another count, or another count writes to it.
+            The checkpoint belongs to another count, or another count is writing to it.
         DasktcError
             The checkpoint cannot be written.
         CountError
@@ -313,20 +313,20 @@ class Graph(CountingContext):
     def triangles(self, *, frame: str | None = None, vertices: Any = None) -> Any:
         """Count the triangles of every vertex.
 
-        What a graph has counted it keeps until it is closed: asked again, also for what follows from the same numbers,
-        it counts nothing.
+        A graph caches its counts until it is closed: the same question again, and questions that follow from the same
+        numbers, count nothing.
 
         Parameters
         ----------
         frame : {"pandas", "cudf", "dask"}, optional
-            What is returned. "cudf", for graphs that GPUs count, is made on the device; a Dask collection's partitions,
-            of 128 MB and with known divisions, stay on the workers (without a client, in this process) for as long as
-            the graph is not closed (`graph.client.compute` computes it where `prepare` started the workers: Dask does
-            not take their client by itself), and are cuDF where the graph was in GPU memory or Dask's configuration
-            has "dataframe.backend" cudf. Within `memory` all are made on the host. Default: cuDF where the graph was in
-            GPU memory, Dask where it was a Dask collection, else pandas.
+            Type of the answer. "cudf", for graphs that GPUs count, is made on the device. "dask" has partitions of 128
+            MB with known divisions, which stay on the workers (without a client, in this process) until the graph is
+            closed; they are cuDF if the graph was in GPU memory or Dask's configuration sets "dataframe.backend" to
+            cudf. If `prepare` started the workers, compute it with `graph.client.compute`, because Dask does not use
+            their client by default. Within `memory` all frames are made on the host. Default: cuDF if the graph was in
+            GPU memory, Dask if it was a Dask collection, else pandas.
         vertices : sequence or column, optional
-            Ids: the answer is for these alone, in their order. An id that is at no edge is refused.
+            Ids: restrict the answer to these, in their order. An id without an edge is refused.
 
         Returns
         -------
@@ -337,8 +337,8 @@ class Graph(CountingContext):
         Raises
         ------
         InputError
-            A task needs more memory than a worker has: it keeps a number for every edge. Or vertices did not fit this
-            process, which would get a number of each. Or an id of `vertices` is not in the graph.
+            A task, which keeps a number for every edge, needs more memory than a worker has. Or the vertices did not
+            fit this process, which would receive a number for each. Or an id of `vertices` is not in the graph.
         CountError
             A check failed: there is no result.
 
@@ -360,17 +360,17 @@ class Graph(CountingContext):
         Parameters
         ----------
         frame : {"pandas", "cudf", "dask"}, optional
-            As of `triangles`; default: with a client Dask, else as there.
+            As for `triangles`; default: Dask if the graph has a client, else as for `triangles`.
         edges : table, array of shape (m, 2), sequence of pairs, or pair of lists or arrays, optional
-            The answer is for these alone, in their order; either end may come first. A pair that is no edge is refused.
-            Two lists or arrays are two columns, two tuples of two ids two edges, as for `prepare`.
+            Restrict the answer to these edges, in their order; either end may come first. A pair that is no edge is
+            refused. Two lists or arrays are two columns, two tuples of two ids are two edges, as for `prepare`.
 
         Returns
         -------
         DataFrame
-            One row an undirected edge: "src" below "dst", the caller's ids, and "support", int64. Rows ascend, through
-            all partitions of a Dask DataFrame, and are numbered from 0 on. Of `edges` the ends are as they were given.
-            A Dask DataFrame lives as the workers do: those that `prepare` started end with the graph.
+            One row per undirected edge: "src" < "dst", the caller's ids, and "support", int64. Rows ascend across all
+            partitions of a Dask DataFrame and are numbered from 0. With `edges` the ends are as they were given.
+            A Dask DataFrame lives as long as the workers; those that `prepare` started end with the graph.
             `graph.client.compute` brings it to the caller.
 
         Raises
@@ -396,27 +396,27 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def oriented_edges(self, *, frame: str = "dask") -> Any:
-        """Hand back the clean, oriented edges as a data frame whose partitions stay where they are made.
+        """Return the clean, oriented edges as a data frame whose partitions stay where they are made.
 
-        Each undirected edge is there once, from the end that the order of the graph puts first: in `degree` order from
-        the end of lower degree. Partitions are made of the blocks by the workers, and none goes through the client.
+        Each undirected edge occurs once, with the source that the orientation gives it: in `degree` order the end of
+        lower degree. The workers make the partitions from their blocks, and none goes through the client.
 
         Parameters
         ----------
         frame : {"dask", "pandas", "cudf"}
-            As of `triangles`. A Dask DataFrame's partitions are cuDF where GPUs count and dask_cudf can be imported;
-            within `memory` they are made on the host, and stand in files.
+            As for `triangles`. The partitions of a Dask DataFrame are cuDF if GPUs count and dask_cudf can be imported;
+            within `memory` they are made on the host and kept in files.
 
         Returns
         -------
         DataFrame
-            Columns "src" and "dst", the caller's ids. Rows ascend by both, through all partitions of a Dask DataFrame,
-            and are numbered from 0 on. A Dask DataFrame is persisted, and lives as the workers do.
+            Columns "src" and "dst", the caller's ids. Rows ascend by both, across all partitions of a Dask DataFrame,
+            and are numbered from 0. A Dask DataFrame is persisted and lives as long as the workers.
 
         Raises
         ------
         InputError
-            The caller's process has no room for the whole frame within its budget.
+            The whole frame exceeds the memory budget of the caller's process.
         CountError
             Edges were lost: there is no result.
 
@@ -435,28 +435,28 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def clustering(self, weight: str | int | None = None, *, frame: str | None = None, vertices: Any = None) -> Any:
-        """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
+        """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are adjacent.
 
-        Of a graph that was prepared with directions it is Fagiolo's: the share of its possible directed triangles.
+        If the graph was prepared with directions, it is Fagiolo's: the share of its possible directed triangles.
 
         Parameters
         ----------
         weight : str or int, optional
-            Onnela's coefficient: each triangle counts with the geometric mean of its edges' weights by the largest
-            weight. The name that the graph was prepared with.
+            Onnela's coefficient: each triangle counts with the geometric mean of its edges' weights, relative to the
+            largest weight. The name with which the graph was prepared.
         frame, vertices
-            As of `triangles`.
+            As for `triangles`.
 
         Returns
         -------
         Series of float64
             Named "clustering", by the caller's ids in ascending order, of the vertices with an edge
-            after clean-up; 0 of a vertex with one neighbour, as in NetworkX.
+            after clean-up; 0 for a vertex with one neighbour, as in NetworkX.
 
         Raises
         ------
         InputError, CountError
-            As `triangles`. Or there are no weights of that name, or the largest is 0.
+            As `triangles`. Or the graph has no weights of that name, or the largest is 0.
 
         Examples
         --------
@@ -476,12 +476,12 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def measures(self, *, frame: str | None = None, vertices: Any = None) -> Any:
-        """Give every vertex's number of neighbours, its triangles and its local clustering coefficient.
+        """Compute every vertex's degree, triangles and local clustering coefficient.
 
         Parameters
         ----------
         frame, vertices
-            As of `triangles`.
+            As for `triangles`.
 
         Returns
         -------
@@ -508,24 +508,24 @@ class Graph(CountingContext):
 
     @property
     def is_directed(self) -> bool:
-        """Whether it was prepared with directions."""
+        """Whether the graph was prepared with directions."""
         return self.prepared.attributes is not None and self.prepared.attributes.directed
 
     @said_in_one_line
     def square_clustering(self, *, frame: str | None = None, vertices: Any = None) -> Any:
-        """Compute every vertex's square clustering coefficient: which share of its possible cycles of four there is.
+        """Compute every vertex's square clustering coefficient: the share of its possible 4-cycles that exist.
 
-        As in NetworkX; directions are ignored.
+        Defined as in NetworkX; directions are ignored.
 
         Parameters
         ----------
         frame, vertices
-            As of `triangles`.
+            As for `triangles`.
 
         Returns
         -------
         Series of float64
-            Named "square_clustering", by the caller's ids; 0 where no cycle is possible.
+            Named "square_clustering", by the caller's ids; 0 if no cycle is possible.
 
         Raises
         ------
@@ -544,18 +544,18 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def triad_census(self, isolated: int = 0) -> dict[str, int]:
-        """Count the triples of vertices of a directed graph by type: which of their three pairs are joined, and how.
+        """Count the vertex triples of a directed graph by type: which of the three pairs are adjacent, and how.
 
         Parameters
         ----------
         isolated : int
-            Vertices without an edge, which a source does not list; they are in triples too.
+            Number of vertices without an edge, which a source does not list but which are in triples, too.
 
         Returns
         -------
         dict of str to int
-            By the 16 types "003" to "300" of Holland and Leinhardt, in NetworkX's order: numbers of mutual, single and
-            missing edges.
+            By the 16 types "003" to "300" of Holland and Leinhardt, in NetworkX's order. The digits of a type are its
+            numbers of mutual, single and missing edges.
 
         Raises
         ------
@@ -575,12 +575,12 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def transitivity(self) -> float:
-        """Compute the share of all pairs of neighbours that are joined: 3·triangles / Σ d·(d - 1)/2.
+        """Compute the share of all pairs of neighbours that are adjacent: 3·triangles / Σ d·(d - 1)/2.
 
         Returns
         -------
         float
-            The quotient of two exact integers; 0 where no vertex has two neighbours.
+            The quotient of two exact integers; 0 if no vertex has two neighbours.
 
         Raises
         ------
@@ -599,17 +599,17 @@ class Graph(CountingContext):
     def average_clustering(self, weight: str | int | None = None) -> float:
         """Average the local clustering coefficients over the vertices with an edge after clean-up.
 
-        NetworkX counts isolated vertices too: multiply by `vertices` and divide by their number.
+        NetworkX includes isolated vertices: to compare, multiply by `vertices` and divide by the number of all nodes.
 
         Parameters
         ----------
         weight : str or int, optional
-            As of `clustering`.
+            As for `clustering`.
 
         Returns
         -------
         float
-            0 of a graph without edges.
+            0 for a graph without edges.
 
         Raises
         ------
@@ -628,14 +628,14 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def plot_degrees(self, ax: Any = None) -> Any:
-        """Draw how many vertices there are of each degree, on logarithmic axes.
+        """Plot the number of vertices of each degree, on logarithmic axes.
 
-        Workers count them in logarithmic bins, exact below 8 and four an octave above; nothing else leaves them.
+        The workers count in logarithmic bins, exact below 8 and four per octave above; only the bins leave them.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Default: that of a new figure.
+            Default: the axes of a new figure.
 
         Returns
         -------
@@ -650,9 +650,9 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def plot_clustering(self, ax: Any = None) -> Any:
-        """Draw the mean clustering coefficient of the vertices of each degree, from 2 on; as `plot_degrees`.
+        """Plot the mean clustering coefficient of the vertices of each degree from 2 on; as `plot_degrees`.
 
-        Triangles by vertex are counted where they are not known.
+        Triangles by vertex are counted unless they are already known.
 
         Raises
         ------
@@ -663,9 +663,9 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def plot_support(self, ax: Any = None) -> Any:
-        """Draw how many edges are in how many triangles, on logarithmic axes; as `plot_degrees`.
+        """Plot the number of edges of each support, on logarithmic axes; as `plot_degrees`.
 
-        Triangles by edge are counted where they are not known.
+        Triangles by edge are counted unless they are already known.
 
         Raises
         ------
@@ -676,17 +676,17 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def core_number(self, *, frame: str | None = None, vertices: Any = None) -> Any:
-        """Compute the core number of every vertex: the largest k of a k-core that it is in.
+        """Compute the core number of every vertex: the largest k of a k-core that contains it.
 
         The k-core is the largest subgraph each of whose vertices has k neighbours in it (Seidman, Social Networks 5,
-        1983). That is NetworkX's `core_number`, and cuGraph's of an undirected graph: there each edge counts once at
-        each end (cuGraph's `degree_type="bidirectional"`, where it is heeded, counts it in both directions, and gives
-        twice as much). It is found on one worker, which is given the whole graph.
+        1983). This equals NetworkX's `core_number`, and cuGraph's for an undirected graph, where each edge counts once
+        at each end (cuGraph's `degree_type="bidirectional"`, if it takes effect, counts both directions and returns
+        twice as much). One worker computes it and receives the whole graph.
 
         Parameters
         ----------
         frame, vertices
-            As of `triangles`.
+            As for `triangles`.
 
         Returns
         -------
@@ -696,8 +696,8 @@ class Graph(CountingContext):
         Raises
         ------
         InputError
-            One worker has not the memory for the whole graph and every vertex's neighbours, or the vertices did not fit
-            this process; the figures are named.
+            One worker has not enough memory for the whole graph and every vertex's neighbours, or the vertices did not
+            fit this process; the error has the figures.
 
         Examples
         --------
@@ -709,26 +709,27 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def trussness(self, *, frame: str | None = None, edges: Any = None) -> Any:
-        """Compute the trussness of every edge: the largest k of a k-truss that it is in.
+        """Compute the trussness of every edge: the largest k of a k-truss that contains it.
 
         The k-truss is the largest subgraph each of whose edges is in k - 2 triangles of the subgraph (Cohen, Trusses,
-        2008), as NetworkX and cuGraph define it in their `k_truss`; other authors name the same subgraph by k - 2 or by
-        k - 1. Every edge is in the 2-truss. Edges are peeled on one worker, which is given the whole graph.
+        2008), as in the `k_truss` of NetworkX and cuGraph; other authors number the same subgraph k - 2 or k - 1.
+        Every edge is in the 2-truss. One worker peels the edges and receives the whole graph.
 
         Parameters
         ----------
         frame, edges
-            As of `edge_support`.
+            As for `edge_support`.
 
         Returns
         -------
         DataFrame
-            One row an undirected edge, as in `edge_support`: "src", "dst" and "trussness", int64, at least 2.
+            One row per undirected edge, as in `edge_support`: "src", "dst" and "trussness", int64, at least 2.
 
         Raises
         ------
         InputError
-            One worker has not the memory for the whole graph and every vertex's neighbours; the figures are named.
+            One worker has not enough memory for the whole graph and every vertex's neighbours; the error has the
+            figures.
         CountError
             A check failed: there is no result.
 
@@ -748,20 +749,20 @@ class Graph(CountingContext):
     def k_truss(self, k: int, *, frame: str | None = None) -> Any:
         """Find the k-truss: the largest subgraph each of whose edges is in k - 2 triangles of the subgraph.
 
-        That is the definition of NetworkX's `k_truss` and of cuGraph's (see `trussness`). It takes less time than
-        `trussness`: triangles are counted in the (k - 1)-core alone.
+        The definition is that of `k_truss` in NetworkX and cuGraph (see `trussness`). It takes less time than
+        `trussness`, because triangles are counted only in the (k - 1)-core.
 
         Parameters
         ----------
         k : int
-            2 and less: all edges.
+            2 or less: all edges.
         frame : {"pandas", "cudf", "dask"}, optional
-            As of `edge_support`.
+            As for `edge_support`.
 
         Returns
         -------
         DataFrame
-            One row an undirected edge of the k-truss, as in `edge_support`: "src", "dst" and "support", int64: its
+            One row per undirected edge of the k-truss, as in `edge_support`: "src", "dst" and "support", int64, its
             triangles within the k-truss.
 
         Raises
@@ -787,22 +788,22 @@ class Graph(CountingContext):
         Parameters
         ----------
         limit : int, optional
-            List so many at most; nothing is counted where the first rows have them. Which ones depends on the graph,
-            its plan and the limit alone. Without it the list is complete, and refused beyond 1,000,000 triangles where
-            it is no Dask DataFrame.
+            Largest number of triangles to list; nothing is counted if the first rows have enough. The choice depends
+            only on the graph, its plan and the limit. Without a limit the list is complete, and beyond 1,000,000
+            triangles refused unless it is a Dask DataFrame.
         frame : {"pandas", "cudf", "dask"}, optional
-            As of `triangles`.
+            As for `triangles`.
 
         Returns
         -------
         DataFrame
-            Columns "u", "v", "w": the caller's ids, u < v < w. Rows ascend, through all partitions, and are numbered
-            from 0 on.
+            Columns "u", "v", "w": the caller's ids, u < v < w. Rows ascend across all partitions and are numbered
+            from 0.
 
         Raises
         ------
         InputError
-            `limit` is negative, or missing for a longer list; the number of triangles is named.
+            `limit` is negative, or missing for a longer list; the error states the number of triangles.
         CountError
             A check failed: there is no result.
 
@@ -823,16 +824,16 @@ class Graph(CountingContext):
     def estimate_triangles(
         self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | bool | None = None
     ) -> TriangleEstimate:
-        """Estimate the number of triangles from a sample of the wedges; where that would not pay, count them.
+        """Estimate the number of triangles from a sample of the wedges; if that saves nothing, count them.
 
         Parameters
         ----------
         error : float
-            Half of the interval, relative to the estimate, between 0 and 1.
+            Half the width of the interval, relative to the estimate, between 0 and 1.
         confidence : float
-            Share of the seeds, between 0 and 1, for which the interval holds the number.
+            Share of the seeds, between 0 and 1, for which the interval contains the number.
         seed : int
-            Of the sample.
+            Seed of the sample.
         progress : callable (stage, done, total) or bool, optional
 
         Returns
@@ -858,29 +859,30 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def update(self, *, add: Any = None, remove: Any = None) -> Change[Self]:
-        """Add and remove edges: the differences of the triangles, and a new graph. This one stays as it is.
+        """Add and remove edges: return the change of the triangles and a new graph. This graph is not changed.
 
-        Edges are removed first: one that is in both is in the new graph. Loops, repeated rows, edges to remove that are
-        not there and edges to add that are, change nothing. Only the neighbourhoods of changed edges are searched.
+        Edges are removed first, so an edge in both `add` and `remove` is in the new graph. Loops, repeated rows,
+        removed edges that do not exist and added edges that exist change nothing. Only the neighbourhoods of changed
+        edges are searched.
 
         Parameters
         ----------
         add, remove : source, optional
-            Edges: a DataFrame, an (m, 2) array, a pair of arrays, a list of pairs, a path, as for `prepare`; their ids
-            are of the graph's type.
+            Edges as for `prepare`: a DataFrame, an (m, 2) array, a pair of arrays, a list of pairs, a path. Their ids
+            must have the type of the graph's ids.
 
         Returns
         -------
         Change
-            `.triangles`, the exact difference; `.vertices`, those of the vertices where they are not 0; `.graph`, the
-            new graph. It is held by the same workers, and counts of it are checked against its own degrees. Workers
-            that `prepare` started end when both graphs are closed.
+            `.triangles`, the exact difference; `.vertices`, the nonzero differences by vertex; `.graph`, the new graph.
+            The same workers hold the new graph, and its counts are checked against its own degrees. Workers that
+            `prepare` started end when both graphs are closed.
 
         Raises
         ------
         InputError
-            The scheme puts an edge into several blocks; the order is not `degree`; vertices are in shards; or memory
-            does not suffice for a block and its copy.
+            The scheme puts an edge into several blocks; the order is not `degree`; vertices are in shards; or there is
+            not enough memory for a block and its copy.
 
         Examples
         --------
@@ -898,27 +900,27 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | bool | None = None) -> int:
-        """Count the cliques of `k` vertices: sets of vertices, each joined to all others.
+        """Count the cliques of `k` vertices: sets of pairwise adjacent vertices.
 
         Parameters
         ----------
         k : {3, 4, 5}
         bound : int
-            Work, in 64-bit words that are ANDed, above which it is refused before it begins; a thread takes about
-            3 · 10^8 of them in a second. That for k = 3 is at most the wedges; the work for k = 4 is known from the
-            triangles, that for k = 5 from the cliques of 4, which are counted first. The log has each before it begins.
+            Largest work, in 64-bit words that are ANDed; more is refused before it begins. A thread ANDs about 3 · 10^8
+            words per second. The work for k = 3 is at most the wedges; for k = 4 it follows from the triangles, for
+            k = 5 from the 4-cliques, which are counted first. The log states each before it begins.
         progress : callable (stage, done, total) or bool, optional
 
         Returns
         -------
         int
-            Exact.
+            The exact number.
 
         Raises
         ------
         InputError
-            The scheme is not `whole`, whose memory is named; the bits of the longest row do not fit a worker; or the
-            work is above the bound.
+            The scheme is not `whole` (the error states the memory that `whole` needs); the bits of the longest row do
+            not fit a worker; or the work exceeds the bound.
         CountError
             A check failed: there is no result.
 

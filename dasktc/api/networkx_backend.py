@@ -1,10 +1,11 @@
-"""NetworkX backend: `nx.triangles(G, backend="dasktc")` and its relatives, with NetworkX's own results.
+"""NetworkX backend: `nx.triangles(G, backend="dasktc")` and related functions return NetworkX's own results.
 
-They run on the workers of the active Dask client, those of one process alone (weights, directions, squares, cores and
-trusses) and all without a client in this process. A graph is handed over as numbers, its nodes' positions, and prepared
-once for each kind of question: NetworkX keeps the converted graph until the original changes. What is not done here
-raises NotImplementedError, because NetworkX asks `can_run` not always, and tries its own implementation only then; why
-is said once in the log "dasktc", since NetworkX drops what `can_run` says.
+Calls run on the workers of the active Dask client. Without a client they run in this process, and so do those that need
+one process (weights, directions, squares, cores and trusses). A graph is converted to pairs of node positions and
+prepared once for each kind of question; NetworkX caches the converted graph until the original changes. Unsupported
+calls raise NotImplementedError, because NetworkX does not always ask `can_run`, and falls back to its own
+implementation only on this error. The log "dasktc" gives the reason once, because NetworkX discards the answer of
+`can_run`.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ __all__ = [
 ]
 
 Nodes = Any
-"""None for all, a node, or an iterable of nodes."""
+"""All nodes (None), one node, or an iterable of nodes."""
 Array = Any
 LISTED = 1 << 14
-"""Triangles whose nodes are looked up at a time."""
+"""Number of triangles whose nodes are looked up at a time."""
 SECONDS_AN_EDGE = {
     "all_triangles": 3e-6,
     "average_clustering": 2e-5,
@@ -67,27 +68,27 @@ SECONDS_AN_EDGE = {
     "triadic_census": 2e-4,
     "triangles": 3e-6,
 }
-"""What NetworkX takes, about: preferential attachment of 10 edges a node, 10,000 to 100,000 edges, one core."""
+"""Approximate seconds per edge in NetworkX: preferential attachment, 10 edges a node, 10^4 to 10^5 edges, one core."""
 TO_LOAD, TO_PREPARE = 2.0, 0.03
-"""Seconds until a new process has imported and loaded what is compiled, and what a small graph takes after that."""
+"""Seconds in which a new process imports and loads compiled code, and seconds for a small graph after that."""
 log = logging.getLogger("dasktc")
 
 
 class ConvertedGraph:
-    """A NetworkX graph as pairs of node positions, prepared when it is first asked something.
+    """A NetworkX graph as pairs of node positions; it is prepared with the first question.
 
     Parameters
     ----------
     graph : networkx.Graph
     weights : mapping of str to object, optional
-        Attributes of edges to keep, and the value of edges that have none.
+        Edge attributes to keep, and the value of edges without the attribute.
     keep : bool
-        Keep the graph itself, for results that copy its attributes.
+        Keep a reference to the graph, for results that copy its attributes.
 
     Raises
     ------
     NotImplementedError
-        A weight is no finite real number, or does not fit float64.
+        A weight is not a finite real number, or does not fit float64.
     """
 
     __networkx_backend__ = "dasktc"
@@ -99,7 +100,7 @@ class ConvertedGraph:
         rows = [row for _, row in graph.adjacency()]
         src = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
         dst = np.fromiter(map(self._adj.__getitem__, chain.from_iterable(rows)), np.int64, len(src))
-        self._once = slice(None) if self._directed else src <= dst  # else the adjacency lists each edge at both ends
+        self._once = slice(None) if self._directed else src <= dst  # undirected: each edge is listed at both ends
         self._src, self._dst = src[self._once], dst[self._once]
         self._original = graph if keep else None
         self._weights = {name: self._values(graph, name, default) for name, default in (weights or {}).items()}
@@ -110,31 +111,31 @@ class ConvertedGraph:
         data = (attributes for _, row in graph.adjacency() for attributes in row.values())
         values = [attributes.get(name, default) for attributes in data] if not self._multigraph else []
         if not all(issubclass(kind, Real) for kind in set(map(type, values))):
-            raise NotImplementedError(f"dasktc takes real numbers as weights: attribute {name!r} has others")
+            raise NotImplementedError(f"dasktc takes real numbers as weights: attribute {name!r} has other values")
         try:
             weights = np.array(values, dtype=np.float64)
         except OverflowError as error:  # integers and fractions have no bound
             raise NotImplementedError(
-                f"dasktc takes numbers as weights that fit float64: {name!r} has others"
+                f"dasktc takes numbers as weights that fit float64: attribute {name!r} has others"
             ) from error
         if not np.isfinite(weights).all():
-            raise NotImplementedError(f"dasktc takes finite numbers as weights: attribute {name!r} has others")
+            raise NotImplementedError(f"dasktc takes finite numbers as weights: attribute {name!r} has other values")
         return weights[self._once] if not self._multigraph else weights
 
     @property
     def loops(self) -> int:
-        """Edges from a node to itself, parallel ones once."""
+        """Number of loops, parallel loops counted once."""
         return int((self._src == self._dst).sum())
 
     @property
     def original(self) -> Any:
-        """The graph itself, of a conversion that keeps it."""
+        """The original graph, if the conversion kept it."""
         if self._original is None:
             raise NotImplementedError("dasktc keeps no attributes of this converted graph: pass the original")
         return self._original
 
     def is_directed(self) -> bool:
-        """Whether the original's edges have directions."""
+        """Whether the original graph is directed."""
         return bool(self._directed)
 
     def is_multigraph(self) -> bool:
@@ -142,7 +143,7 @@ class ConvertedGraph:
         return bool(self._multigraph)
 
     def number_of_edges(self) -> int:
-        """Edges, parallel ones once."""
+        """Number of edges, parallel edges counted once."""
         return len(self._src)
 
     def __contains__(self, node: object) -> bool:
@@ -158,7 +159,7 @@ class ConvertedGraph:
         return len(self._adj)
 
     def prepared(self) -> Graph:
-        """Prepare the graph, on the client that is active now."""
+        """Prepare the graph on the active client."""
         client = active_client()
         if client is not self._client:
             self._graphs.pop("anywhere", None)
@@ -166,13 +167,13 @@ class ConvertedGraph:
         return self._kept("anywhere", lambda: prepare((self._src, self._dst), client))
 
     def here(self, weight: str | None = None, directed: bool = False) -> Graph:
-        """Prepare the graph in this process, with weights and directions where they are asked for."""
+        """Prepare the graph in this process, optionally with weights and directions."""
         if weight is None and not directed:
             return self._kept("here", self._in_process) if active_client() is not None else self.prepared()
         return self._kept((weight, directed), lambda: self._in_process(weight, directed))
 
     def without(self, positions: Array) -> Graph:
-        """Prepare the directed graph that is left without some nodes."""
+        """Prepare the directed graph without the nodes at these positions."""
         left = ~(np.isin(self._src, positions) | np.isin(self._dst, positions))
         return prepare((self._src[left], self._dst[left]), threads=allowed_threads(), directed=True)
 
@@ -193,13 +194,13 @@ class ConvertedGraph:
         return self._graphs[key]
 
     def spread(self, values: Any) -> list[Any]:
-        """Values of all nodes in node order; 0 for those without an edge."""
+        """Expand values to all nodes in node order, with 0 for nodes without an edge."""
         spread = np.zeros(len(self), values.dtype)
         spread[values.index.to_numpy()] = values.to_numpy()
         return [value or 0 for value in spread.tolist()]
 
     def select(self, nodes: Nodes, values: list[Any]) -> Any:
-        """Answer for the nodes that were asked for, as NetworkX does."""
+        """Select the values of the requested nodes in NetworkX's form: one value, or a dict."""
         if nodes is None:
             return dict(zip(self._adj, values, strict=True))
         if nodes in self:
@@ -207,7 +208,7 @@ class ConvertedGraph:
         return {node: values[self._adj[node]] for node in self.nbunch_iter(nodes)}
 
     def positions(self, nodes: Iterable[Hashable]) -> Array:
-        """Positions of nodes."""
+        """Return the positions of nodes."""
         return np.array([self._adj[node] for node in nodes], dtype=np.int64)
 
 
@@ -220,7 +221,7 @@ def convert_from_nx(
     ----------
     graph : networkx.Graph
     edge_attrs : dict of str to object, optional
-        Attributes of edges to keep, all of them weights, and the value of edges that have none.
+        Edge attributes to keep, all of them weights, and the value of edges without the attribute.
     preserve_edge_attrs : bool
         Keep all attributes.
     **unused
@@ -233,12 +234,12 @@ def convert_from_nx(
 
 
 def convert_to_nx(obj: Any, **unused: Any) -> Any:
-    """Pass results through; they are NetworkX's own kind.
+    """Return a result unchanged: results are NetworkX's own types.
 
     Raises
     ------
     NotImplementedError
-        It is a converted graph: its original is there already.
+        It is a converted graph, whose original the caller already has.
     """
     if isinstance(obj, ConvertedGraph):
         raise NotImplementedError("dasktc keeps no attributes of a graph: use the original")
@@ -246,12 +247,12 @@ def convert_to_nx(obj: Any, **unused: Any) -> Any:
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Whether a call can be done here.
+    """Whether dasktc can run a call.
 
     Returns
     -------
     bool or str
-        True, or why not, which is also said once in the log.
+        True, or the reason why not, which is also logged once.
     """
     if name not in FUNCTIONS:
         return f"dasktc has no {name}"
@@ -263,16 +264,16 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Whether a call is likely to be faster here, when NetworkX chooses by itself.
+    """Whether a call is predicted to be faster in dasktc than in NetworkX; asked when NetworkX chooses the backend.
 
     Returns
     -------
     bool or str
-        True, or why not.
+        True, or the reason why not.
     """
     call = _call(name, args, kwargs)
     if _chosen(call) is not None:
-        return "NetworkX looks at the neighbours of these nodes alone, dasktc at the whole graph"
+        return "NetworkX visits only the neighbours of these nodes, dasktc the whole graph"
     graph, jit = call["G"], sys.modules.get("dasktc.backends.cpu.jit")
     if isinstance(graph, ConvertedGraph):
         return True
@@ -299,7 +300,7 @@ def _chosen(call: dict[str, Any]) -> Nodes:
 
 @cache
 def _say(name: str, why: str) -> None:
-    """Log once for each function and reason that NetworkX runs it instead."""
+    """Log, once per function and reason, that a call does not run in dasktc."""
     log.warning("networkx.%s does not run in dasktc: %s", name, why)
 
 
@@ -322,7 +323,7 @@ def _check(name: str, graph: ConvertedGraph, nodes: Nodes = None, weight: Any = 
         raise NotImplementedError(why)
 
 
-# Each takes and returns what NetworkX's function of the same name does, with the converted graph for G.
+# Each function has the parameters and results of NetworkX's function of the same name; G is the converted graph.
 
 
 def triangles(G: ConvertedGraph, nodes: Nodes = None) -> Any:
@@ -332,7 +333,7 @@ def triangles(G: ConvertedGraph, nodes: Nodes = None) -> Any:
 
 
 def all_triangles(G: ConvertedGraph, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]]:
-    """List the triangles, or those that have a node of `nbunch`; in another order than NetworkX does."""
+    """List the triangles, or those with a node of `nbunch`, in another order than NetworkX."""
     _check("all_triangles", G)
     rows = G.prepared().triangle_list(limit=sys.maxsize).to_numpy()
     if nbunch is not None:
@@ -345,7 +346,7 @@ def all_triangles(G: ConvertedGraph, nbunch: Nodes = None) -> Iterator[tuple[Any
 
 
 def _named(rows: Array, nodes: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Tuples of nodes of rows of positions; some thousand at a time become Python's."""
+    """Convert rows of positions to tuples of nodes, some thousand rows at a time."""
     for start in range(0, len(rows), LISTED):
         for u, v, w in rows[start : start + LISTED].tolist():
             yield nodes[u], nodes[v], nodes[w]
@@ -359,7 +360,7 @@ def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None
     else:
         try:
             values = G.here(weight, G.is_directed()).clustering(weight=None if weight is None else "weight")
-        except InputError as error:  # the largest weight is 0, or overflow: NetworkX has its own ways
+        except InputError as error:  # the largest weight is 0, or an overflow: left to NetworkX
             why = str(error).replace("'weight'", repr(weight))
             _say("clustering", why)
             raise NotImplementedError(why) from error
@@ -369,7 +370,7 @@ def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None
 def average_clustering(
     G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None, count_zeros: bool = True
 ) -> float:
-    """Average the local clustering coefficients of nodes, those without an edge included, rounded as NetworkX does."""
+    """Average the local clustering coefficients of nodes, including nodes without an edge, rounded as in NetworkX."""
     coefficients = [value for value in clustering(G, nodes, weight).values() if count_zeros or value]
     return float(sum(coefficients) / len(coefficients))
 
@@ -381,7 +382,7 @@ def square_clustering(G: ConvertedGraph, nodes: Nodes = None) -> Any:
 
 
 def triadic_census(G: ConvertedGraph, nodelist: Any = None) -> dict[str, int]:
-    """Count the triples of nodes by type; of a `nodelist`, all triples less those of the other nodes."""
+    """Count the triples of nodes by type; with `nodelist`, all triples minus those among the other nodes."""
     _check("triadic_census", G)
     nodes = set(G.nbunch_iter(nodelist))
     if nodelist is not None and len(nodelist) != len(nodes):
@@ -404,7 +405,7 @@ def core_number(G: ConvertedGraph) -> dict[Any, int]:
 
 
 def k_truss(G: ConvertedGraph, k: float) -> Any:
-    """Find the subgraph each of whose edges is in k - 2 of its triangles, with copies of the original's attributes."""
+    """Find the largest subgraph each of whose edges is in k - 2 of its triangles; copy the original's attributes."""
     _check("k_truss", G)
     _refuse_loops(G)
     graph, nodes = G.original, list(G)
@@ -434,13 +435,13 @@ def _refuse_loops(graph: ConvertedGraph) -> None:
 
 
 def transitivity(G: ConvertedGraph) -> float:
-    """Compute the share of pairs of neighbours that are joined."""
+    """Compute the share of pairs of neighbours that are adjacent."""
     _check("transitivity", G)
     return measures.transitivity(G.prepared()) or 0
 
 
 def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
-    """Count the edges of nodes by the number of triangles that they are in."""
+    """Count the edges of each node by their number of triangles."""
     _check("generalized_degree", G, nodes)
     counters: list[Counter[int]] = [Counter() for _ in G]
     for position, support, edges in _support_counts(measures.edge_support(G.prepared())):
@@ -449,7 +450,7 @@ def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
 
 
 def _support_counts(edges: Any) -> Iterable[tuple[int, int, int]]:
-    """Each (node, support) that occurs, and how often."""
+    """List each (node, support) that occurs and its number of occurrences."""
     if hasattr(edges, "dask"):
         counted = edges.map_partitions(_count_supports, meta=_count_supports(edges._meta))
         edges = active_client().compute(counted).result()
@@ -467,4 +468,4 @@ def _count_supports(edges: Any) -> Any:
 
 
 backend = sys.modules[__name__]
-"""What NetworkX loads: an object that has the functions as attributes."""
+"""The object that NetworkX loads; its attributes are the functions."""

@@ -1,4 +1,4 @@
-"""What NetworkX asks of a backend each time that it is imported: nothing heavy may be imported here."""
+"""Description of the backend, which NetworkX reads at its every import: nothing heavy may be imported here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTIONS = {
     "triadic_census": "In this process.",
     "triangles": "Of a multigraph, only all nodes at once.",
 }
-"""Notes on the functions that the backend has."""
+"""Notes on the functions of the backend."""
 
 
 def get_info() -> dict[str, Any]:
@@ -27,7 +27,7 @@ def get_info() -> dict[str, Any]:
     Returns
     -------
     dict
-        As NetworkX's entry point `networkx.backend_info` has it.
+        In the form of NetworkX's entry point `networkx.backend_info`.
     """
     return {
         "backend_name": "dasktc",

@@ -38,10 +38,10 @@ from dasktc.registry import SCHEMES, check_stages
 __all__ = ["CostModelOptions", "plan_size", "plan_source", "predict_size", "predict_source"]
 
 GPU_MEMORY = int(0.8 * 139 * 2**30)
-"""Bytes planned with on each of `--gpus` where nobody says: 80 % of an H200, as dask-cuda lets a worker fill."""
+"""Default bytes per GPU of `--gpus`: 80 % of an H200, the share that dask-cuda lets a worker fill."""
 REFUSED = f"counting refuses more than {MAX_VERTICES:,} vertices"
 MAX_EDGES = 2**53
-"""Bytes of all blocks are then still 64-bit integers."""
+"""Up to this number the bytes of all blocks fit 64-bit integers."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class CostModelOptions:
     Attributes
     ----------
     gpus : int or None
-        Plan for so many GPUs, whatever is here.
+        Number of GPUs to plan for, independent of this machine.
     wedges : int or None
-        Σ in(v)·out(v), where a size alone is given.
+        Σ in(v)·out(v), if only a size is given.
     rate_edges, rate_probes, overhead : float or None
-        In place of `planning.rates.RATES`.
+        Replacements of the rates of `planning.rates.RATES`.
     rate_network : int, str or None
-        Bytes a second, e.g. "45GB".
+        Bytes per second, e.g. "45GB".
     """
 
     gpus: int | None = None
@@ -69,7 +69,7 @@ class CostModelOptions:
 
 
 def plan_source(source: Any, client: Any = None, **options: Any) -> Plan:
-    """Read a source, once, and plan its count; parameters as for `predict_source`."""
+    """Read a source once and plan its count; parameters as for `predict_source`."""
     return predict_source(source, client, **options).plan
 
 
@@ -96,15 +96,15 @@ def predict_source(
     progress: Progress | bool | None = None,
     **options: Any,
 ) -> Prediction:
-    """Read a source, once, plan its count, and predict what that takes; parameters as for `triangle_count`.
+    """Read a source once, plan its count and predict its time and bytes; parameters as for `triangle_count`.
 
-    `workers` is how many tasks to plan for: the source is prepared in this process. Both ways of `distribute` are
-    predicted, whatever it is.
+    `workers` is the number of concurrent tasks to plan for; the source is prepared in this process. Both ways of
+    `distribute` are predicted, whatever its value.
 
     Parameters
     ----------
     means : CostModelOptions, optional
-        Its `wedges` have no effect: those of the source are known.
+        Its `wedges` have no effect, because those of the source are known.
     """
     chosen, wanted = Options(**options), _checked(means)
     check_keywords(progress=progress)
@@ -153,11 +153,11 @@ def plan_size(
     ----------
     vertices, edges : int
     workers : int, optional
-        Tasks at a time; default 1.
+        Number of concurrent tasks; default 1.
     gpus : int, optional
-        The same, each on a GPU; without `memory` one like an H200.
+        Number of concurrent tasks, each on a GPU; without `memory` a GPU like an H200.
     **options
-        As for `triangle_count`; options of reading and of running are ignored.
+        As for `triangle_count`; options for reading and running are ignored.
     """
     chosen = _without_reading(options)
     check_stages(chosen.kernel)
@@ -167,7 +167,7 @@ def plan_size(
         whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
     if edges > (possible := vertices * (vertices - 1) // 2):
         raise InputError(
-            f"--edges {edges:,} are more than the {possible:,} that {vertices:,} vertices can have: a plan is for the "
+            f"--edges {edges:,} are more than the {possible:,} that {vertices:,} vertices can have: a plan is for "
             "distinct edges without loops; give their number, or give the SOURCE"
         )
     given = bytes_of(chosen.memory)
@@ -208,7 +208,7 @@ def predict_size(
     workers: int | str | None = None,
     **options: Any,
 ) -> Prediction:
-    """Plan the count of a graph of a given size, and predict what it takes; parameters as for `plan_size`.
+    """Plan the count of a graph of a given size and predict its time and bytes; parameters as for `plan_size`.
 
     Parameters
     ----------
@@ -216,9 +216,9 @@ def predict_size(
     """
     wanted = _checked(means)
     plan = plan_size(vertices, edges, workers=workers, gpus=wanted.gpus, **options)
-    notes = [*_notes(_without_reading(options), wanted), "all blocks are taken to be equally large"]
+    notes = [*_notes(_without_reading(options), wanted), "all blocks are assumed to be equally large"]
     if vertices > MAX_VERTICES:
-        notes.append(f"{REFUSED}: these blocks could hold them, the edge keys of the stages before cannot")
+        notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
     chosen = _without_reading(options)
     backend = "cuda" if wanted.gpus is not None else chosen.chosen_backend
     times = kernel_times(backend, chosen)
@@ -234,13 +234,13 @@ def _without_reading(options: dict[str, Any]) -> Options:
 
 
 def _least_parts(vertices: int, options: Options) -> int:
-    """The smallest n whose blocks' columns are 32-bit numbers."""
+    """Return the smallest n at which the columns of blocks fit 32 bits."""
     least = max(1, -(-vertices // MAX_VERTICES))
     scheme = SCHEMES.get(options.partition)
     asked = 1 if scheme and scheme.replicated else options.parts
     if asked is not None and asked < least:
         raise InputError(
-            f"{vertices:,} vertices in {asked} parts are more than {MAX_VERTICES:,} each: ids inside blocks are "
+            f"{vertices:,} vertices in {asked} parts are more than {MAX_VERTICES:,} per part: ids inside blocks are "
             f"32-bit; let --partition auto choose n, or give --partition hash2d --parts {least}"
         )
     return least
@@ -274,12 +274,12 @@ def _rates(means: CostModelOptions, in_process: bool) -> Any:
 
 
 def _checked(means: CostModelOptions | None) -> CostModelOptions:
-    """Check the given options; None: the defaults."""
+    """Check the given options; None stands for the defaults."""
     if means is None:
         return CostModelOptions()
     if not isinstance(means, CostModelOptions):
         raise InputError(
-            f"means is {shown(means)}: it says what a prediction is for; pass dasktc.api.plan.CostModelOptions"
+            f"means is {shown(means)}: predictions take assumptions from it; pass dasktc.api.plan.CostModelOptions"
         )
     if means.wedges is not None:
         whole_number("wedges", means.wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
@@ -289,12 +289,12 @@ def _checked(means: CostModelOptions | None) -> CostModelOptions:
 def _notes(options: Options, means: CostModelOptions) -> list[str]:
     if means.gpus is None or options.memory is not None:
         return []
-    return ["memory of a GPU: 80 % of an H200's; name --memory for others"]
+    return ["memory of a GPU: 80 % of an H200's; give --memory for other GPUs"]
 
 
 def _workers(workers: int | str | None, gpus: int | None) -> int | None:
     if workers is not None and gpus is not None:
         raise InputError("--workers and --gpus were both given: each says how many tasks run at a time; keep one")
     name, value = ("workers", workers) if gpus is None else ("gpus", gpus)
-    bounds = {"few": "nobody would count", "many": "each counts a task at a time, and no plan has more"}
+    bounds = {"few": "no task could run", "many": "each runs one task at a time, and no plan has more"}
     return None if value is None else whole_number(name, value, 1, MAX_TASKS, **bounds)

@@ -1,4 +1,4 @@
-"""Views of a run's progress: a bar in a terminal or a notebook, one JSON line an event, or a callable."""
+"""Views of a run's progress: a bar in a terminal, a widget in a notebook, one JSON line per event, or a callable."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from dasktc.options import check_keywords, format_size
 __all__ = ["View", "bar", "json_lines", "showing"]
 
 DRAW_SECONDS = 0.25
-"""Between two drawings of a bar."""
+"""Seconds between two redraws of a bar."""
 KEPT_SECONDS = 2.0
-"""A stage that took so long leaves a line in the terminal."""
+"""Seconds from which a finished stage leaves a line in the terminal."""
 STEPS = 1000
 
 
 class View:
-    """A listener of a tracker that is passed as `progress`; `begin` and `close` are called around the run."""
+    """Base class of listeners to a tracker, passed as `progress`; `begin` and `close` are called around the run."""
 
     def begin(self, tracker: Tracker) -> None:
-        """Hear which tracker is shown."""
+        """Start showing a tracker."""
 
     def __call__(self, *event: Any) -> None:
         """Show an event."""
 
     def close(self) -> None:
-        """Take down what was shown."""
+        """Remove the display."""
 
 
 @contextmanager
 def showing(progress: Progress | bool | None, **facts: Any) -> Iterator[Tracker]:
-    """Yield what a call reports its progress to, and end the run with the block, or with the error that leaves it.
+    """Yield the tracker of a call's progress; end its run with the block, or with the error that leaves the block.
 
     Parameters
     ----------
     progress : callable (stage, done, total), View, bool or None
-        True: a bar, a widget in Jupyter, which is there from the first event to the end of the block. False and None:
-        nothing is shown; on a cluster the dashboard and the events on the scheduler have it all the same.
+        True: a bar, in Jupyter a widget, from the first event to the end of the block. False and None: no display;
+        on a cluster the dashboard and the scheduler's events still have the progress.
     **facts
-        What the run's first event says: what is asked for, and of which source.
+        Fields of the run's first event: the question and the source.
     """
-    if isinstance(progress, Tracker):  # of a call around this one, whose run it is
+    if isinstance(progress, Tracker):  # of an enclosing call, to whose run this one belongs
         yield progress
         return
     if not isinstance(progress, View):
@@ -76,13 +76,13 @@ def _redirected() -> AbstractContextManager[Any]:
 
 
 _redirected_logs = SharedContext(_redirected)
-"""While any bar is shown: lines of logs stand above it."""
+"""Active while a bar is shown, so that log lines are printed above it."""
 
 
 class _Bar(View):
-    """A bar of tqdm; made at the first event, so that lines before it stand alone, and drawn by a thread of its own.
+    """A tqdm bar, made at the first event so that it does not mix with earlier lines.
 
-    So it moves while the caller waits for a stage that says nothing.
+    A thread of its own draws it, so that it moves while the caller waits for a stage without events.
     """
 
     _bar: Any
@@ -122,7 +122,7 @@ class _Bar(View):
             self._draw(self._tracker.now())
 
     def _draw(self, said: Event) -> None:
-        if not said:  # the run is over, while its cluster is taken down
+        if not said:  # the run has ended, its cluster is still closing
             return
         with self._drawing:
             left = "" if said.get("left") is None else f", {clock_time(said['left'])} left"
@@ -136,7 +136,7 @@ class _Bar(View):
     def _write(self, line: str) -> None:
         from tqdm.auto import tqdm
 
-        if not self._widget:  # whose cell would have it in red
+        if not self._widget:  # a notebook cell would show the line in red
             with self._drawing:
                 tqdm.write(line, file=sys.stderr)
 
@@ -146,18 +146,18 @@ class _Bar(View):
             self._thread.join()
         if self._bar is not None:
             with self._drawing:
-                self._bar.n = self._bar.total  # a widget that falls short of it would stay
+                self._bar.n = self._bar.total  # an unfinished widget would stay
                 self._bar.close()
         self._logs.close()
 
 
 def bar() -> View:
-    """Return a view that is a bar in a terminal, and a widget in Jupyter."""
+    """Return a view that shows a bar in a terminal and a widget in Jupyter."""
     return _Bar()
 
 
 def _facts(said: Event) -> str:
-    """What a stage has done, and its rate."""
+    """Format what a stage has done, and its rate."""
     facts, seconds = [], said.get("took") or said["seconds"]
     if "bytes_total" in said:
         facts.append(f"{format_size(said['bytes'])} of {format_size(said['bytes_total'])}")
@@ -178,7 +178,7 @@ def _short(number: float) -> str:
 
 
 class _Lines(View):
-    """Writes an event as a line of JSON."""
+    """Writes each event as a line of JSON."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream, self._gone = stream, False
@@ -187,16 +187,16 @@ class _Lines(View):
         if not self._gone:
             try:
                 print(json.dumps(event[0]), file=self._stream or sys.stderr, flush=True)
-            except OSError:  # nobody reads it any more, or its disk is full: the answer does not depend on it
+            except OSError:  # the reader is gone or the disk is full: the answer does not depend on it
                 self._gone = True
 
 
 def json_lines(stream: TextIO | None = None) -> View:
-    """Return a view that writes each event as one JSON object a line.
+    """Return a view that writes each event as one JSON object per line.
 
     Parameters
     ----------
     stream : text stream, optional
-        Default: standard error as it is when an event comes.
+        Default: standard error at the time of the event.
     """
     return _Lines(stream)

@@ -1,4 +1,4 @@
-"""`get_graph` returns a graph that another client of a cluster published."""
+"""`get_graph` returns a graph that a client of the same cluster published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def get_graph(name: str, client: Any = None) -> Graph:
     ----------
     name : str
     client : distributed.Client, optional
-        Default: the active one.
+        Default: the active client.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def get_graph(name: str, client: Any = None) -> Graph:
     """
     client = active_client() if client is None else client
     if client is None:
-        raise InputError("no client is connected: published graphs stand on a cluster; make a distributed.Client first")
+        raise InputError("no client is connected: published graphs are on a cluster; make a distributed.Client first")
     check_client(client)
     graph = client.get_dataset(name, default=None)
     if not isinstance(graph, Graph):

@@ -1,4 +1,4 @@
-"""The command that repeats a count, or the call where the source is an object; for its report."""
+"""Formats the command that repeats a count, or the call if the source is an object, for the report."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ USUAL: dict[str, Any] = {
     "verify": 0.0,
     "seed": 0,
 }
-"""Options that a command has, and what they are where nobody says."""
+"""Options of the command, and their defaults."""
 
 
 def repeating(source: Any, given: Mapping[str, Any]) -> str:
-    """Write the command that counts the same again, without its output files.
+    """Format the command that repeats a count, without its output files.
 
     Parameters
     ----------
     source : object
     given : mapping of str to object
-        The keywords of `triangle_count`; a client becomes the address of its scheduler, and certificates are not named.
+        The keywords of `triangle_count`; a client becomes the address of its scheduler, and certificates are left out.
 
     Returns
     -------
     str
-        For a shell; or a call in Python, where the source is no path.
+        For a shell; if the source is no path, a call in Python.
     """
     options = {name: given[name] for name, usual in USUAL.items() if given[name] != usual}
     address = getattr(getattr(given["client"], "scheduler", None), "address", None)

@@ -1,4 +1,4 @@
-"""`open_graph` opens a graph that was saved; `save_source` prepares a source and saves it, as `dasktc prepare` does."""
+"""`open_graph` opens a saved graph; `save_source` prepares and saves a source, as `dasktc prepare` does."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ def open_graph(
     host_memory: int | str | None = None,
     progress: Progress | bool | None = None,
 ) -> Graph:
-    """Open a graph that `Graph.save` wrote: ready to be counted, with nothing to prepare.
+    """Open a graph that `Graph.save` wrote; it is ready to be counted without preparation.
 
-    Workers read the blocks, each what it counts, and compare every byte with its checksum; afterwards the folder is
-    needed no more. It may have been saved by other workers, by more or by fewer, on the CPU or on GPUs.
+    Each worker reads the blocks that it counts and verifies their checksums; afterwards the folder is no longer needed.
+    The graph may have been saved by other workers, more or fewer, on the CPU or on GPUs.
 
     Parameters
     ----------
     path : path or fsspec URL
-        Of the folder, which all workers must see.
+        The folder, which all workers must see.
     client, backend, memory, workers, scheduler, scheduler_file, retries, worker_timeout, security, threads, work_dir, \
 host_memory, progress
         As for `triangle_count`.
     kernel : str
-        Default: the one that it was prepared for; on another backend what suits the graph there.
+        Default: the kernel for which the graph was prepared; on another backend the choice of "auto" there.
     splits : int, optional
-        m; default: as many as the workers need.
+        m; default: the number that the workers need.
 
     Returns
     -------
     Graph
-        As `prepare` returns it, with the scheme, n and order that it was saved with.
+        As from `prepare`, with the scheme, n and order with which it was saved.
 
     Raises
     ------
     InputError
-        No saved graph is there; it is damaged, or of a newer format; a file of it cannot be read; the memory does not
-        suffice; or it has weights or directions, which are kept in this process alone, and a cluster is to hold it.
+        There is no saved graph; it is damaged or of a newer format; a file of it cannot be read; there is too little
+        memory; or it has weights or directions, which only this process can hold, and a cluster is to hold the graph.
     ClusterError
         The cluster does not answer or has no workers.
 
@@ -117,7 +117,7 @@ class SavedFolder:
     parts : int
     reorder : str
     bytes : int
-        Of the arrays.
+        Size of the arrays.
     seconds : dict of str to float
         Wall time of read, prepare, save and total.
     """
@@ -132,7 +132,7 @@ class SavedFolder:
     seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -148,14 +148,14 @@ class SavedFolder:
 
 @said_in_one_line
 def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> SavedFolder:
-    """Prepare a source, and save it.
+    """Prepare a source and save the graph.
 
     Parameters
     ----------
     source : object
-        As of `prepare`; a saved graph, too.
+        As for `prepare`, or a saved graph.
     out : path or fsspec URL
-        As of `Graph.save`; what is kept in this process's memory is refused.
+        As for `Graph.save`; a URL in this process's memory is refused.
     force : bool
         Replace a saved graph.
     **options

@@ -1,4 +1,4 @@
-"""`dasktc truss`: prepare a graph, peel it, and write its edges' trussness or one of its trusses."""
+"""`write_truss` prepares a graph, peels it, and writes the trussness of its edges or one truss (`dasktc truss`)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["TrussFile", "write_truss"]
 
 @dataclass(frozen=True)
 class TrussFile:
-    """Summary of a file of trussnesses or of a k-truss: its path, and what it holds.
+    """Summary of a written file of trussness or of a k-truss: its path and contents.
 
     Attributes
     ----------
     output : str
     k : int or None
-        Of the truss; None: the trussness of all edges.
+        k of the truss; None: the trussness of all edges.
     largest : int
-        The largest trussness; of one truss the most triangles that an edge has within it. 0 without edges.
+        The largest trussness; for one truss, the most triangles of an edge within it. 0 without edges.
     vertices, edges : int
-        That were written.
+        Numbers written.
     graph_vertices, graph_edges : int
-        Of the graph, after clean-up.
+        Numbers of the graph, after clean-up.
     backend : str
     seconds : dict of str to float
         Wall time of read, prepare, truss, write and total.
@@ -46,7 +46,7 @@ class TrussFile:
     seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -65,20 +65,20 @@ class TrussFile:
 def write_truss(
     source: Any, output: str | os.PathLike[str], k: int | None = None, force: bool = False, **options: Any
 ) -> TrussFile:
-    """Write every edge and its trussness, or the edges of one truss and their triangles within it.
+    """Write every edge with its trussness, or the edges of one truss with their triangles within it.
 
     Parameters
     ----------
     source : object
-        As `dasktc.triangle_count` takes it.
+        As for `dasktc.triangle_count`.
     output : path
         .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.trussness` or `Graph.k_truss`.
     k : int, optional
-        Of the truss.
+        k of the truss.
     force : bool
-        Replace the output where it exists.
+        Replace an existing output.
     **options
-        Those of `dasktc.prepare`.
+        Keywords of `dasktc.prepare`.
 
     Raises
     ------

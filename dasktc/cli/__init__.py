@@ -1,1 +1,1 @@
-"""Groups of commands of the command line, and options that several of them have."""
+"""The command line: command groups, and the options that several commands share."""

@@ -1,4 +1,4 @@
-"""`dasktc generate`: graphs whose edges, and often triangles, are known."""
+"""`dasktc generate`: writes generated graphs, whose edges, and often triangles, are known."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Command = Callable[..., Any]
 
 @click.group()
 def generate() -> None:
-    """Write a graph whose edges, and often triangles, are known: OUT is .parquet or .txt."""
+    """Write a generated graph, whose edges and often triangles are known, to OUT: .parquet or .txt."""
 
 
 def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
-    """Make a `generate` command out of a function that returns a source."""
+    """Make a subcommand of `generate` from a function that returns a source."""
 
     def command(make: Command) -> Any:
         @functools.wraps(make)
@@ -55,7 +55,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
                 type=click.Choice(["auto", "cpu", "cuda"]),
                 default="auto",
                 show_default=True,
-                help="What makes the edges: auto takes a GPU where there is one.",
+                help="Backend that makes the edges. auto: a GPU if there is one.",
             ),
             click.option("--force", is_flag=True, help="Replace OUT if it exists."),
             reporting,
@@ -67,23 +67,23 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
 
 @_generator(
     click.option("--scale", type=int, default=20, show_default=True, help="2^SCALE vertices."),
-    click.option("--edge-factor", type=int, default=16, show_default=True, help="Edges a vertex."),
+    click.option("--edge-factor", type=int, default=16, show_default=True, help="Edges per vertex."),
     click.option("--seed", type=int, default=1, show_default=True),
 )
 def kronecker(**recipe: Any) -> Any:
-    """Write a Kronecker graph (0.57, 0.19, 0.19)."""
+    """Write a Kronecker graph with initiator (0.57, 0.19, 0.19)."""
     from dasktc.io.generators import synthetic as generate
 
     return generate.kronecker(**recipe)
 
 
 @_generator(
-    click.option("--vertices", type=int, default=2**27, show_default=True, help="A power of two."),
+    click.option("--vertices", type=int, default=2**27, show_default=True, help="Number of vertices, a power of two."),
     click.option("--edges", type=int, default=10**9, show_default=True),
     click.option("--seed", type=int, default=1, show_default=True),
 )
 def rmat(**recipe: Any) -> Any:
-    """Write an R-MAT graph (0.5, 0.1, 0.1); at its defaults the TRUST paper's RM."""
+    """Write an R-MAT graph with (0.5, 0.1, 0.1); the defaults give the TRUST paper's RM."""
     from dasktc.io.generators import synthetic as generate
 
     return generate.rmat(**recipe)
@@ -91,18 +91,20 @@ def rmat(**recipe: Any) -> Any:
 
 @_generator(
     click.option("--vertices", type=int, default=10**8, show_default=True),
-    click.option("--edges", type=int, default=10**9, show_default=True, help="A multiple of the vertices."),
+    click.option(
+        "--edges", type=int, default=10**9, show_default=True, help="Number of edges, a multiple of --vertices."
+    ),
 )
 def random(**recipe: Any) -> Any:
-    """Write a uniform random graph; at its defaults the TRUST paper's RA."""
+    """Write a uniform random graph; the defaults give the TRUST paper's RA."""
     from dasktc.io.generators import synthetic as generate
 
     return generate.random_graph(**recipe)
 
 
-@_generator(click.option("--side", type=int, default=464, show_default=True, help="SIDE³ vertices."))
+@_generator(click.option("--side", type=int, default=464, show_default=True, help="Side of the torus: SIDE³ vertices."))
 def grid3d(**recipe: Any) -> Any:
-    """Write a 3D torus; at its default the TRUST paper's 3D."""
+    """Write a 3D torus; the default gives the TRUST paper's 3D."""
     from dasktc.io.generators import synthetic as generate
 
     return generate.grid3d(**recipe)
@@ -113,11 +115,13 @@ def grid3d(**recipe: Any) -> Any:
     click.option("--kind", type=click.Choice(["B1k", "B2k"]), default="B1k", show_default=True),
 )
 def theory(stars: str, kind: Any) -> Any:
-    """Write a Kronecker product of stars, whose triangles arithmetic knows."""
+    """Write a Kronecker product of stars, whose number of triangles follows from a formula."""
     from dasktc.io.generators import synthetic as generate
 
     try:
         leaves = tuple(int(m) for m in stars.split(","))
     except ValueError:
-        raise InputError(f"--stars {stars!r} is not a list of whole numbers: give leaves a star, as in 25,81") from None
+        raise InputError(
+            f"--stars {stars!r} is not a list of whole numbers: give the leaves of each star, as in 25,81"
+        ) from None
     return generate.theory(leaves, kind)

@@ -1,7 +1,7 @@
-"""The command line: options in, one number (or one JSON object) out.
+"""The command line: takes options, prints one number (or one JSON object).
 
-Exit 0 done, 2 bad usage or bad input, 1 anything else; of a signal 128 and its number: 130 Ctrl-C, 143 SIGTERM,
-129 SIGHUP, 141 where nobody reads the output any more. An error is one line on stderr.
+Exit codes: 0 done, 2 bad usage or bad input, 1 any other error, 128 + N for signal N: 130 Ctrl-C, 143 SIGTERM,
+129 SIGHUP, 141 if nobody reads the output any more. An error is one line on stderr.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = ["cli", "main"]
 
 Command = Callable[..., Any]
 BROKEN_PIPE = 128 + 13
-"""13: SIGPIPE, which some systems do not name."""
+"""13 is SIGPIPE, which not every system defines."""
 COMPLETE = "_DASKTC_COMPLETE"
-"""What a shell sets that asks for completions: what `dasktc completion` prints has it do so."""
+"""Environment variable with which a shell requests completions; the script of `dasktc completion` sets it."""
 SHELLS = ("bash", "zsh", "fish")
 SHOWN = 200
-"""Characters of an answer that an error repeats."""
+"""Leading characters of an answer that are repeated in the error if it cannot be written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Default: those of the process.
+        Default: the arguments of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if COMPLETE in os.environ:  # a shell asks what could follow
+    if COMPLETE in os.environ:  # a shell requests completions
         cli.main(args=given, prog_name="dasktc", complete_var=COMPLETE)
     if sys.stdout is None:
         return _fail("standard output is closed: the answer would be lost; redirect it to a file, or /dev/null", 1)
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(given)
         try:
             sys.stderr.flush()
-        except OSError:  # what progress could not write
+        except OSError:  # progress that could not be written
             _let_go(sys.stderr)
         return code
 
@@ -108,9 +108,8 @@ def _complain(text: str) -> None:
 def _say(answer: str) -> int:
     """Print a command's output to stdout, and return the exit code.
 
-    A program that reads no more, as `head` does, has what it wants: that ends quietly, with the code that a shell
-    shows of any command that is cut off so. Characters that the stream's encoding has not, as of a file's name that is
-    not UTF-8, are escaped.
+    If the reader closes the pipe early, as `head` does, the command ends quietly with the exit code that shells report
+    for a broken pipe. Characters that the stream's encoding lacks, as in a file name that is not UTF-8, are escaped.
     """
     try:
         try:
@@ -133,13 +132,13 @@ def _say(answer: str) -> int:
 
 
 def _let_go(stream: Any) -> None:
-    """Discard what a stream has buffered: the interpreter would try again to write it when it ends."""
+    """Discard a stream's buffer, which the interpreter would otherwise try to write again when it exits."""
     with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 
 
 class OneLine(click.Group):
-    """Commands that Ctrl-C ends without the empty line that click prints first, which only a terminal needs."""
+    """A command group that prints click's empty line after Ctrl-C only on a terminal."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
@@ -152,10 +151,10 @@ class OneLine(click.Group):
 
 
 class OptionalShare(click.Command):
-    """A command whose `--verify` may stand alone before a source: what follows is its share only if it is a number."""
+    """A command whose `--verify` takes an optional share: the next argument, if that is a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write a `--verify` that no number follows as `--verify=1`."""
+        """Rewrite `--verify` without a number after it as `--verify=1`."""
         for place in range(len(args) - 1):
             if args[place] == "--":
                 break
@@ -175,7 +174,7 @@ def _is_number(text: str) -> bool:
 @click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="dasktc")
 def cli() -> None:
-    """Exact triangle counting of graphs of any size, with Dask."""
+    """Count the triangles of graphs of any size exactly, with Dask."""
 
 
 cli.add_command(bench)
@@ -192,21 +191,25 @@ cli.add_command(generate)
     flag_value=1.0,
     default=0.0,
     metavar="[SHARE]",
-    help="Count this share of the tasks again with another kernel (alone: all).",
+    help="Count this share of the tasks again with another kernel; without SHARE, all of them.",
 )
-@click.option("--seed", type=int, default=0, help="Of verified tasks and of random parts.")
+@click.option("--seed", type=int, default=0, help="Seed of the choice of verified tasks and of random parts.")
 @click.option(
-    "--sort-rows/--no-sort-rows", default=True, help="Rows of blocks in order or not, for trust and hindex alone."
+    "--sort-rows/--no-sort-rows",
+    default=True,
+    help="Whether to sort the rows of blocks; only trust and hindex count unsorted rows.",
 )
 @click.option(
     "--checkpoint",
     type=PATH,
     metavar="DIR",
-    help="Keep finished tasks there; the same command goes on from them.",
+    help="Keep the results of finished tasks in DIR; the same command resumes from them.",
 )
-@click.option("--per-vertex", type=PATH, metavar="OUT", help="Write every vertex's triangles: .parquet, .csv or .txt.")
-@click.option("--per-edge", type=PATH, metavar="OUT", help="Write every edge's triangles: .parquet, .csv or .txt.")
-@click.option("--report", type=PATH, metavar="OUT.html", help="Write a page about the count.")
+@click.option(
+    "--per-vertex", type=PATH, metavar="OUT", help="Write the triangles of every vertex: .parquet, .csv or .txt."
+)
+@click.option("--per-edge", type=PATH, metavar="OUT", help="Write the triangles of every edge: .parquet, .csv or .txt.")
+@click.option("--report", type=PATH, metavar="OUT.html", help="Write an HTML report about graph and count.")
 @replacing
 @watching
 @printing
@@ -221,7 +224,7 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **
 
 
 def _print(result: Any, number: Any, as_json: bool, quiet: bool) -> None:
-    """Print a result: as a JSON object, with --quiet its number alone, else as a summary."""
+    """Print a result: as a JSON object, with --quiet only its number, else as a summary."""
     click.echo(json.dumps(result.to_dict()) if as_json else str(number if quiet else result))
 
 
@@ -244,7 +247,7 @@ def _write(
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option("-o", "--out", type=PATH, required=True, metavar="OUT", help="The file: .parquet, .csv or .txt.")
+@click.option("-o", "--out", type=PATH, required=True, metavar="OUT", help="Output file: .parquet, .csv or .txt.")
 @replacing
 @preparing
 @watching
@@ -259,16 +262,20 @@ def clustering(source: tuple[str, ...], out: str, progress: str, as_json: bool, 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
 @click.argument("out", type=PATH)
-@click.option("--force", is_flag=True, help="Replace a saved graph.")
-@click.option("--weight", metavar="NAME", help="Keep weights: the name or position of a column.")
-@click.option("--directed", is_flag=True, help="Keep directions.")
-@click.option("--duplicates", type=click.Choice(DUPLICATES), help="The weight of an edge whose rows give it several.")
-@click.option("--seed", type=int, default=0, help="Of random parts.")
+@click.option("--force", is_flag=True, help="Replace a saved graph in OUT.")
+@click.option("--weight", metavar="NAME", help="Keep the weights of the column with this name or position.")
+@click.option("--directed", is_flag=True, help="Keep the directions of edges.")
+@click.option(
+    "--duplicates",
+    type=click.Choice(DUPLICATES),
+    help="Weight of an edge that several rows give: their sum or the last.",
+)
+@click.option("--seed", type=int, default=0, help="Seed of random parts.")
 @preparing
 @watching
 @printing
 def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Prepare SOURCE once and save it in the folder OUT, which every command takes for SOURCE from then on."""
+    """Prepare SOURCE once and save it in the folder OUT, which every command then accepts as SOURCE."""
     from dasktc.api.saved_graph import save_source
 
     _write(save_source, source, out, progress, as_json, quiet, options)
@@ -276,19 +283,19 @@ def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, qui
 
 @cli.command()
 @click.argument("source", nargs=-1, type=PATH)
-@click.option("--vertices", type=int, metavar="V", help="Instead of SOURCE: a graph of this size.")
-@click.option("--edges", type=int, metavar="E", help="Its undirected edges.")
-@click.option("--wedges", type=int, metavar="W", help="Its oriented wedges, from which probes are estimated.")
-@click.option("--gpus", type=int, metavar="G", help="Plan for so many GPUs instead of --workers.")
-@click.option("--rate-edges", type=float, metavar="R", help="Index edges that a worker visits in a second.")
-@click.option("--rate-probes", type=float, metavar="R", help="Elements that a worker tests in a second.")
-@click.option("--rate-network", metavar="BYTES", help="What a worker receives in a second, e.g. 45GB.")
-@click.option("--overhead", type=float, metavar="SECONDS", help="The scheduler's time for a task.")
+@click.option("--vertices", type=int, metavar="V", help="Number of vertices of a graph, instead of SOURCE.")
+@click.option("--edges", type=int, metavar="E", help="Number of its undirected edges.")
+@click.option("--wedges", type=int, metavar="W", help="Number of its oriented wedges, from which probes are estimated.")
+@click.option("--gpus", type=int, metavar="G", help="Number of GPUs to plan for, instead of --workers.")
+@click.option("--rate-edges", type=float, metavar="R", help="Index edges per second that a worker visits.")
+@click.option("--rate-probes", type=float, metavar="R", help="Probes per second that a worker makes.")
+@click.option("--rate-network", metavar="BYTES", help="Bytes per second that a worker receives, e.g. 45GB.")
+@click.option("--overhead", type=float, metavar="SECONDS", help="Time of the scheduler per task.")
 @preparing
 @watching
 @printing
 def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Show what counting SOURCE would run: n, m, tasks, bytes, whether it fits, and about how long."""
+    """Show the plan of counting SOURCE: n, m, tasks, bytes, whether it fits, and the predicted time."""
     from dasktc.api.plan import CostModelOptions, predict_size, predict_source
 
     means = CostModelOptions(**{name: options.pop(name) for name in CostModelOptions.__dataclass_fields__})
@@ -306,13 +313,15 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **o
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option("-k", "--k", type=int, metavar="K", help="Write the K-truss alone, with each edge's triangles within it.")
+@click.option(
+    "-k", "--k", type=int, metavar="K", help="Write only the K-truss, with the triangles of each edge within it."
+)
 @click.option(
     *("-o", "--out", "--output", "output"),
     type=PATH,
     required=True,
     metavar="OUT",
-    help="The file: .parquet, .csv or .txt.",
+    help="Output file: .parquet, .csv or .txt.",
 )
 @replacing
 @preparing
@@ -327,7 +336,7 @@ def truss(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Write every edge of SOURCE and its trussness: the largest k of a k-truss that it is in.
+    """Write every edge of SOURCE and its trussness, the largest k of a k-truss that contains the edge.
 
     The k-truss is the largest subgraph each of whose edges is in k - 2 of its triangles.
     """
@@ -341,14 +350,26 @@ def truss(
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option("--error", type=float, default=0.01, show_default=True, help="Half of the interval, over the estimate.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="That the interval holds the number.")
-@click.option("--seed", type=int, default=0, help="Of the sample and of random parts.")
+@click.option(
+    "--error",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Half the width of the interval, relative to the estimate.",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Probability that the interval contains the number.",
+)
+@click.option("--seed", type=int, default=0, help="Seed of the sample and of random parts.")
 @preparing
 @watching
 @printing
 def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Estimate the triangles of SOURCE from a sample, with an interval; count them where that is as quick."""
+    """Estimate the triangles of SOURCE from a sample, with an interval; count them if that is as fast."""
     from dasktc.api.estimate import estimate_triangles
 
     options = secured(options)
@@ -359,8 +380,10 @@ def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool,
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option("-k", "--k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
-@click.option("--bound", type=int, metavar="WORDS", help="Refuse more work; default: 10^13 words ANDed.")
+@click.option(
+    "-k", "--k", type=click.IntRange(3, 5), default=4, show_default=True, help="Number of vertices of a clique."
+)
+@click.option("--bound", type=int, metavar="WORDS", help="Refuse to AND more 64-bit words than this. Default: 10^13.")
 @preparing
 @watching
 @printing
@@ -373,7 +396,7 @@ def cliques(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Count the cliques of k vertices of SOURCE, by partition `whole`."""
+    """Count the cliques of k vertices of SOURCE, with partition `whole`."""
     from dasktc.api.count import prepare
     from dasktc.api.progress import showing
     from dasktc.counting.cliques import BOUND, clique_count
@@ -391,7 +414,7 @@ def cliques(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, hidden=True, expose_value=False)
 def info(as_json: bool) -> None:
-    """Show versions and devices, what is missing, and how to get it."""
+    """Show versions and devices, what is missing, and how to install it."""
     from dasktc.executors.environment import collect, describe
 
     facts = collect()
@@ -401,17 +424,17 @@ def info(as_json: bool) -> None:
 @cli.command()
 @click.argument("kind", type=click.Choice(list(SAMPLES)))
 def cluster(kind: str) -> None:
-    """Print a sample that starts a Dask cluster and counts on it, or (tls) makes certificates for one."""
+    """Print a sample script that starts a Dask cluster and counts on it, or (tls) makes certificates for one."""
     click.echo(sample(kind), nl=False)
 
 
 @cli.command()
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 def completion(shell: str) -> None:
-    """Print a script that has SHELL complete commands, options, files, and names of kernels, schemes and figures.
+    """Print a script for SHELL that completes commands, options, files, and names of kernels, schemes and figures.
 
-    bash, zsh: add `eval "$(dasktc completion bash)"` to ~/.bashrc, or of zsh to ~/.zshrc. fish: write it to
-    ~/.config/fish/completions/dasktc.fish.
+    bash: add `eval "$(dasktc completion bash)"` to ~/.bashrc; zsh: the same with zsh to ~/.zshrc; fish: write the
+    script to ~/.config/fish/completions/dasktc.fish.
     """
     from click.shell_completion import get_completion_class
 
@@ -422,7 +445,7 @@ def completion(shell: str) -> None:
 
 @contextmanager
 def _progress(quiet: bool, how: str) -> Iterator[Any]:
-    """What --progress asks for, with logs by --log-level; nothing with --quiet, no bar where nobody would see it."""
+    """Yield the reporter that --progress names and set up logging; none with --quiet, no bar without a terminal."""
     import logging
 
     from dasktc.api.progress import bar, json_lines

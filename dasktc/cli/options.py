@@ -1,4 +1,4 @@
-"""Command-line options that several commands share."""
+"""Options of the command line that several commands share, and their parameter types."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ __all__ = [
 ]
 
 RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security", "threads")
-"""Fields of `RunOptions` that the options of running become."""
+"""Fields of `RunOptions` that the group of options `running` sets."""
 
 
 def options_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Add options in the order in which help shows them."""
+    """Combine options into one decorator; `--help` shows them in this order."""
     return lambda command: functools.reduce(lambda done, option: option(done), reversed(options), command)
 
 
 def workers_of(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
-    """A number, or "all"."""
+    """Parse `--workers`: a number or "all"."""
     try:
         return text if text in (None, "all") else int(text)
     except ValueError:
@@ -59,14 +59,14 @@ def _names(context: click.Context, option: click.Parameter, text: str | None) ->
 
 
 class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic from click 8.4 on
-    """A parameter type: a name of a registry, plug-ins included, or one of the option's own; looked up when needed.
+    """A parameter type: a name from a registry, plug-ins included, or one of `more`. Names are looked up when needed.
 
     Parameters
     ----------
     names : collection of str
         A registry, or a function that lists names.
     *more : str
-        What else the option takes.
+        Other values that the option takes.
     """
 
     name = "name"
@@ -78,7 +78,7 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         return click.Choice((*self._more, *(self._names() if callable(self._names) else self._names)))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the name; refuse one that does not exist."""
+        """Return the name; refuse one that does not exist."""
         if value in self._more:
             return str(value)
         choice = self._choice()
@@ -91,17 +91,17 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         return self._choice().get_metavar(param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """List the names that begin so, for a shell."""
+        """List the names that start with `incomplete`, for shell completion."""
         return self._choice().shell_complete(ctx, param, incomplete)
 
 
 class PathName(_TextType):
-    """A parameter type: the name of a file or folder, or a URL, of which nothing is looked at here."""
+    """A parameter type: the name of a file or folder, or a URL; it is not checked here."""
 
     name = "path"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leave names of files to the shell."""
+        """Let the shell complete file names."""
         return [CompletionItem(incomplete, type="file")]
 
 
@@ -109,10 +109,10 @@ PATH = PathName()
 
 
 class NameOrFile(NameOf):
-    """The same, or the path of a file."""
+    """A parameter type: a name as in `NameOf`, or the path of an existing file."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the name, unless there is such a file."""
+        """Return the path of an existing file, or check the name."""
         return value if os.path.exists(value) else super().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
@@ -121,7 +121,7 @@ class NameOrFile(NameOf):
 
 
 class Explained(click.Option):
-    """An option whose help ends with what a registry says, when help is asked for."""
+    """An option whose help ends with lines of a registry, which is read only when help is shown."""
 
     def __init__(self, *arguments: Any, says: Callable[[], str], **given: Any) -> None:
         super().__init__(*arguments, **given)
@@ -134,30 +134,32 @@ class Explained(click.Option):
 
 
 def _lines_of(lines: Callable[[], Iterable[tuple[str, str]]]) -> Callable[[], str]:
-    """List each name of a registry with its line of help."""
+    """Return a function that lists each name of a registry with its line of help."""
     return lambda: " ".join(f"{name}: {line}." for name, line in lines())
 
 
 def _parted() -> str:
-    """List the schemes that take a number of parts."""
+    """List the schemes that use `--parts`."""
     return f"{', '.join(name for name in SCHEMES if not SCHEMES[name].replicated)}."
 
 
 reading = options_of(
-    click.option("--format", metavar="NAME", help="Format of SOURCE, where its content does not tell."),
+    click.option("--format", metavar="NAME", help="Format of SOURCE, if its content does not show it."),
     click.option("--columns", callback=_names, metavar="A,B", help="The two id columns, by name or position."),
     click.option("--ids", type=click.Choice(["auto", "int", "text"]), default="auto", help="Type of ids."),
-    click.option("--skip", type=int, metavar="LINES", help="Leading lines to pass over; 0: the first is data."),
+    click.option(
+        "--skip", type=int, metavar="LINES", help="Number of leading lines to skip; 0: the first line is data."
+    ),
 )
 counting = options_of(
-    click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="What counts."),
+    click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Backend that counts."),
     click.option(
         "--kernel",
         type=NameOf(kernel_names, "auto"),
         default="auto",
         cls=Explained,
         says=_lines_of(kernel_lines),
-        help="How a block triple is counted. auto: by the rows of the graph.",
+        help="How a block triple is counted. auto: chosen from the row lengths.",
     ),
     click.option(
         "--partition",
@@ -165,7 +167,7 @@ counting = options_of(
         default="auto",
         cls=Explained,
         says=_lines_of(SCHEMES.lines),
-        help="Which block triples. auto: by memory.",
+        help="How the graph is partitioned into block triples. auto: chosen from the memory.",
     ),
     click.option(
         "--assign",
@@ -173,52 +175,62 @@ counting = options_of(
         default="random",
         cls=Explained,
         says=_lines_of(ASSIGNMENTS.lines),
-        help="Vertices to the parts of proxy; or a FILE of ids and parts, 0 to n - 1, in two columns.",
+        help="How proxy assigns vertices to parts; or a FILE with two columns, ids and parts from 0 to n - 1.",
     ),
     click.option(
         "--proxies",
         type=click.Choice(PROXIES),
         default="lstc",
-        help="What a part of proxy keeps: lstc: what LSTC's transformation leaves (section 4.1); tight: only what is "
-        "read, edges of local vertices and those to their out-neighbours; none: no transformation.",
+        help="Edges that a part of proxy keeps. lstc: those left by LSTC's transformation (section 4.1); tight: only "
+        "those that a count reads, of local vertices and between their out-neighbours; none: no transformation.",
     ),
-    click.option("--parts", type=int, metavar="n", cls=Explained, says=_parted, help="n of"),
-    click.option("--column-parts", type=int, metavar="p", help="Column ranges of vertical, where they are not n."),
-    click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
+    click.option("--parts", type=int, metavar="n", cls=Explained, says=_parted, help="n, the number of parts, for"),
+    click.option("--column-parts", type=int, metavar="p", help="Number of column ranges of vertical, if it is not n."),
+    click.option("--splits", type=int, metavar="m", help="Number of splits of each task, by rows or edges."),
     click.option(
         "--reorder",
         type=NameOf(ORDERS, "auto"),
         default="auto",
         cls=Explained,
         says=_lines_of(ORDERS.lines),
-        help="Order of vertex ids. auto: that of the kernel.",
+        help="Vertex order. auto: the order of the kernel.",
     ),
-    click.option("--memory", metavar="BYTES", help="What data may take on one worker, beside Python itself, e.g. 4GB."),
+    click.option("--memory", metavar="BYTES", help="Memory for data on one worker, beside Python itself, e.g. 4GB."),
 )
 running = options_of(
-    click.option("--workers", callback=workers_of, metavar="N", help="Start N workers, or all. Default: this process."),
-    click.option("--threads", type=int, metavar="N", help="Of this process. Default: the cores that it may use."),
+    click.option(
+        "--workers",
+        callback=workers_of,
+        metavar="N",
+        help="Start N local workers, or all. Default: count in this process.",
+    ),
+    click.option("--threads", type=int, metavar="N", help="Threads of this process. Default: its available cores."),
     click.option("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
     click.option("--scheduler-file", type=PATH, metavar="FILE", help="Use the Dask cluster that wrote FILE."),
-    click.option("--retries", type=int, default=RETRIES, help="How often to submit again what workers died under."),
+    click.option("--retries", type=int, default=RETRIES, help="How often to submit a task again whose worker died."),
     click.option(
         "--worker-timeout",
         type=float,
         default=WORKER_SECONDS,
         show_default=True,
         metavar="SECONDS",
-        help="Give up after so long without any worker.",
+        help="Give up after this time without any worker.",
     ),
-    click.option("--tls-ca-file", type=PATH, metavar="PEM", help="Authority that signs the cluster's certificates."),
-    click.option("--tls-cert", type=PATH, metavar="PEM", help="Our certificate."),
-    click.option("--tls-key", type=PATH, metavar="PEM", help="Its key, if it is not in the same file."),
+    click.option(
+        "--tls-ca-file",
+        type=PATH,
+        metavar="PEM",
+        help="Certificate of the authority that signs the cluster's certificates.",
+    ),
+    click.option("--tls-cert", type=PATH, metavar="PEM", help="Certificate of this process."),
+    click.option("--tls-key", type=PATH, metavar="PEM", help="Key of that certificate, if it is in another file."),
 )
 distributing = options_of(
     click.option(
         "--distribute",
         type=click.Choice(DISTRIBUTE),
-        help="On a cluster: tasks on all workers always, or never (one call on one worker). auto: what is predicted to "
-        "be faster.",
+        help="On a cluster. always: tasks on all workers; never: one call on one worker; auto: whichever is predicted "
+        "to be faster.",
     )
 )
 watching = options_of(
@@ -226,7 +238,7 @@ watching = options_of(
         "--progress",
         type=click.Choice(["auto", "json", "none"]),
         default="auto",
-        help="auto: a bar, where standard error is a terminal. json: an event a line of standard error, an object with "
+        help="auto: a bar if standard error is a terminal. json: one event per line on standard error, an object with "
         "stage, done, total, share and seconds left.",
     )
 )
@@ -235,17 +247,17 @@ spilling = options_of(
         "--work-dir",
         type=PATH,
         metavar="DIR",
-        help="Where files beyond --memory stand; all workers must see it.",
+        help="Folder for data beyond --memory; all workers must see it.",
     ),
-    click.option("--host-memory", metavar="BYTES", help="Of the host, for what a GPU's --memory has no room for."),
+    click.option("--host-memory", metavar="BYTES", help="Pinned host memory for data beyond a GPU's --memory."),
 )
 preparing = options_of(counting, spilling, reading, running, distributing)
 replacing = options_of(click.option("--force", is_flag=True, help="Replace output files that exist."))
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-_debug = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")
+_debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 reporting = options_of(_json, _debug)
 LOG_LEVEL = "dasktc.log-level"
-"""In the context of a command, by which its options are known to what it calls."""
+"""Key of the log level in the `meta` of a command's context, where the functions that it calls look it up."""
 
 
 def _keep_level(context: click.Context, option: click.Parameter, level: str | None) -> None:
@@ -257,14 +269,14 @@ _log_level = click.option(
     type=click.Choice(["debug", "info", "warning", "error"]),
     callback=_keep_level,
     expose_value=False,
-    help="What is said on standard error. Default: info where that is a terminal, else warning.",
+    help="Messages on standard error. Default: info if it is a terminal, else warning.",
 )
-_quiet = click.option("--quiet", is_flag=True, help="No progress; only the number.")
+_quiet = click.option("--quiet", is_flag=True, help="Print only the number; no progress.")
 printing = options_of(_json, _quiet, _log_level, _debug)
 
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:
-    """Replace the names of three TLS files among the options by one `security`."""
+    """Replace the options of the three TLS files by one option `security`."""
     from dasktc.executors.tls import security_of
 
     files = [options.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key")]

@@ -1,1 +1,1 @@
-"""Count, measure and list the triangles of a prepared graph's blocks, and write the results."""
+"""Counts, measures and lists the triangles of a prepared graph from its blocks, and writes the results."""

@@ -1,4 +1,4 @@
-"""Charts of the report as SVG, which takes its colours from the page's style and so follows its light or dark theme."""
+"""Draws the charts of the HTML report as SVG; colours come from the page's style, so they follow its theme."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Axis", "line_chart", "short", "timeline_chart"]
 Array = Any
 WIDTH, HEIGHT = 420, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 18, 10, 44
-"""Margins of a chart's frame, in its own units."""
+"""Margins of a chart's frame, in units of the chart."""
 MOST_BARS = 1_500
-"""Tasks that are drawn one by one; of more the share of the time that lanes count."""
+"""Largest number of tasks drawn one by one; above it the busy share of the lanes is drawn."""
 MOST_LANES = 48
 COLUMNS = 240
-"""Spans of time that such shares are of."""
+"""Number of time intervals for these shares."""
 LANE, NAMES = 14, 190
 """Height of a lane of the timeline, and width of its workers' names."""
 
@@ -34,14 +34,14 @@ class Axis(NamedTuple):
 
 
 class _Scale(NamedTuple):
-    """Maps values to places on an axis, and says which values are marked there."""
+    """Maps values to positions on an axis, and holds the tick values."""
 
     place: Callable[[float], float]
     ticks: list[float]
 
 
 def short(value: float) -> str:
-    """A number of an axis, as 0.2, 300, 10k or 2M."""
+    """Format a tick value, as 0.2, 300, 10k or 2M."""
     for power, letter in ((9, "G"), (6, "M"), (3, "k")):
         if abs(value) >= 10**power:
             return f"{value / 10**power:.4g}{letter}"
@@ -49,16 +49,16 @@ def short(value: float) -> str:
 
 
 def line_chart(x: Sequence[float], y: Sequence[float], says: Sequence[str], axes: tuple[Axis, Axis]) -> str:
-    """Draw points that a line joins.
+    """Draw points joined by a line.
 
     Parameters
     ----------
     x, y : sequence of float, at least one each
-        Above 0 where an axis is logarithmic.
+        Above 0 on a logarithmic axis.
     says : sequence of str
-        What the page says of a point under the pointer.
+        Tooltips of the points.
     axes : (Axis, Axis)
-        Of x and of y.
+        Axes of x and of y.
     """
     across = _scale(x, axes[0].log, LEFT, WIDTH - RIGHT)
     up = _scale([0.0, *y] if not axes[1].log else y, axes[1].log, HEIGHT - BOTTOM, TOP)
@@ -86,16 +86,16 @@ def line_chart(x: Sequence[float], y: Sequence[float], says: Sequence[str], axes
 
 
 def timeline_chart(times: Timeline, shown: Sequence[int], width: int = 940) -> str:
-    """Draw the tasks of some workers over time: each as a bar, or where they are many the share of time that they take.
+    """Draw the tasks of some workers over time: each as a bar or, if there are many, as the busy share of the time.
 
     Parameters
     ----------
     times : Timeline
-        Of at least one task.
+        Timeline of at least one task.
     shown : sequence of int
-        The workers' numbers there.
+        Numbers of the workers to draw.
     width : int
-        In the chart's own units.
+        Width in units of the chart.
     """
     single = len(times.began) <= MOST_BARS and int(times.lanes[list(shown)].sum()) <= MOST_LANES
     scale = _scale([0.0, times.seconds or 1e-9], False, NAMES, width - 12, nice=False)
@@ -132,7 +132,7 @@ def _tasks(times: Timeline, worker: int, scale: _Scale, top: int) -> list[str]:
 
 
 def _shares(times: Timeline, worker: int, scale: _Scale, top: int) -> list[str]:
-    """The share of lanes that count, as the height of an area."""
+    """Draw the share of busy lanes as the height of an area."""
     low, high = top + LANE - 2, top
     places = [scale.place(time) for time in np.linspace(0, times.seconds, COLUMNS + 1)]
     steps = []
@@ -143,7 +143,7 @@ def _shares(times: Timeline, worker: int, scale: _Scale, top: int) -> list[str]:
 
 
 def _scale(values: Sequence[float], log: bool, first: float, last: float, nice: bool = True) -> _Scale:
-    """An axis from `first` to `last` that holds all values; `nice`: it ends at marked ones."""
+    """Make a scale from `first` to `last` that contains all values; with `nice` it ends at ticks."""
     low, high = float(min(values)), float(max(values))
     if log:
         ticks = _decades(low, high)
@@ -160,7 +160,7 @@ def _scale(values: Sequence[float], log: bool, first: float, last: float, nice: 
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Tick values of a logarithmic axis: powers of ten around the values; where few, 2 and 5 times each, too."""
+    """Tick values of a logarithmic axis: powers of ten around the values; if there are few, also 2 and 5 times each."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     if last - first <= 2:

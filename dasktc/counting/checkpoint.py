@@ -1,14 +1,15 @@
-"""Checkpoint of a count: finished tasks' records in a file, from which an interrupted count goes on.
+"""Checkpoint of a count: a file with the records of finished tasks, from which an interrupted count resumes.
 
-The first line says what is counted: a fingerprint of the blocks, the plan, the kernel and
-the version. Each of the others is the record of a task. A line ends with a checksum of the rest, so one
-that a crash tore is known and its task counted again. A line whose checksum is right and that says what no
-task can have reported is refused. Only the client writes, whatever becomes of workers.
+The first line identifies the count: a fingerprint of the blocks, the plan, the kernel and the version. Every other line
+is the record of a task. Each line ends with a checksum of the rest, so a line torn by a crash is detected and its task
+is counted again. A line with a correct checksum and values that no task can have reported is refused. Only the client
+writes, so the checkpoint does not depend on workers.
 
-One run at a time writes: it holds a lock on a second file beside this one, which stays, empty, so that nobody locks
-a file that another removes. Where the disk has no locks, and beside a program that locks the first file itself (as
-this one once did), two runs may write: each appends whole lines, a task that both counted stands there twice with the
-same count, which is accepted, and what one tears of the other is counted again. That costs time, never exactness.
+One run at a time writes: it holds a lock on a second file beside this one, which stays there, empty, so that nobody
+locks a file that another run removes. Two runs may write if the disk has no locks, or beside a program that locks the
+first file itself, as earlier versions did. Each appends whole lines: a task that both counted is listed twice with the
+same count, which is accepted, and a line that one run tears of the other is counted again. That costs time, never
+exactness.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ __all__ = ["FILE", "LOCK", "Checkpoint", "as_begun", "check_folder", "fingerprin
 FILE = "dasktc-checkpoint.jsonl"
 LOCK = f"{FILE}.lock"
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""What file systems say that lock no files."""
+"""Errors of file systems without locks."""
 _log = logging.getLogger("dasktc")
 BEGINNING = b'{"graph": "'
 SYNC_SECONDS = 1.0
-"""How much counting a crash of the machine may lose."""
+"""Seconds of counting that a crash of the machine may lose."""
 
 What = dict[str, Any]
-"""What is counted, by name."""
+"""Fields that identify a count."""
 
 
 def _is_whole(value: Any, least: int = 0) -> bool:
@@ -68,7 +69,7 @@ def _is_task(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    """Whether a value is a task's triangles, wedges, probes, longest bucket and seconds: a triangle closes a wedge."""
+    """Whether a value can be a task's triangles, wedges, probes, longest bucket and seconds: triangles <= wedges."""
     if not isinstance(value, list) or len(value) != len(TaskCount._fields) or not all(map(_is_whole, value[:-1])):
         return False
     seconds = value[-1]
@@ -76,7 +77,7 @@ def _is_count(value: Any) -> bool:
 
 
 LONGEST = 1000
-"""Characters of a text in a checkpoint."""
+"""Largest length of a text in a checkpoint."""
 HEADER: dict[str, Callable[[Any], bool]] = {
     "graph": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None,
     **dict.fromkeys(("vertices", "edges"), _is_whole),
@@ -84,15 +85,15 @@ HEADER: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("partition", "kernel", "backend", "rows", "reorder", "version"), _is_text),
     "column_parts": lambda value: _is_whole(value, 1),
 }
-"""What the fields of the first line can be."""
+"""Checks of the fields of the first line."""
 MAY_MISS = {"rows", "column_parts"}
-"""Of these, those that may be missing."""
+"""Fields of the first line that may be missing."""
 RECORD: dict[str, Callable[[Any], bool]] = {"task": _is_task, "count": _is_count, "worker": _is_text}
-"""What the fields of the others can be."""
+"""Checks of the fields of all other lines."""
 
 
 def fingerprint(graph: CountingContext) -> What:
-    """Say what a graph's count is: equal only for the same edges, blocks, plan, kernel and version.
+    """Fingerprint a graph's count: equal only for the same edges, blocks, plan, kernel and version.
 
     Returns
     -------
@@ -112,14 +113,16 @@ def fingerprint(graph: CountingContext) -> What:
         **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
         "kernel": graph.options.chosen_kernel,
         "backend": backend,
-        **({"rows": f"dealt by {GROUP}"} if backend in ON_DEVICE else {}),  # as `splits` has it: it was otherwise once
+        **(
+            {"rows": f"dealt by {GROUP}"} if backend in ON_DEVICE else {}
+        ),  # how `splits` deals rows out; earlier versions differed
         "reorder": graph.options.chosen_reorder,
         "version": version("dasktc"),
     }
 
 
 def _digest(block: OrientedCSR) -> str:
-    """Hash a block's arrays. Runs on a worker."""
+    """Hash the arrays of a block; runs on a worker."""
     digest = hashlib.blake2b(digest_size=16)
     for array in (block.offsets, block.columns):
         held: Any = np.ascontiguousarray(on_host(array)).view("u1")
@@ -133,7 +136,7 @@ class Checkpoint:
     Attributes
     ----------
     records : dict of Job to Record
-        What earlier runs left, and what was added.
+        Records of earlier runs, and those added since.
     """
 
     def __init__(self, file: int, path: Path, jobs: list[Job], lines: list[What]) -> None:
@@ -148,7 +151,7 @@ class Checkpoint:
                 raise _damaged(path, f"task {line['task']} is there twice, with different counts")
 
     def add(self, record: Record) -> None:
-        """Append a record: one write, on the disk within a second.
+        """Append a record with one write; it is on the disk within a second.
 
         Raises
         ------
@@ -171,7 +174,7 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Made if it does not exist.
     what : dict
         The count's fingerprint.
     jobs : list of Job
@@ -184,13 +187,13 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
     Raises
     ------
     InputError
-        It is of another count: what differs is named. Or another process writes to it.
+        It belongs to another count; the error names the differences. Or another process writes to it.
     DasktcError
         The operating system refused.
     """
     check_folder(folder)
     path = Path(folder).absolute() / FILE
-    # A pipe or a device that took the file's place since it was looked at is opened without waiting for it.
+    # Open without blocking, in case a pipe or a device has replaced the file since the check.
     only_here = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with ExitStack() as stack:
         with _said_in_one_line(path):
@@ -215,7 +218,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     if os.path.lexists(path) and not os.path.isdir(path):
         raise InputError(f"--checkpoint {os.fspath(folder)!r} is no folder: one is needed, or a name for a new one")
     if not os.path.isdir(path.parent):
-        raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would stand in it; create it first")
+        raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would be in it; create it first")
     check_regular("checkpoint", str(path / FILE))
     check_regular("lock of a checkpoint", str(path / LOCK))
     if not os.path.exists(path / FILE):
@@ -225,7 +228,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
-    """Take from a checkpoint what the plan would choose anew, and otherwise: workers and memory may differ now.
+    """Take from a checkpoint the choices that a new plan could make differently, because workers or memory differ now.
 
     Parameters
     ----------
@@ -235,7 +238,7 @@ def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
     Returns
     -------
     Options
-        Partition, parts and splits that are not given are those of the checkpoint, if there is one.
+        Partition, parts and splits default to those of the checkpoint, if there is one.
     """
     check_folder(folder)
     path = Path(folder).absolute() / FILE
@@ -254,7 +257,7 @@ def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
 
 
 def _restored(file: int, path: Path, what: What) -> list[What]:
-    """The records of an open file, which is begun if nothing is there."""
+    """Read the records of an open file; begin the file if it is empty."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise _damaged(path, "it is no regular file")
     text = path.read_bytes()
@@ -268,7 +271,7 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
     if begun != what:
         raise InputError(_differences(path, begun, what))
     if not text.endswith(b"\n"):
-        _write(file, b"\n")  # the end of a line that a crash tore
+        _write(file, b"\n")  # ends a line that a crash tore
     records = [(number, line) for number, line in others if line != begun]
     for number, line in records:
         _check_fields(line, RECORD, path, number)
@@ -277,9 +280,9 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a checkpoint; it ends with this process, too."""
+    """Hold the lock of a checkpoint, which also ends with this process."""
     beside = path.with_name(LOCK)
-    if beside.exists() and beside.stat().st_size:  # taking the lock would empty it
+    if beside.exists() and beside.stat().st_size:  # locking would truncate it
         raise InputError(f"{beside} is no lock of dasktc, it holds {beside.stat().st_size:,} bytes: move it, or choose "
                          "another --checkpoint folder")  # fmt: skip
     lock = locket.lock_file(str(beside), timeout=0)
@@ -312,23 +315,23 @@ def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
         yield
     except OSError as error:
         raise DasktcError(
-            f"checkpoint {path} cannot be {what}: {error}; choose a --checkpoint folder that can be, with room"
+            f"checkpoint {path} cannot be {what}: {error}; choose a writable --checkpoint folder with free space"
         ) from error
 
 
 def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
-    """Parse the lines whose checksum is right, with their numbers from 1; none where even the first was torn."""
+    """Parse the lines with correct checksums, numbered from 1; none if even the first line was torn."""
     lines = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
     if lines[0][1] is None and (len(lines) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
         raise InputError(
-            f"checkpoint {path} begins with a line of another kind: it is damaged, or not of dasktc; "
+            f"checkpoint {path} begins with an unknown line: it is damaged, or not a checkpoint of dasktc; "
             "choose another --checkpoint folder, or remove the file"
         )
     return [(number, line) for number, line in lines if line is not None]
 
 
 def _check_header(begun: Any, path: Path, number: int) -> None:
-    """Refuse a first line of another version, which may have other fields, and one that no version wrote."""
+    """Refuse a first line of another version, which may have other fields, or one that no version can have written."""
     by = begun.get("version") if isinstance(begun, dict) else None
     if _is_text(by) and by != (ours := version("dasktc")):
         raise InputError(_differences(path, {"version": by}, {"version": ours}))
@@ -336,7 +339,7 @@ def _check_header(begun: Any, path: Path, number: int) -> None:
 
 
 def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Path, number: int) -> None:
-    """Refuse a line that does not have these fields, or one with a value that none of ours has."""
+    """Refuse a line without these fields, or with an impossible value."""
     there = set(line) if isinstance(line, dict) else set()
     if not fields.keys() - MAY_MISS <= there <= fields.keys():
         named = ", ".join(fields)
@@ -348,7 +351,7 @@ def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Pat
 
 def _damaged(path: Path, why: str) -> InputError:
     return InputError(
-        f"checkpoint {path} cannot be believed: {why}: it was changed, or another program wrote it; choose another "
+        f"checkpoint {path} cannot be trusted: {why}: it was changed, or another program wrote it; choose another "
         "--checkpoint folder, or remove the file"
     )
 
@@ -364,7 +367,7 @@ def _line(content: What) -> bytes:
 
 
 def _checked(line: bytes, path: Path, number: int) -> Any:
-    """Parse a line of the checkpoint; None where its checksum is wrong."""
+    """Parse a line of the checkpoint; None if its checksum is wrong."""
     text, _, checksum = line.rpartition(b"\t")
     if not text or checksum != _checksum(text):
         return None
@@ -372,7 +375,7 @@ def _checked(line: bytes, path: Path, number: int) -> Any:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"line {number} is no JSON ({_short(str(error))})") from None
-    return () if content is None else content  # `null` is no line of ours, and none that a crash tore
+    return () if content is None else content  # `null` is neither a line of a checkpoint nor a torn one
 
 
 def _checksum(text: bytes) -> bytes:
@@ -388,5 +391,5 @@ def _differences(path: Path, kept: What, what: What) -> str:
     theirs, ours = (", ".join(f"{name} {header.get(name, 'not given')}" for name in differs) for header in (kept, what))
     return (
         f"checkpoint {path} is of another count: {theirs} there, {ours} here; "
-        "give the options that it was begun with, or another folder"
+        "give the options with which it was begun, or another folder"
     )

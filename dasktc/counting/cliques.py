@@ -1,7 +1,7 @@
-"""Count the cliques of 3, 4 or 5 vertices of a prepared graph in one block.
+"""Counts the cliques of 3, 4 or 5 vertices of a prepared graph in one block.
 
-The work of a size, 64-bit words that are ANDed, is known exactly once the cliques of one vertex fewer are counted: that
-is done first, each time, and what would take more than a bound is refused before it begins.
+The work for a size, the number of 64-bit words that are ANDed, is known exactly once the cliques with one vertex fewer
+are counted. So sizes are counted in ascending order, and work above a bound is refused before it begins.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = ["BOUND", "WORDS_A_SECOND", "CliqueCount", "clique_count"]
 
 log = logging.getLogger("dasktc")
 BOUND = 10**13
-"""Words that are ANDed without being asked: nine hours of one thread."""
+"""Default bound of ANDed words: nine hours of one thread."""
 WORDS_A_SECOND = 3 * 10**8
-"""That one thread of a CPU ANDs and counts: 1.5 to 4.6 · 10^8 as measured, on five graphs, k = 5."""
+"""Words per second that one CPU thread ANDs and counts: measured 1.5 to 4.6 · 10^8 on five graphs, k = 5."""
 SIZES = (3, 5)
-"""The smallest and the largest."""
+"""The smallest and the largest size."""
 SPLITS = 16
-"""Tasks of a thread: what rows cost differs more than for triangles."""
+"""Tasks per thread: the cost of rows varies more than for triangles."""
 
 
 @dataclass(frozen=True)
 class CliqueCount:
-    """The exact number of cliques of one size, and what counting them took.
+    """The exact number of cliques of one size, with the work and time of counting them.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class CliqueCount:
         Vertices of a clique.
     cliques : int
     work : int
-        64-bit words ANDed for this size, known before; 0 for k = 3, which the count of triangles answers.
+        64-bit words ANDed for this size, known in advance; 0 for k = 3, which the triangle count answers.
     vertices, edges : int
     seconds : dict of str to float
         Wall time of read, prepare, count and total.
@@ -59,7 +59,7 @@ class CliqueCount:
     seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, ready for JSON."""
+        """Return all fields, ready for JSON."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: P
 
 
 def _within(bound: int, size: int, work: int, about: str = "") -> None:
-    """Log how much work cliques of a size are; refuse more than a bound."""
+    """Log the work for cliques of a size; refuse work above the bound."""
     seconds = work / WORDS_A_SECOND
     log.info("cliques of %d vertices: %s%.3g ANDs of 64-bit words, %.3g s of one thread", size, about, work, seconds)
     if work > bound:
@@ -117,19 +117,19 @@ def _refuse(graph: CountingContext) -> None:
         return
     needs = int(whole.block_bytes(whole.even(1, plan.vertices, plan.edges)).sum()) + 4 * plan.vertices
     raise InputError(
-        f"--partition {plan.partition} has the neighbourhoods of a vertex in several tasks: cliques are counted in the "
+        f"--partition {plan.partition} divides the neighbourhood of a vertex between tasks: cliques are counted in the "
         f"one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
         "partition='whole'"
     )
 
 
 def _memory(graph: CountingContext) -> int:
-    """Bytes that a task needs: the block, on the host, and the bits of the longest row.
+    """Return the bytes that a task needs: the block, on the host, and the bits of the longest row.
 
     Raises
     ------
     InputError
-        A worker has less.
+        A worker has less memory.
     """
     from dasktc.backends.cpu import cliques as on_cpu
     from dasktc.backends.cuda import cliques as on_cuda
@@ -152,7 +152,7 @@ def _longest(degrees: Any) -> int:
 
 
 def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, int]:
-    """Count the cliques of a size, and the work of the next one."""
+    """Count the cliques of a size and the work for the next one."""
     ((place, block),) = graph.blocks.items()
     device = graph.options.chosen_backend in ON_DEVICE
     splits = 1 if device else max(1, min(graph.plan.vertices, SPLITS * graph.executor.workers))
@@ -166,7 +166,7 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     tasks, cliques, work, wedges = zip(*total, strict=True)
     if sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges:
         raise CountError(
-            f"block {place}: {len(tasks):,} tasks of {splits:,} handled {sum(wedges):,} wedges, the degrees say "
+            f"block {place}: {len(tasks):,} tasks of {splits:,} handled {sum(wedges):,} wedges, but the degrees give "
             f"{graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with `dasktc info`"
         )
     return sum(cliques), sum(work)

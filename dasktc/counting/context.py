@@ -16,18 +16,18 @@ __all__ = ["CountingContext"]
 
 @dataclass(frozen=True, eq=False)
 class CountingContext:
-    """A graph in oriented blocks, and how to count it.
+    """A graph in oriented blocks, with its plan, options and executor.
 
     Attributes
     ----------
     executor : Executor
-        Runs the counting tasks, and holds the blocks.
+        Runs the counting tasks and holds the blocks.
     prepared : Prepared
-        What the pipeline knows of the graph besides its blocks.
+        Facts of the graph from the pipeline, besides its blocks.
     blocks : dict of (i, j) to handle of OrientedCSR
     options : Options
     counted : Counted
-        What its questions have counted; a copy with other blocks begins anew.
+        Cached results of questions; a copy with other blocks starts with an empty cache.
     """
 
     executor: Executor = field(repr=False)
@@ -38,7 +38,7 @@ class CountingContext:
 
     @property
     def plan(self) -> Plan:
-        """The plan of its count."""
+        """The plan of the count."""
         return self.prepared.plan
 
     @property

@@ -1,6 +1,6 @@
-"""Count a prepared graph: run its counting tasks, check what they report, and add it up.
+"""Counts a prepared graph: runs its counting tasks, checks their reports, and adds up their counts.
 
-The last steps of the straight way; `dasktc.pipeline.prepare` takes the first ones.
+These are the last stages of a count; `dasktc.pipeline.prepare` runs the earlier ones.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
     tell_scheduler(report, graph.executor)
     graph.executor.set_task_memory(plan.bytes_per_task)
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
-    # 7. Count, a task a block triple and split.
+    # 7. Count: one task per block triple and split.
     records, resumed = _run(graph, work, options.checkpoint, report)
     ended = time.perf_counter()
-    # 8. Check, and add up.
+    # 8. Check and add up.
     check(records, plan, graph.prepared.wedges)
     report("sum", 0, 1)
     total = add_up(graph.executor, records)
@@ -48,7 +48,7 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
 def _run(
     graph: CountingContext, work: list[Job], folder: str | os.PathLike[str] | None, report: Tracker
 ) -> tuple[list[Record], int]:
-    """Count the tasks that no checkpoint has; the number is that of the tasks which it had."""
+    """Run the tasks that are not in the checkpoint; return all records and the number that the checkpoint had."""
     kept = nullcontext() if folder is None else opened(folder, fingerprint(graph), work)
     with kept as checkpoint:
         records = [] if checkpoint is None else list(checkpoint.records.values())
@@ -57,7 +57,7 @@ def _run(
         report("count", resumed, len(work))
         left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
         tasks = count_jobs(graph.executor, graph.blocks, left)
-        with report.watching(graph.executor), closing(tasks) as counted:  # whatever ends it, no task goes on
+        with report.watching(graph.executor), closing(tasks) as counted:  # stops all tasks, however the block ends
             for record in counted:
                 records.append(record)
                 meter.counted(record)
@@ -73,7 +73,7 @@ def _result(
     known = graph.prepared.source.triangles
     if known is not None and total.triangles != known:
         raise CountError(
-            f"{total.triangles:,} triangles counted, {known:,} are known for {graph.prepared.source.name}: "
+            f"{total.triangles:,} triangles counted, but {graph.prepared.source.name} has {known:,}: "
             "the count or the generator is wrong; report this with the output of `dasktc info`"
         )
     before = graph.prepared.seconds

@@ -1,4 +1,4 @@
-"""Plot of where a count's time went, by matplotlib, which is imported when one is asked for."""
+"""Plots the time of a count by stage and worker with matplotlib, which is imported on demand."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dasktc.errors import InputError
 __all__ = ["plot_count", "pyplot"]
 
 MOST_BARS = 5_000
-"""Tasks that are drawn one by one; of more the share of time that workers count."""
+"""Largest number of tasks drawn one by one; above it the busy share of the workers is drawn."""
 COLUMNS = 400
-"""Spans of time for these."""
+"""Number of time intervals for these shares."""
 MOST_NAMES = 40
-"""Workers that are named on an axis."""
+"""Largest number of workers named on an axis."""
 
 
 def pyplot() -> Any:
-    """Import matplotlib's interface, or say in one line that it is missing.
+    """Import matplotlib.pyplot, or raise a one-line error if it is missing.
 
     Raises
     ------
@@ -30,12 +30,14 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as missing:
-        raise InputError(f"matplotlib cannot be imported ({missing}): it draws; pip install matplotlib") from missing
+        raise InputError(
+            f"matplotlib cannot be imported ({missing}): plots need it; pip install matplotlib"
+        ) from missing
     return pyplot
 
 
 def plot_count(records: list[Record], seconds: dict[str, float], resumed: int, axes: Any = None) -> Any:
-    """Draw the stages and the timeline of a count; see `TriangleCount.plot`."""
+    """Plot the stages and the timeline of a count; see `TriangleCount.plot`."""
     drawing, times = pyplot(), timeline(records)
     if axes is None:
         height = 1.8 + 0.28 * min(MOST_NAMES, max(4, len(times.workers)))

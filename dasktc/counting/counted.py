@@ -1,8 +1,8 @@
-"""What a graph's questions have counted: kept until the graph is closed, so that each number is counted once.
+"""Cache of a graph's counts, kept until the graph is closed, so that each number is counted once.
 
-Kept are handles: on a cluster futures, which Dask makes again if a worker that held them dies; within `--memory`
-results of the executor's store, which moves them out as any other. Without a budget supports of one process are kept
-where they take a small share of what is free.
+The cache holds handles: on a cluster futures, which Dask computes again if their worker dies; within `--memory` results
+in the executor's store, which spills them like any other. One process without a budget caches supports only if they
+take a small share of the free memory.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Counted:
     Attributes
     ----------
     lock : threading.RLock
-        Held while a question counts, so that others that need the same wait for it.
+        Held while a question counts, so that questions that need the same numbers wait for them.
     triangles : int or None
-        Of the graph.
+        Number of triangles of the graph.
     by_vertex : Sharded or None
-        Each vertex's triangles, int64, by the ids that blocks are built with.
+        Each vertex's triangles, int64, by the ids of the blocks.
     by_edge : dict of (i, j) to handle of array of int32, or None
-        Each edge's triangles, as `edge_supports` returns them.
+        Each edge's triangles, in the form of `edge_supports`.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Counted:
         self.forget()
 
     def forget(self) -> None:
-        """Give up everything."""
+        """Empty the cache."""
         self.triangles: int | None = None
         self.by_vertex: Sharded | None = None
         self.by_edge: dict[Block, Any] | None = None
@@ -48,17 +48,17 @@ class Counted:
         Raises
         ------
         CountError
-            An earlier one found others.
+            An earlier count found another number.
         """
         known = self.triangles
         if known is not None and known != triangles:
             raise CountError(
-                f"{triangles:,} triangles were counted, {known:,} before of the same graph: one of the two counts is "
+                f"{triangles:,} triangles were counted, but {known:,} earlier in the same graph: one of the counts is "
                 "wrong; prepare it again, and report this with the output of `dasktc info`"
             )
         self.triangles = triangles
         return triangles
 
     def __reduce__(self) -> Any:
-        """Pickle none of it: a copy in another process counts for itself."""
+        """Pickle an empty cache: a copy in another process counts for itself."""
         return Counted, ()

@@ -1,7 +1,7 @@
-"""Distributions of a graph's degrees, triangles and clustering coefficients, and its vertices and edges with most.
+"""Distributions of degrees, triangles and clustering coefficients, and the vertices and edges with most triangles.
 
-Workers put what they hold into logarithmic bins, exact below 8 and four an octave above, and name the few vertices and
-edges that have most triangles; the caller gets some hundred numbers, however large the graph is.
+Each worker counts its values in logarithmic bins, exact below 8 and four per octave above, and selects its vertices and
+edges with most triangles. The caller receives some hundred numbers, however large the graph is.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["Summary", "degree_bins", "density", "edge_summary", "middle", "verte
 
 Array = Any
 MOST = 20
-"""Vertices, and edges, that are named."""
+"""Number of vertices, and of edges, in the lists of those with most triangles."""
 EXACT, OCTAVE = 8, 4
-"""Values below the one have bins of their own; there are as many bins as the other from a power of 2 to the next."""
+"""Values below EXACT have a bin each; above, OCTAVE bins lead from a power of 2 to the next."""
 STARTS = np.array(
     [*range(EXACT), *((OCTAVE + part) << power for power in range(1, 60) for part in range(OCTAVE))], dtype=np.int64
 )
@@ -40,11 +40,11 @@ class Summary(NamedTuple):
     Attributes
     ----------
     bins : pandas.DataFrame
-        A row a bin of degrees that occur: "degree" and "last", its first and last degree, "vertices", and the means
-        "triangles" and "clustering". Of edges: "support" and "last", and "edges".
+        One row per non-empty bin. Of vertices: "degree" and "last", its first and last degree, "vertices", and the
+        means "triangles" and "clustering". Of edges: "support" and "last", and "edges".
     most : pandas.DataFrame
-        The vertices with most triangles, those of lower ids first where they have as many: "vertex", "degree",
-        "triangles", "clustering". Of edges likewise: "src", "dst", "support". Those without a triangle are left out.
+        Those with most triangles, ties by ascending id, without those that have none. Of vertices: "vertex", "degree",
+        "triangles", "clustering". Of edges: "src", "dst", "support".
     """
 
     bins: pd.DataFrame
@@ -52,7 +52,7 @@ class Summary(NamedTuple):
 
 
 def degree_bins(graph: CountingContext) -> pd.DataFrame:
-    """Count the vertices of each bin of degrees: columns "degree", "last" and "vertices"; no triangle is counted."""
+    """Count the vertices in each bin of degrees; no triangle is counted. Columns "degree", "last" and "vertices"."""
     oriented = graph.prepared.graph
     calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
     parts = graph.executor.gather(graph.executor.submit_all("vertex-bins", _binned_degrees, calls))
@@ -60,7 +60,7 @@ def degree_bins(graph: CountingContext) -> pd.DataFrame:
 
 
 def vertex_summary(graph: CountingContext) -> Summary:
-    """Describe the vertices; their triangles are counted where they are not known.
+    """Summarize the vertices; their triangles are counted unless already known.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def vertex_summary(graph: CountingContext) -> Summary:
 
 
 def edge_summary(graph: CountingContext) -> Summary:
-    """Describe the edges; their triangles are counted where they are not known.
+    """Summarize the edges; their triangles are counted unless already known.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def edge_summary(graph: CountingContext) -> Summary:
 
 
 def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
-    """Make the frame of the bins whose first column is above 0, with each bin's first and last value."""
+    """Make a frame of the bins whose first column is above 0, with each bin's first and last value."""
     import pandas as pd
 
     last = np.append(STARTS[1:], np.iinfo(np.int64).max) - 1
@@ -131,7 +131,7 @@ def density(bins: pd.DataFrame, name: str, count: str) -> tuple[Any, Any]:
 
 
 def _binned(values: Array, *weights: Array) -> list[Array]:
-    """How many values are in each bin, and the sums of their weights there; on the host."""
+    """Count the values in each bin and add up their weights there; results are on the host."""
     xp = array_module(values)
     place = xp.searchsorted(xp.asarray(STARTS), values, side="right") - 1
     return [on_host(xp.bincount(place, of, minlength=len(STARTS))) for of in (None, *weights)]
@@ -142,9 +142,9 @@ def _binned_degrees(out_degree: Array, in_degree: Array) -> Array:
 
 
 def _vertices(counts: Array, out_degree: Array, in_degree: Array, order: Array) -> tuple[Array, Array]:
-    """By bin of degrees number, triangles and coefficients of vertices; dense id, degree, triangles of those with most.
+    """Sums by bin of degrees, and dense ids, degrees and triangles of the candidates for most triangles.
 
-    Sums of triangles are of float64, for means.
+    The sums are numbers of vertices, triangles and coefficients; those of triangles are float64, for means.
     """
     degree, shares = degrees(counts, out_degree, in_degree), coefficients(counts, out_degree, in_degree)
     bins = np.stack(_binned(degree, counts, shares)).astype(np.float64)
@@ -154,21 +154,21 @@ def _vertices(counts: Array, out_degree: Array, in_degree: Array, order: Array) 
 
 
 def _edges(part: Array) -> tuple[Array, Array]:
-    """By bin of supports how many edges; keys and supports of those with most. The part has keys above supports."""
+    """Number of edges by bin of supports, and keys and supports of the candidates; a part has keys above supports."""
     values = part[1]
     bins = _binned(values)[0]
     return bins, _of_most(on_host(part.take(_candidates(values, bins), axis=1)))
 
 
 def _candidates(values: Array, bins: Array) -> Array:
-    """Positions of the candidates for the MOST largest values: all that share a bin with one of them, above 0."""
+    """Positions of the candidates for the MOST largest values: all values above 0 that share a bin with one of them."""
     above = np.flatnonzero(bins[::-1].cumsum() >= MOST)
     first = max(1, len(bins) - 1 - int(above[0]) if len(above) else 1)
     return array_module(values).flatnonzero(values >= int(STARTS[first]))
 
 
 def _of_most(rows: Array) -> Array:
-    """The MOST columns whose last row is largest, of those as large the ones whose first row is smallest, in order."""
+    """The MOST columns with the largest last row, ties by smallest first row, in this order."""
     names, values = rows[0], rows[-1]
     places = np.arange(len(values))
     if len(values) > MOST:

@@ -1,10 +1,11 @@
-"""Frames of numbers of all edges, in ascending order of their ends' ids, or of those edges that are asked for.
+"""Frames with a number for every edge, in ascending order of the ends' ids, or for requested edges.
 
-Frames of the oriented edges alone are made the same way, their keys with the source first.
+Frames of the oriented edges are made in the same way, with keys that have the source first.
 
-An edge's number stands beside its column of a block, or in parts beside several. Slices of blocks become keys of dense
-ids above numbers. Where there are several partitions, slices are cut at the same keys, and what belongs to a partition
-is joined; numbers of one edge are added up there. Each partition is sorted, and put under the caller's ids.
+The number of an edge is stored beside its column of a block; if several blocks contain the edge, their numbers add up.
+Slices of blocks become arrays of keys (dense ids) above numbers. If there are several partitions, slices are cut at
+common keys and the cuts of each partition are joined, where the numbers of an edge are added up. Each partition is
+sorted and gets the caller's ids.
 """
 
 from __future__ import annotations
@@ -53,43 +54,43 @@ __all__ = ["edge_answer", "edges_in_parts", "given_as", "oriented_frame", "parti
 
 Array = Any
 ByPlace = dict[Block, Any]
-"""By place of a block the handle of an array of int32: a number of each of its columns, none of them negative."""
+"""Handles by block position of an int32 array: a non-negative number for each column of the block."""
 FRAME_BYTES = 100
-"""Bytes that a row of an edge frame takes while it is made: keys, numbers, their order, and ids."""
+"""Bytes per row of an edge frame while it is made: keys, numbers, their order, and ids."""
 SPLIT_BYTES = 200
-"""The same where vertices are in shards."""
+"""The same with sharded vertices."""
 WIDE = 4
-"""Partitions that are cut from one slice, about, where there are many."""
+"""Approximate number of partitions cut from one slice if there are many."""
 
 
 def edge_answer(
     graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any = None, total: int | None = None
 ) -> Any:
-    """Give a number of every edge, or of those asked for.
+    """Make a frame with the number of every edge, or of requested edges.
 
     Parameters
     ----------
     graph : CountingContext
     by_place : dict of (i, j) to handle of array of int32
-        Of schemes that put an edge into several blocks, its numbers there are added up.
+        If the scheme puts an edge into several blocks, its numbers there are added up.
     name : str
-        Of the numbers' column.
+        Name of the numbers' column.
     kind : FrameKind
     edges : table, array of shape (m, 2), or sequence of pairs, optional
-        Edges by the caller's ids, in either direction.
+        Requested edges by the caller's ids, in either direction.
     total : int, optional
-        What the numbers of all edges have to add up to.
+        Expected sum of the numbers of all edges.
 
     Returns
     -------
     DataFrame
-        Columns "src", "dst" and `name`, int64. Of all edges: src below dst, rows ascend, numbered from 0 on through all
-        partitions. Of `edges`: a row each, as they were given.
+        Columns "src", "dst" and `name`, int64. For all edges: src < dst, rows ascend and are numbered from 0 across all
+        partitions. With `edges`: one row for each, as given.
 
     Raises
     ------
     InputError
-        The frame needs more memory than there is, or an edge is not in the graph.
+        The frame needs more memory than is available, or an edge is not in the graph.
     CountError
         Edges or numbers were lost.
     """
@@ -107,17 +108,17 @@ def edge_answer(
 
 
 def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
-    """Give every edge, from its source to its target, as the blocks have them.
+    """Make a frame of every edge, from source to target, as oriented in the blocks.
 
     Returns
     -------
     DataFrame
-        Columns "src" and "dst" of the caller's ids: rows ascend, numbered from 0 on through all partitions.
+        Columns "src" and "dst" of the caller's ids; rows ascend and are numbered from 0 across all partitions.
 
     Raises
     ------
     InputError
-        The frame needs more memory than there is.
+        The frame needs more memory than is available.
     CountError
         Edges were lost.
     """
@@ -135,16 +136,16 @@ def partitions(
     total: int | None = None,
     oriented: bool = False,
 ) -> tuple[list[Any], list[int]]:
-    """Make frames of a number of every edge and leave them where they are; as `edge_answer`.
+    """Make frames with the number of every edge and leave them where they are made; parameters as for `edge_answer`.
 
-    Without a name they have no numbers; where `oriented` the source of an edge is first, not the smaller end.
+    Without a name the frames have no numbers; with `oriented` the source of an edge is first, not the smaller end.
 
     Returns
     -------
     frames : list of handles of DataFrame, at least one
-        The edges of one are below those of the next.
+        The edges of each precede those of the next.
     rows : list of int
-        Of each.
+        Number of rows of each.
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
     rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
@@ -165,13 +166,13 @@ def partitions(
 
 
 def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable[[Array], Any]) -> list[Any]:
-    """Call a function of all edges, each once, in parts: of keys over dense ids above numbers, in any order.
+    """Call a function on parts of the edges that contain each edge once: keys over dense ids above numbers, any order.
 
     Parameters
     ----------
     graph : CountingContext
     by_place : dict of (i, j) to handle of array of int32
-        As of `edge_answer`.
+        As for `edge_answer`.
     function : callable (array of int64, shape (2, edges)) -> object
 
     Returns
@@ -188,7 +189,7 @@ def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable
 
 
 def _lengths(graph: CountingContext) -> tuple[int, int]:
-    """Edges of a partition, and of a slice that is cut into some."""
+    """Return the number of edges of a partition, and of a slice, which is cut into several."""
     share, row_bytes = graph.executor.memory_in_parallel, SPLIT_BYTES if graph.plan.shards > 1 else FRAME_BYTES
     most = max(1, graph.edges if share is None else share // row_bytes)
     rows = max(1, min(most, rows_of_partition(graph, 2, 1)))
@@ -196,23 +197,23 @@ def _lengths(graph: CountingContext) -> tuple[int, int]:
 
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
-    """Refuse a frame of all edges for which the caller, who is the one process, has no room within its budget."""
+    """Refuse a frame of all edges that exceeds the memory budget of the caller, if that is the one process."""
     memory, needed = graph.executor.memory_per_call, FRAME_BYTES * graph.edges
     if kind.whole and not graph.executor.distributed and memory is not None and needed > memory:
         raise InputError(
             f"a frame of {graph.edges:,} edges takes {format_size(needed)} while it is made, more than the "
-            f"{format_size(memory)} of memory for it: the caller gets it whole; take frame='dask', write it with "
-            "per_edge, or raise memory"
+            f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
+            "with per_edge, or raise memory"
         )
 
 
 def _alone(graph: CountingContext, kind: FrameKind) -> bool:
-    """Whether the caller's process makes the frame, with all of its memory."""
+    """Whether the caller's process makes the whole frame in its own memory."""
     return kind.whole and not graph.executor.distributed and graph.executor.memory_in_parallel is None
 
 
 def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
-    """Whether a device may make the frame of its one block by `Answers`."""
+    """Whether a device can make the frame of its single block with `Answers`."""
     if len(by_place) != 1 or graph.plan.shards > 1 or not graph.plan.scheme.once or not _alone(graph, kind):
         return False
     return get_backend(graph.options.chosen_backend).answers is not None
@@ -228,7 +229,7 @@ def _whole_frame(
     edges: int,
     total: int | None,
 ) -> Any:
-    """Sort all edges to one frame; None where an edge's key and its number do not fit one 64-bit word together."""
+    """Sort all edges into one frame; None if an edge's key and number together exceed a 64-bit word."""
     answers = get_backend("cuda").answers
     assert answers is not None
     added, most = answers.facts(values)
@@ -245,7 +246,7 @@ def _whole_frame(
 
 
 def _ids_of_block(block: OrientedCSR, order: Array) -> tuple[Array, Array]:
-    """Dense ids of the rows and columns of a block on a device, int32."""
+    """Return the dense ids of the rows and columns of a block on a device, int32."""
     if block.members is not None:
         ids = order.take(block.members)
         return ids, ids
@@ -262,9 +263,9 @@ def _slices(
     oriented: bool = False,
     then: Callable[[Array], Any] | None = None,
 ) -> list[Any]:
-    """Keys above numbers of so many edges of a block each, over dense ids; out of core they are on the host.
+    """Cut blocks into slices: keys over dense ids above numbers; out of core they are on the host.
 
-    Where vertices are in one shard, what `then` makes of them.
+    If vertices are in one shard, `then` is applied to each slice.
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
     order = None if sharded else graph.prepared.graph.order.whole
@@ -294,16 +295,16 @@ def _edges_of_block(
     here: bool,
     oriented: bool,
 ) -> Array:
-    """The keys of some of a block's edges, the smaller id or the row's first, above their numbers.
+    """Return keys above numbers for some edges of a block; the smaller id is first, or with `oriented` the row's.
 
-    Over new ids without an order.
+    Without an order the keys are over the ids of the blocks.
     """
     xp, stop = get_backend(backend).array, min(stop, block.edges)
     if xp is np and order is not None:
         from dasktc.backends.cpu.edge_columns import keys_of_block
 
         ends = block.row_ids(np.arange(block.rows)), _columns_of(block, len(order))
-        rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows behind the last vertex are empty
+        rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows after the last vertex are empty
         return keys_of_block(block.offsets, block.columns, rows, columns, values, start, stop, oriented)
     u, v = block.row_ids(_rows(block, start, stop, xp)), block.column_ids(block.columns[start:stop])
     if order is not None:
@@ -315,14 +316,14 @@ def _edges_of_block(
 
 
 def _columns_of(block: OrientedCSR, vertices: int) -> Array:
-    """Vertex ids of all columns of a block, by number."""
+    """Return the vertex ids of all columns of a block, by column number."""
     count = -(-(vertices - block.column_first) // block.stride) if block.members is None else len(block.members)
     return block.column_ids(np.arange(max(0, count)))
 
 
 def _rows(block: OrientedCSR, start: int, stop: int, xp: Any) -> Array:
-    """The row of each of some edges."""
-    if xp is np:  # a search for each edge takes three times as long
+    """Return the row of each edge from `start` to `stop`."""
+    if xp is np:  # searching for each edge would take three times as long
         return np.repeat(np.arange(block.rows), np.diff(block.offsets.clip(start, stop)))
     first = int(block.offsets.searchsorted(xp.asarray([start], dtype="int64"), side="right")[0]) - 1
     end = int(block.offsets.searchsorted(xp.asarray([stop], dtype="int64"))[0])
@@ -349,7 +350,7 @@ def _by_range(graph: CountingContext, slices: list[Any], count: int) -> list[lis
 
 
 def _cut(part: Array, starts: list[int]) -> list[Array]:
-    """The edges in ascending order, cut before each of `starts`."""
+    """Sort the edges and cut them before each of `starts`."""
     xp, (high, low, values) = array_module(part), _ascending(part)
     ordered = xp.stack([pack(high, low, SHIFT), values])
     places = ordered[0].searchsorted(xp.asarray(starts, dtype="int64")).tolist()
@@ -364,7 +365,7 @@ def _joined(slices: list[Array]) -> Array:
 
 
 def _summed(slices: list[Array]) -> Array:
-    """Each edge once, with the sum of its numbers."""
+    """Return each edge once, with the sum of its numbers."""
     high, low, values = _ascending(_joined(slices))
     xp, keys = array_module(values), pack(high, low, SHIFT)
     if not len(keys):
@@ -411,7 +412,7 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
     return words, low, values
 
 
-# edges that are asked for
+# requested edges
 
 
 def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
@@ -435,7 +436,7 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
 
 
 def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
-    """A few rows of this process, as the frame that was asked for."""
+    """Convert a few rows of this process to the requested frame type."""
     if "cudf" in (kind.kind, kind.library):
         frame = get_backend("cuda").frame.from_pandas(frame)
     if kind.whole:
@@ -450,7 +451,7 @@ def _plain(value: Any) -> Any:
 
 
 def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
-    """Both columns of edges that a caller asks for."""
+    """Return both columns of the edges that a caller requests."""
     if hasattr(edges, "to_pandas"):
         edges = edges.to_pandas()
     if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
@@ -468,7 +469,9 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
     src, dst = (given_ids(of, ids, "edges") for of in columns)
     if len(src) != len(dst):
-        raise InputError(f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of one length")
+        raise InputError(
+            f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
+        )
     return src, dst
 
 
@@ -484,7 +487,7 @@ def _no_edges(edges: Any) -> InputError:
 
 
 def _matched(part: Array, wanted: Array) -> Array:
-    """How often each of some ascending keys is there, above the sums of its numbers; on the host."""
+    """For each of some ascending keys, its number of occurrences above the sum of its numbers; on the host."""
     counts = np.zeros((2, len(wanted)), np.int64)
     if part.shape[1] and len(wanted):
         xp = array_module(part)

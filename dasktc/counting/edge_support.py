@@ -1,12 +1,12 @@
-"""Count the triangles of every edge (its support), and the supports' sums at every vertex.
+"""Counts the triangles of every edge (its support) and of every vertex.
 
-These are the counting tasks with another output, run the same way: few in flight, where their blocks are. Some kernels
-give both themselves, by the tests that they count with: the count's if it is one of them, else the backend's default,
-or one that takes less memory (`backends.support_kernels`). Where none fits the memory, triangles are visited one by
-one, with the work of `trust`; a vertex's edges then have twice its triangles together. Workers add up the arrays that
-different tasks have as they come. Tasks are cut by rows, with `edges` too: supports stand beside the columns of a whole
-block. The wedges of all tasks are checked as those of a count are; the supports of a task, or the sums of its vertices,
-have to be three for each of its triangles.
+These are counting tasks with another output, run in the same way: a few in flight, where their blocks are. Some kernels
+compute both outputs with the intersections of their count: the kernel of the count is used if it can, else the
+backend's default, or one that takes less memory (`backends.support_kernels`). If none fits the memory, triangles are
+visited one by one, with work shares planned as for `trust`; the supports of a vertex's edges then add up to twice its
+triangles. Workers add up the arrays of different tasks as they arrive. Tasks are split by rows, even for scheme
+`edges`, because supports are stored beside the columns of a whole block. The wedges of all tasks are checked as in a
+count; the supports of a task, or its sums by vertex, must add up to three for each of its triangles.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_su
 Array = Any
 _log = logging.getLogger("dasktc")
 SUM = Fold(lambda: 0, operator.iadd, total)
-"""Adds up arrays."""
+"""Fold that adds up arrays."""
 VISITED = "trust"
-"""The kernel whose work visits share evenly: tasks that visit are named by it, for it gives no supports itself."""
+"""Kernel whose work estimate splits visits evenly. Tasks that visit carry its name: it computes no supports itself."""
 SPREAD = 64
-"""Tasks of a worker beyond which splits are joined: they spread the work no better."""
+"""Tasks per worker above which splits are merged, because more of them balance the work no better."""
 Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
-"""Side and number of vertices of each block's rows and columns."""
+"""Side and number of vertices of the rows and of the columns of each block."""
 
 
 def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
@@ -53,10 +53,10 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     Returns
     -------
     supports : dict of (i, j) to handle of array of int32
-        By place of the block, aligned with its columns. Of schemes that put an edge into several blocks, its
+        By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its
         supports there add up to its triangles.
     triangles : int
-        Of the graph.
+        Triangles of the graph.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     """
     nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
     counted, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
-    without = {  # blocks of which no triple has a wedge are in no task
+    without = {  # blocks whose triples have no wedge are in no task
         place: graph.executor.submit("support", zeros_of, graph.blocks[place], backend)
         for place in graph.blocks.keys() - counted.keys()
     }
@@ -75,7 +75,7 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
 
 
 def zeros_of(block: OrientedCSR, backend: str) -> Array:
-    """Allocate a zero for each edge of a block."""
+    """Allocate an array with a zero for each edge of a block."""
     zeros: Array = get_backend(backend).array.zeros(block.edges, dtype="int32")
     return zeros
 
@@ -86,10 +86,10 @@ def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
     Returns
     -------
     sums : dict of int to handle of array of int64
-        By side of the blocks (`Scheme.sides`): what its vertices have there, in the order of their numbers. Of a
-        vertex that is on several sides they add up to its triangles.
+        By side of the blocks (`Scheme.sides`): the sums of its vertices, in the order of their numbers. If a vertex
+        is on several sides, its sums add up to its triangles.
     triangles : int
-        Of the graph.
+        Triangles of the graph.
     """
     plan, (_, rows, columns) = graph.plan, graph.prepared.sizes
     ends: Ends = {}
@@ -107,19 +107,17 @@ def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
 def _sums(
     graph: CountingContext, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any], ends: Ends, nbytes: int
 ) -> tuple[dict[Any, Any], int]:
-    """Run `visit` for every counting task, and add up the arrays that it returns.
+    """Run `visit` for every counting task and add up the arrays that it returns.
 
-    These are one array for each distinct key of the triple, in ascending order, `nbytes` in all; a Record follows.
+    It returns one array for each distinct key of the triple, in ascending order, `nbytes` altogether, and a Record.
     """
     plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
     if (coarser := _in_fewer_splits(plan)) is not plan:
-        with suppress(InputError):  # where larger splits need more than there is
+        with suppress(InputError):  # larger splits may need more memory than is available
             other, more = kernel_and_bytes(graph, coarser)
             if other == kernel:
                 plan, needed = coarser, more
-    if (
-        graph.executor.memory_per_call is None
-    ):  # a worker then holds its part of the sums, and what is about to be added to it
+    if graph.executor.memory_per_call is None:  # a worker holds its part of the sums, and arrays about to be added
         shares = plan.workers if graph.executor.distributed else 1
         needed = min(plan.memory, needed + 2 * nbytes // shares)
     graph.executor.set_task_memory(needed)
@@ -136,25 +134,25 @@ def _sums(
 
 
 def _in_fewer_splits(plan: Plan) -> Plan:
-    """The plan itself, or in as few splits as keep its workers busy: each makes arrays as long as the blocks."""
+    """Return the plan with as few splits as keep its workers busy, because each makes arrays as long as the blocks."""
     splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
     return replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits) if splits < plan.splits else plan
 
 
 def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:
-    """Choose the kernel: the first of those that give supports themselves whose tables fit, else one that visits.
+    """Choose the first kernel that computes supports itself and whose tables fit, else the one that visits.
 
     Parameters
     ----------
     graph : CountingContext
     plan : Plan, optional
-        In how many splits; default: those of the graph's plan.
+        Plan with the splits; default: the graph's plan.
 
     Returns
     -------
     kernel : str
     nbytes : int
-        That a task needs: next to the blocks their supports, the sums of three parts, and what the kernel works with.
+        Bytes that a task needs: the blocks, their supports, the sums of three parts, and the kernel's scratch.
 
     Raises
     ------
@@ -186,22 +184,22 @@ def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[
 
 
 def support_kernel(graph: CountingContext) -> str:
-    """Name the kernel that gives triangles by vertex and by edge: "visit" where they are visited one by one."""
+    """Name the kernel that counts triangles by vertex and by edge; "visit" if they are visited one by one."""
     kernel, _ = kernel_and_bytes(graph)
     return "visit" if kernel == VISITED else kernel
 
 
 def refuse_beyond_memory(graph: CountingContext) -> None:
-    """Refuse what `kernel_and_bytes` refuses."""
+    """Raise the InputError of `kernel_and_bytes` if a task does not fit a worker."""
     kernel_and_bytes(graph)
 
 
 Visited = dict[Block, tuple[OrientedCSR, Array]]
-"""Each block of a task, by place, and its edges' supports."""
+"""Each block of a task by position, with the supports of its edges."""
 
 
 def _task(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[BlockTask, dict[Block, OrientedCSR]]:
-    """The task of a job, cut by rows, and its blocks by place."""
+    """Make the task of a job, split by rows, and its blocks by position."""
     by_place = dict(zip(job.triple.places, blocks, strict=True))
     return task_of(replace(job, cut="rows"), *(by_place[place] for place in job.triple.places)), by_place
 
@@ -234,7 +232,7 @@ def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
 def _vertices(
     job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[int, Array], Record]:
-    """What the kernel itself says of vertices."""
+    """Sums by vertex that the kernel itself computes."""
     count = get_backend(job.backend).vertex_support
     (task, _), (index, table, _) = _task(job, blocks), job.triple.places
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
@@ -249,7 +247,7 @@ def _vertices(
 
 
 def _refuse_unless_three(job: Job, sums: Iterable[Array], triangles: int) -> None:
-    """Refuse supports, or vertices' sums, that are not three for each triangle."""
+    """Refuse supports, or sums by vertex, that do not add up to three per triangle."""
     added_up = sum(int(array.sum(dtype="int64")) for array in sums)
     if added_up != 3 * triangles:
         raise CountError(
@@ -261,7 +259,7 @@ def _refuse_unless_three(job: Job, sums: Iterable[Array], triangles: int) -> Non
 def _ends_of_edges(
     job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[int, Array], Record]:
-    """Half of what the edges of each vertex have together, which is even: of a triangle two edges meet there."""
+    """Halve the sum of supports at each vertex, which is even because two edges of a triangle meet at a vertex."""
     backend, (visited, record) = get_backend(job.backend), _visited(job, blocks)
     sums = {side: backend.array.zeros(size, dtype="int64") for side, size in sizes.items()}
     for place, (block, supports) in visited.items():

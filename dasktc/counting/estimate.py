@@ -1,20 +1,20 @@
-"""Estimate the number of triangles of a prepared graph from a random sample of its wedges, where that pays.
+"""Estimates the number of triangles of a prepared graph from a random sample of its wedges, if that saves time.
 
-Every triangle closes one oriented wedge: of its three vertices one has both others as targets. With W such wedges, of
-which a sample of n has h that are closed, W·h/n estimates the triangles. That is wedge sampling (Seshadhri, Pinar and
-Kolda, Statistical Analysis and Data Mining 7(4), 2014, doi:10.1002/sam.11224) on the wedges of
-the oriented graph, of which there are fewer, and more of them closed (Turk and Türkoğlu, Revisiting wedge sampling for
-triangle counting, The Web Conference 2019). The sample is stratified: of each W/n consecutive wedges one is drawn, all
-with the same probability. The variance is then at most that of n independent draws, so that Wilson's score interval of
-a share (JASA 22, 1927, doi:10.1080/01621459.1927.10502953) holds whatever the graph is.
+Every triangle closes one oriented wedge: one of its three vertices has both others as targets. If h of n sampled wedges
+are closed, W·h/n estimates the triangles of a graph with W oriented wedges. This is wedge sampling (Seshadhri, Pinar
+and Kolda, Statistical Analysis and Data Mining 7(4), 2014, doi:10.1002/sam.11224) on the wedges of the oriented graph,
+which are fewer and more often closed (Turk and Türkoğlu, Revisiting wedge sampling for triangle counting, The Web
+Conference 2019). The sample is stratified: one of each W/n consecutive wedges is drawn, with equal probabilities. The
+variance is then at most that of n independent draws, so Wilson's score interval of a share (JASA 22, 1927,
+doi:10.1080/01621459.1927.10502953) holds for every graph.
 
-Sampling edges (Tsourakakis, Kang, Miller and Faloutsos: DOULION, KDD 2009, doi:10.1145/1557019.1557111) or colours of
-vertices (Pagh and Tsourakakis, Inf. Proc. Lett. 112(7), 2012, doi:10.1016/j.ipl.2011.12.007) was computed beside it,
-from the published variances and exact supports. The variance of both has a term 2k/(p·T²), k being the pairs of
-triangles that share an edge, which a few edges decide. The share p of edges that 1 % at 95 % needs is 0.14 on a
-Kronecker graph of scale 20, 0.34 at scale 18, 0.36 on ego-Twitter and 0.79 on cnr-2000, where 100 edges make up 55 % of
-k: a sample without them has an interval that is far too narrow. Wedges take 73,000, 57,000, 23,000 and 15,000 samples
-there.
+For comparison, the sampling of edges (Tsourakakis, Kang, Miller and Faloutsos: DOULION, KDD 2009,
+doi:10.1145/1557019.1557111) and of vertex colours (Pagh and Tsourakakis, Inf. Proc. Lett. 112(7), 2012,
+doi:10.1016/j.ipl.2011.12.007) was computed from the published variances and exact supports. Both variances have a term
+2k/(p·T²), where k is the number of pairs of triangles that share an edge, which a few edges dominate. An error of 1 %
+at 95 % needs a share p of the edges of 0.14 on a Kronecker graph of scale 20, 0.34 at scale 18, 0.36 on ego-Twitter and
+0.79 on cnr-2000, where 100 edges make up 55 % of k: a sample without them has a far too narrow interval. Wedge sampling
+takes 73,000, 57,000, 23,000 and 15,000 samples on these graphs.
 """
 
 from __future__ import annotations
@@ -40,51 +40,51 @@ from dasktc.planning.schemes import Triple
 __all__ = ["SAMPLE_EDGES", "TriangleEstimate", "check_options", "estimate", "wilson"]
 
 PILOT = 1 << 11
-"""Wedges of the first sample, from whose closed ones the size of the second, which is the answer, follows."""
+"""Wedges of the first sample, whose share of closed wedges determines the size of the second, the answer."""
 SAMPLE_EDGES = 16
-"""Edges that are counted in about the time of one sampled wedge: both are a few reads in random places, but a count's
-come row by row. Measured on the CPU: 0.25 µs a wedge and 28 ns an edge of a Kronecker graph of scale 18, 0.7 µs and
-66 ns at scale 22."""
+"""Edges that are counted in about the time of one sampled wedge. Both make a few random reads, but those of a count
+proceed row by row. Measured on the CPU: 0.25 µs per wedge and 28 ns per edge of a Kronecker graph of scale 18, 0.7 µs
+and 66 ns at scale 22."""
 CHUNK = {"cpu": 1 << 15, "cuda": 1 << 22}
-"""Sampled wedges of a task. On a device what comes before them, sums of all rows' wedges, takes longer than they do."""
+"""Sampled wedges per task. On a device the preceding sums over all rows' wedges take longer than the samples."""
 MOST = 1 << 62
-"""Wedges that are numbered in 64 bits, with the end of the last stratum."""
+"""Largest number of wedges that 64 bits can number, including the end of the last stratum."""
 SURE = 3.0
-"""Standard deviations by which the pilot's share of closed wedges is taken as smaller: the second sample then is large
-enough in all but one of 700 runs."""
+"""Standard deviations subtracted from the pilot's share of closed wedges, so that the second sample is large enough in
+all but one of 700 runs."""
 
 
 @dataclass(frozen=True, eq=False)
 class TriangleEstimate:
-    """An estimate of a graph's triangles, and how it was made. It is no `TriangleCount`, and no integer.
+    """An estimate of a graph's triangles, with its interval and sample. It is not a `TriangleCount` and not an integer.
 
     Attributes
     ----------
     value : int
         The estimated number of triangles.
     low, high : int
-        Ends of the confidence interval, equal to `value` where `exact`.
+        Ends of the confidence interval, equal to `value` if `exact`.
     error : float
-        Half of the interval that was asked for, relative to the value.
+        Requested half width of the interval, relative to the value.
     confidence : float
-        Share of the seeds for which the interval holds the true number.
+        Share of the seeds for which the interval contains the true number.
     sampled : int
-        Wedges that were tested; 0 where `exact`.
+        Number of wedges tested; 0 if `exact`.
     closed : int
-        How many of them an edge closes.
+        Number of these that an edge closes.
     wedges : int
-        Oriented wedges of the graph, of which the sample was drawn: of two edges that leave one vertex.
+        Number of oriented wedges of the graph, from which the sample was drawn: pairs of edges that leave one vertex.
     exact : bool
-        Everything was counted, since sampling would not have paid.
+        Everything was counted, because sampling would not have saved time.
     why : str
-        Why the sample is as large as it is, or why there is none.
+        Reason for the size of the sample, or for having none.
     vertices, edges : int
-        Those with an edge after clean-up, and distinct undirected edges: exact.
+        Exact numbers of vertices with an edge after clean-up, and of distinct undirected edges.
     loops_dropped, duplicates_dropped : int
     backend, partition : str
     workers, seed : int
     seconds : dict of str to float
-        Wall time of read, prepare and count (that is sampling), and of all in total.
+        Wall time of read, prepare and count (the sampling), and total.
     """
 
     value: int
@@ -109,11 +109,11 @@ class TriangleEstimate:
 
     @property
     def half_width(self) -> float:
-        """Half of the interval, relative to the value; 0 where `exact`."""
+        """Half the width of the interval, relative to the value; 0 if `exact`."""
         return (self.high - self.low) / (2 * self.value) if self.value else float(self.high)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, ready for JSON. No key is one of a count's result but those of the graph and the run."""
+        """Return all fields, ready for JSON. Only the keys of graph and run are shared with a count's result."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "value"}
         return {"estimate": self.value, **fields, "half_width": self.half_width}
 
@@ -141,7 +141,7 @@ class TriangleEstimate:
 
 
 def check_options(error: float, confidence: float, seed: int) -> tuple[float, float, int]:
-    """Refuse an error that is not between 0 and 1, a confidence that is none, and a seed that is no integer.
+    """Refuse an error or a confidence that is not between 0 and 1, and a seed that is not an integer.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def estimate(
         return _exact(graph, wedges, why, (error, confidence, seed), report, began)
     report("sample", 1, 3)
     sampled, closed = _sample(graph, counted, PILOT, _key(seed, 0))
-    size = _needed(wilson(closed, sampled, SURE)[0] * (1 - error), error, z)  # less `error`: what is seen may be less
+    size = _needed(wilson(closed, sampled, SURE)[0] * (1 - error), error, z)  # `1 - error`: the next share may be less
     pays = size * SAMPLE_EDGES <= graph.edges / 2 and size <= wedges / 2
     shares = f"{closed:,} of {sampled:,} wedges of a first sample are closed"
     if not pays:
@@ -197,7 +197,7 @@ def estimate(
 
 
 def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
-    """Wilson's score interval of a share, of which `closed` of `sampled` draws were seen.
+    """Return Wilson's score interval of a share if `closed` of `sampled` draws have the property.
 
     Parameters
     ----------
@@ -212,14 +212,14 @@ def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
 
 
 def _needed(share: float, error: float, z: float) -> int:
-    """Draws after which Wilson's interval of such a share is at most `error` of it wide to each side."""
+    """Number of draws after which the half width of Wilson's interval is at most `error` times the share."""
     if share <= 0:
         return 1 << 62
     return ceil(z * z * ((1 - share) / (share * error * error) + 0.5 / error + 1))
 
 
 def _never_pays(graph: CountingContext, wedges: int) -> str:
-    """Why no sample can pay, whatever the share of closed wedges is; "" where one may."""
+    """Return why no sample can save time, whatever the share of closed wedges; "" if one may."""
     least = 2 * SAMPLE_EDGES * PILOT
     if graph.edges < least:
         return f"{graph.edges:,} edges: below {least:,} a first sample alone takes as long as the count"
@@ -231,7 +231,7 @@ def _never_pays(graph: CountingContext, wedges: int) -> str:
 
 
 def _key(seed: int, number: int) -> int:
-    """The key of the hash of a sample."""
+    """Return the hash key of a sample."""
     x = (2 * seed + number + 1) * STEP % 2**64
     for shift, multiplier in zip((30, 27), MULTIPLIERS, strict=True):
         x = (x ^ x >> shift) * multiplier % 2**64
@@ -239,7 +239,7 @@ def _key(seed: int, number: int) -> int:
 
 
 def _wedges(graph: CountingContext) -> dict[Triple, int]:
-    """The wedges of every block triple, in the triples' order."""
+    """Count the wedges of every block triple, in the triples' order."""
     calls = (
         (triple, graph.options.chosen_backend, graph.blocks[triple.index], graph.blocks[triple.table])
         for triple in graph.plan.triples()
@@ -253,7 +253,7 @@ def _wedges_of(triple: Triple, backend: str, index: OrientedCSR, table: Oriented
 
 
 def _sample(graph: CountingContext, counted: dict[Triple, int], size: int, key: int) -> tuple[int, int]:
-    """Test a sample of at least `size` wedges: how many it has, and how many of them are closed."""
+    """Test a sample of at least `size` wedges; return the numbers of tested and of closed wedges."""
     wedges, backend = sum(counted.values()), graph.options.chosen_backend
     width = max(1, wedges // size)
     calls = (
@@ -272,7 +272,7 @@ def _sample(graph: CountingContext, counted: dict[Triple, int], size: int, key: 
 
 
 def _strata(counted: dict[Triple, int], width: int, key: int, most: int) -> Iterator[tuple[Triple, Strata]]:
-    """The strata that reach into each triple, so many at most for each task."""
+    """Yield the strata that overlap each triple, at most `most` per task."""
     before = 0
     for triple, wedges in counted.items():
         first, end = before // width, -(-(before + wedges) // width)
@@ -317,7 +317,7 @@ def _seconds(graph: CountingContext, counting: float, began: float) -> dict[str,
 def _exact(
     graph: CountingContext, wedges: int, why: str, asked: tuple[float, float, int], report: Progress, began: float
 ) -> TriangleEstimate:
-    """Count everything, if that has not been done."""
+    """Count all triangles, unless already known."""
     number = known_triangles(graph, report)
     return TriangleEstimate(
         value=number,

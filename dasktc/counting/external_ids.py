@@ -1,9 +1,9 @@
-"""Put results under the caller's ids where vertices are in shards: each partition fetches the ids that it needs.
+"""Replaces ids by the caller's ids if vertices are in shards: each partition fetches the ids that it needs.
 
-This is done on the host: vectors of a device are copied there, shard by shard, for the answers go there anyway.
+This is done on the host: device vectors are copied there, shard by shard, because the answers end there anyway.
 
-Triangles of vertices go to the shards of the caller's ids, and each shard becomes a frame. A partition of edges, or a
-list, keeps the distinct vertices that it has, ascending; it fetches their dense ids, and then the caller's.
+Triangles by vertex are sent to the shards of the caller's ids, and each shard becomes a frame. A partition of edges or
+triangles collects its distinct vertices in ascending order and fetches their dense ids, and then the caller's ids.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "share
 
 Array = Any
 SHIFT = 32
-"""Bits that an id takes in an edge's key here."""
+"""Bits of an id in the edge keys of this module."""
 
 
 # by vertex
@@ -35,21 +35,21 @@ SHIFT = 32
 def shares_of(
     executor: Executor, sides: list[Any], numberings: list[Any], starts: tuple[int, ...]
 ) -> list[tuple[list[Any], list[Any]]]:
-    """What the shards hold of vectors that are over every so-many-th vertex, or over vertices that are named.
+    """Cut vectors over every s-th vertex, or over listed vertices, into their shares of the shards.
 
     Parameters
     ----------
     executor : Executor
     sides : list of handles of arrays
     numberings : list of (int, int), or of handles of arrays
-        First id and stride of each; or its ids, ascending.
+        First id and stride of each vector; or its ids, ascending.
     starts : tuple of int
-        Of the shards.
+        First ids of the shards.
 
     Returns
     -------
     list of (list of handles, list of (int, int) or of handles)
-        For each shard the parts of the vectors, and the first place and stride of each there, or its places.
+        For each shard the parts of the vectors, and the first position and stride of each there, or its positions.
     """
     shares = []
     for first, end in pairwise(starts):
@@ -86,13 +86,13 @@ def values_in_shards(
     ids: Sharded,
     columns: dict[str, Callable[..., Array]],
 ) -> Sharded:
-    """Values that are computed from vectors, in the shards of the caller's ids.
+    """Compute values from vectors and send them to the shards of the caller's ids.
 
     Parameters
     ----------
     executor : Executor
     vectors : list of Sharded
-        Of integers, in the shards of `order`.
+        Integer vectors in the shards of `order`.
     order : Sharded
         The dense id of each entry.
     ids : Sharded
@@ -102,7 +102,7 @@ def values_in_shards(
     Returns
     -------
     Sharded
-        Of lists of the columns' arrays.
+        Each shard is the list of its columns' arrays.
     """
     executor, [order, *vectors] = there(executor, "vertex-frames", order, *vectors)
     shards = [moved(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]
@@ -118,9 +118,9 @@ def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list
 
 
 def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, oriented: bool) -> list[Any]:
-    """Relabel slices of edges, keys above numbers, from the order's ids to dense ids; empties the list.
+    """Relabel slices of edges (keys above numbers) from the ids of the order to dense ids; empties the list.
 
-    Where `oriented`, an edge's ends stay in their order; else the smaller one is first again.
+    With `oriented` the ends of an edge keep their order; otherwise the smaller id is put first again.
     """
     executor, [order] = there(executor, "edges", order)
     ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
@@ -130,9 +130,9 @@ def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, ori
 def frames_of_edges(
     executor: Executor, parts: list[Any], ids: Sharded, name: str | None, firsts: list[int], library: Any
 ) -> list[Any]:
-    """Make frames of edges by the caller's ids, ascending, of keys over dense ids, above numbers; empties the list.
+    """Make ascending frames of edges by the caller's ids from keys over dense ids above numbers; empties the list.
 
-    Without a name the frames are of the edges alone. `firsts` has the number of the first row of each.
+    Without a name the frames have only the edges. `firsts` has the number of the first row of each frame.
     """
     executor, [ids] = there(executor, "edges", ids)
     own, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
@@ -175,7 +175,7 @@ def _together(parts: list[Any]) -> Any:
 
 
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
-    """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
+    """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
     executor, [order, ids] = there(executor, "list-frame", order, ids)
     listed = executor.submit("list-frame", _corners, parts)
     own, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
@@ -187,7 +187,7 @@ def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharde
 
 
 def _corners(parts: list[Array]) -> list[Array]:
-    """The vertices of triangles, ascending, and their places there."""
+    """Return the distinct vertices of triangles, ascending, and the positions of the corners among them."""
     return _places_of(np.concatenate([np.empty((0, 3), np.int64), *parts]))
 
 

@@ -1,4 +1,4 @@
-"""What a report says besides the count itself: of the graph, as far as that is quick, and of what workers took."""
+"""Facts for a report besides the count: distributions of the graph, if quick to compute, and usage of workers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["Findings", "RunFacts", "findings_of"]
 
 LEAST_SECONDS = 10.0
-"""What a report may always take for the graph; it may take as long as the whole count, too."""
+"""Seconds that a report may always take for the graph; the time of the whole count if that is longer."""
 BY_VERTEX, BY_EDGE = 2.0, 6.0
-"""Times the seconds of counting with a kernel that gives triangles by vertex, and by edge, too, which these take: 1.7
-and 5 on Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
+"""Time of triangles by vertex and by edge, relative to a count with a kernel that computes them: measured 1.7 and 5 on
+Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
 VISITED = 60.0
-"""The same where memory suffices for visiting triangles one by one only."""
+"""The same if the memory only allows visiting triangles one by one."""
 PREDICTED = 3.0
-"""Times the predicted seconds that a count takes, at the most (`planning.rates`)."""
+"""Largest ratio of a count's time to its predicted time (`planning.rates`)."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class RunFacts:
     Attributes
     ----------
     command : str
-        That repeats the count.
+        The command that repeats the count.
     before, after : dict of str to Usage
-        By process, as the stages began and when the count was done.
+        Resource use of each process when the stages began and when the count was done.
     """
 
     command: str
@@ -48,16 +48,16 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Findings:
-    """Facts of a graph, for its report; None: left out.
+    """Facts of a graph for its report; None means left out.
 
     Attributes
     ----------
     degrees : pandas.DataFrame
-        As of `degree_bins`.
+        As from `degree_bins`.
     vertices : Summary or None
     edges : Summary or None
     why : str
-        What was left out, and why.
+        Which facts were left out, and the reason.
     """
 
     degrees: pd.DataFrame
@@ -67,7 +67,7 @@ class Findings:
 
 
 def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
-    """Describe a graph that was counted: triangles by edge and by vertex where that takes no longer than the count.
+    """Collect the facts of a counted graph: triangles by edge and by vertex if that takes no longer than the count.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
 
 
 def _counting(graph: CountingContext, result: TriangleCount) -> float:
-    """Wall seconds that counting tasks take with the kernel that gives triangles by vertex and by edge."""
+    """Wall seconds of counting with the kernel that computes triangles by vertex and by edge."""
     took = sum(record.count.seconds for record in result.records)
     if support_kernel(graph) not in (result.kernel, "visit"):  # as `trust`, which may take far longer
         rates = RATES[result.backend]
@@ -105,5 +105,5 @@ def _counting(graph: CountingContext, result: TriangleCount) -> float:
 def _too_long(what: str, seconds: float, allowed: float, option: str) -> str:
     return (
         f"Triangles of {what} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
-        f"{allowed:,.0f} s for it at the most; {option} OUT counts them."
+        f"at most {allowed:,.0f} s for it; {option} OUT counts them."
     )

@@ -1,8 +1,8 @@
-"""Which frame an answer is given as, and how its partitions become one: pandas, cuDF, or a Dask DataFrame of either.
+"""Frame types of answers: pandas, cuDF, or a Dask DataFrame of either, and how partitions become one of them.
 
-An answer is made in partitions, in ascending order of the caller's ids. `FrameKind` says of which library they are, so
-that what is made on a device is copied to the host once, at the end, or not at all; `gathered` and `spread` hand them
-to the caller.
+An answer is made in partitions, in ascending order of the caller's ids. `FrameKind` names their library, so that
+frames made on a device are copied to the host once, at the end, or not at all. `gathered` and `spread` return the
+partitions to the caller, in one frame or as a Dask collection.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ Array = Any
 Library = Literal["pandas", "cudf"]
 BACKEND_OF: dict[str, str] = {"pandas": "cpu", "cudf": "cuda"}
 FRAMES = ("pandas", "cudf", "dask")
-"""What an answer may be given as."""
+"""Frame types of an answer."""
 PARTITION_BYTES = 128 << 20
 """Bytes of a partition of a Dask DataFrame."""
 
 
 @dataclass(frozen=True)
 class FrameKind:
-    """What an answer is given as.
+    """The frame type of an answer.
 
     Attributes
     ----------
     kind : {"pandas", "cudf", "dask"}
     library : {"pandas", "cudf"}
-        Of the frame, or of a Dask DataFrame's partitions.
+        Library of the frame, or of a Dask DataFrame's partitions.
     """
 
     kind: str
@@ -76,36 +76,36 @@ class FrameKind:
 
     @property
     def whole(self) -> bool:
-        """The caller gets all rows in one frame."""
+        """Whether the caller receives all rows in one frame."""
         return self.kind != "dask"
 
 
 PANDAS = FrameKind("pandas", "pandas")
-"""What files are written of."""
+"""The frame type from which files are written."""
 
 
 def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") -> FrameKind:
-    """Choose what an answer is given as.
+    """Choose the frame type of an answer.
 
     Parameters
     ----------
     graph : CountingContext
     frame : {"pandas", "cudf", "dask"} or None
-        What was asked for. None: cuDF of a source in GPU memory, a Dask DataFrame of a Dask collection; else pandas,
-        or of edges with a client a Dask DataFrame.
+        The caller's choice. None: cuDF for a source in GPU memory, a Dask DataFrame for a Dask collection, and for
+        edges with a client; else pandas.
     of : {"vertices", "edges", "list"}
-        What a row is.
+        Meaning of the rows.
 
     Returns
     -------
     FrameKind
-        Partitions of a Dask DataFrame are cuDF where the source was in GPU memory, or Dask's configuration has
-        "dataframe.backend" cudf, and GPUs count. Within `memory` frames are made on the host.
+        Partitions of a Dask DataFrame are cuDF if GPUs count and the source was in GPU memory or Dask's configuration
+        sets "dataframe.backend" to cudf. Within `memory` frames are made on the host.
 
     Raises
     ------
     InputError
-        There is no such frame, or cuDF was asked for and the CPU counts.
+        There is no such frame type, or cuDF was requested and the CPU counts.
     """
     on_device, source = graph.options.chosen_backend in ON_DEVICE, graph.prepared.source.frames
     if frame is None:
@@ -129,7 +129,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
 
 
 def on_device_if_there(graph: CountingContext, kind: FrameKind) -> FrameKind:
-    """Have a Dask DataFrame's partitions in cuDF where GPUs count without a budget and dask_cudf is installed here."""
+    """Make a Dask DataFrame's partitions cuDF if GPUs count without a budget and dask_cudf is installed here."""
     on_device = graph.options.chosen_backend in ON_DEVICE and graph.executor.memory_per_call is None
     if kind.whole or not on_device:
         return kind
@@ -150,19 +150,19 @@ def _dask_on_gpu() -> bool:
 
 
 def array_module(array: Array) -> Any:
-    """NumPy, or CuPy of an array on a device."""
+    """Return CuPy for an array on a device, else NumPy."""
     return get_backend("cuda").array if hasattr(array, "get") else np
 
 
 def column(ids: Any) -> Any:
-    """The caller's ids, as pandas takes them."""
+    """Convert the caller's ids to a type that pandas accepts."""
     import pandas as pd
 
     return ids if isinstance(ids, np.ndarray) else pd.array(ids, dtype="str")
 
 
 def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
-    """Map dense ids to a column of the caller's ids, for a frame of the library: on a device where ids are there."""
+    """Map dense ids to a column of the caller's ids for a frame of the library; on a device if the ids are there."""
     if library == "pandas":
         return column(vertices.external(on_host(dense)))
     known = getattr(vertices, "ids", None)
@@ -173,7 +173,7 @@ def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
 
 
 def external_ids_on_device(vertices: VertexMap) -> Any:
-    """The caller's ids of all dense ids: an array on a device, or the first where they follow each other; else None."""
+    """The caller's ids of all dense ids: an array on a device, or the first id if they are consecutive; else None."""
     first: int | None = getattr(vertices, "first", None)
     if first is not None:
         return first
@@ -182,7 +182,7 @@ def external_ids_on_device(vertices: VertexMap) -> Any:
 
 
 def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
-    """Make a frame of columns of one length; its index counts from `first` on."""
+    """Make a frame of columns of equal length; its index starts at `first`."""
     if library == "pandas":
         import pandas as pd
 
@@ -201,13 +201,13 @@ def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
 
 
 def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]:
-    """Drop partitions without rows, all but one where none has any; return the others and their numbers of rows."""
+    """Drop partitions without rows, but keep one if all are empty; return partitions and numbers of rows."""
     there = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
     return [part for part, _ in there], [size for _, size in there]
 
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
-    """Number of rows that fill PARTITION_BYTES, with `ids` columns of ids and `numbers` columns of numbers."""
+    """Number of rows that fill PARTITION_BYTES, for `ids` columns of ids and `numbers` columns of numbers."""
     of_id = 8
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
@@ -218,7 +218,7 @@ def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
 
 
 def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
-    """Bring the partitions to the caller as one frame; rows are numbered from 0 on, or have the index that they had."""
+    """Bring the partitions to the caller as one frame; rows are numbered from 0, or keep their index."""
     if kind.library == "cudf":
         frames = executor.values(frames)
     parts = executor.gather(frames)
@@ -234,7 +234,7 @@ def numbered(
     ids: Iterable[str],
     numbers: Iterable[str] = (),
 ) -> Any:
-    """The answer of these partitions, whose rows are numbered from 0 on: `ids` and `numbers` name the columns."""
+    """Make the answer from partitions whose rows are numbered from 0; `ids` and `numbers` name the columns."""
     if kind.whole:
         return gathered(graph.executor, frames, kind)
     id_type = "int64" if graph.prepared.source.ids == "int" else "str"
@@ -245,7 +245,7 @@ def numbered(
 
 
 class _Kept:
-    """A partition that this process keeps within a budget, perhaps in a file; it is for schedulers of this process."""
+    """A partition that this process keeps within a budget, possibly in a file; only its own schedulers can load it."""
 
     _loading = RLock()
 
@@ -254,27 +254,27 @@ class _Kept:
 
     def __reduce__(self) -> Any:
         raise InputError(
-            "partitions of a graph that was prepared in this process, within memory, stand in its files: no worker "
+            "partitions of a graph that was prepared in this process, within memory, are in its files: no worker "
             "has them; compute with scheduler='threads', or prepare the graph with the client"
         )
 
     def load(self) -> Any:
-        """The partition; one at a time, for within a budget one call is made at a time."""
+        """Load the partition, one at a time: within a budget calls run one at a time."""
         with self._loading:
             return self._executor.gather([self._handle])[0]
 
 
 def spread(executor: Executor, frames: list[Any], meta: Any, divisions: tuple[Any, ...] | None) -> Any:
-    """A Dask DataFrame, or Series, of partitions that stay where they are.
+    """Make a Dask DataFrame or Series of partitions that stay where they are.
 
     Parameters
     ----------
     executor : Executor
     frames : list of handles of DataFrame or Series, at least one
     meta : DataFrame or Series
-        Without rows.
+        An empty frame with the columns' types.
     divisions : tuple or None
-        The first index of each partition, and the last one of all; None: not known.
+        The first index of each partition, and the last index of all; None: unknown.
     """
     import dask
     import dask.dataframe as dd
@@ -290,22 +290,22 @@ def spread(executor: Executor, frames: list[Any], meta: Any, divisions: tuple[An
 
 
 def _text_bytes(ids: Any) -> int:
-    """Bytes of a map or a shard of ids of text."""
+    """Bytes of a map or a shard of text ids."""
     column = getattr(ids, "ids", ids)
     return int(column.memory_usage(index=False) if hasattr(column, "memory_usage") else column.nbytes)
 
 
 def _names() -> Iterator[str]:
-    """Names of partitions that no other has."""
+    """Yield unique names of partitions."""
     run = uuid4().hex[:8]
     return (f"dasktc-{run}-{number}" for number in count())
 
 
-# what is asked for
+# requested ids
 
 
 def given_ids(values: Any, ids: str, name: str) -> Any:
-    """Ids that a caller asks for, checked: an array of int64, or of text.
+    """Check the ids that a caller requests; return an array of int64 or of text.
 
     Parameters
     ----------
@@ -313,12 +313,12 @@ def given_ids(values: Any, ids: str, name: str) -> Any:
     ids : {"int", "text"}
         The type of the graph's ids.
     name : str
-        Of the parameter, for errors.
+        Name of the parameter, for errors.
 
     Raises
     ------
     InputError
-        They are of another type than the graph's ids, or none.
+        They are not ids, or have another type than the graph's ids.
     """
     if hasattr(values, "__cuda_array_interface__") or type(values).__module__.partition(".")[0] == "cudf":
         values = values.to_pandas() if hasattr(values, "to_pandas") else values.get()
@@ -332,7 +332,7 @@ def given_ids(values: Any, ids: str, name: str) -> Any:
 
 
 def dense_ids(graph: CountingContext, ids: Any) -> Array:
-    """The dense id of each of some ids as `given_ids` returns them, int64 on the host; -1 of those that none has."""
+    """Return the dense id of each id from `given_ids`, int64 on the host; -1 for ids that are not in the graph."""
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
         return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
@@ -341,7 +341,7 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
 
 
 def external_ids(graph: CountingContext, dense: Array) -> Any:
-    """A pandas column of the caller's ids of a few dense ids."""
+    """Return a pandas column of the caller's ids for a few dense ids."""
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
         return column(executor.gather([executor.submit("ids", _external, vertices, dense)])[0])
@@ -371,7 +371,7 @@ def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
 
 
 def places_among(known: Any, ids: Any) -> Array:
-    """Positions of ids among ascending ones; -1 of those that are not there."""
+    """Return the positions of ids among ascending ones; -1 for ids that are missing."""
     if isinstance(known, np.ndarray):
         if not len(known):
             return np.full(len(ids), -1, np.int64)
@@ -385,20 +385,20 @@ def places_among(known: Any, ids: Any) -> Array:
 
 
 def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
-    """Build the error about what was asked for and is not in the graph: the first of so many."""
+    """Make the error for requested ids or edges that are not in the graph; it names the first and their number."""
     return InputError(
-        f"{name} has {count:,} {what} that the graph has not, {shown(wrong)} for one: after clean-up a graph has edges "
-        "without loops, and the vertices at their ends; leave them out"
+        f"{name} has {count:,} {what} that are not in the graph, for example {shown(wrong)}: after clean-up a graph "
+        "has edges without loops, and the vertices at their ends; leave them out"
     )
 
 
 def empty(columns: dict[str, str], library: Library) -> Any:
-    """A frame without rows: names and types of its columns, as a Dask DataFrame needs them here.
+    """Make a frame without rows, from which a Dask DataFrame takes names and types of columns.
 
     Raises
     ------
     InputError
-        It is to be cuDF's, which this process cannot use.
+        It would be a cuDF frame, but this process cannot use cuDF.
     """
     import pandas as pd
 
@@ -406,7 +406,7 @@ def empty(columns: dict[str, str], library: Library) -> Any:
     if library == "pandas":
         return made
     try:
-        import_module("dask_cudf")  # teaches Dask of cuDF's frames
+        import_module("dask_cudf")  # registers cuDF frames with Dask
     except ImportError as missing:
         raise InputError(
             f"partitions are cuDF frames, but dask_cudf cannot be imported here ({missing}): the client needs it for "

@@ -1,4 +1,4 @@
-"""An HTML page about a graph and a count of it, in one file that needs no other."""
+"""Writes the HTML report about a graph and its count, a single self-contained file."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["STYLE", "page"]
 
 MOST_TASKS = 200
-"""Rows of the table of tasks; of more a half are the longest, and a half a sample of the others."""
+"""Largest number of rows in the table of tasks; of more, half are the longest and half a sample of the others."""
 MOST_WORKERS = 40
-"""Rows of what is said of workers: of more the busiest, the least busy, and some between."""
+"""Largest number of rows about workers; of more, the busiest, the least busy, and some in between."""
 SEED = 1
-"""Of that sample."""
+"""Seed of the sample of tasks."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --muted: #5d6b7c; --page: #ffffff; --panel: #f5f7fa; --line: #8884;
@@ -67,16 +67,16 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
     ----------
     result : TriangleCount
     source : str
-        What was counted.
+        Name of the source.
     findings : Findings, optional
-        Of the graph.
+        Facts of the graph.
     run : RunFacts, optional
-        Of the run.
+        Facts of the run.
 
     Returns
     -------
     str
-        HTML that needs no other file, and follows the reader's light or dark theme.
+        Self-contained HTML that follows the reader's light or dark theme.
     """
     title = f"{result.triangles:,} triangles in {source}"
     versions = {name: number for name, number in collect()["versions"].items() if number}
@@ -122,7 +122,7 @@ def _graph(findings: Findings) -> list[str]:
     if findings.why:
         parts.append(f'<p class="note">{html.escape(findings.why)}</p>')
     note = (
-        "Bins are exact below 8 and four an octave above; a point is at the middle of its bin, and its height is the "
+        "Bins are exact below 8 and four per octave above; a point is at the middle of its bin, and its height is the "
     )
     parts.append(f'<p class="note">{note}mean number at each degree, or support, of the bin.</p>')
     tables = []
@@ -168,7 +168,7 @@ def _range(first: int, last: int) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    """A table whose whole numbers have commas, ids excepted, and whose texts are escaped."""
+    """Format a table; integers other than ids have commas, and texts are escaped."""
     if not len(frame):
         return "<p class='note'>None.</p>"
     right = [name not in ("vertex", "src", "dst") and frame[name].dtype.kind in "if" for name in frame.columns]
@@ -194,7 +194,7 @@ def _shown(value: Any) -> str:
 
 
 def _chosen(values: list[float]) -> list[int]:
-    """Positions of MOST_WORKERS of some values at the most: the largest, the smallest, and evenly between."""
+    """Positions of at most MOST_WORKERS values: the largest, the smallest, and evenly spaced ones in between."""
     order = sorted(range(len(values)), key=lambda place: -values[place])
     if len(order) <= MOST_WORKERS:
         return sorted(order)
@@ -210,7 +210,7 @@ def _of_all(shown: int, count: int) -> str:
 def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: RunFacts | None) -> list[str]:
     parts = []
     if result.resumed:
-        said = f"{result.resumed:,} tasks were in the checkpoint, which keeps no times: the timeline has the others."
+        said = f"{result.resumed:,} tasks were in the checkpoint, which keeps no times: the timeline shows the others."
         parts.append(f"<p class='note'>{said}</p>")
     if len(times.began):
         shown = _chosen(times.busy.tolist())
@@ -245,7 +245,7 @@ def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: R
 
 
 def _sent(name: str, before: dict[str, Usage], after: dict[str, Usage]) -> int | None:
-    """Bytes that a worker sent during the count; None of a process that is no Dask worker, or has ended."""
+    """Bytes that a worker sent during the count; None for a process that is no Dask worker or has ended."""
     sent = after[name].sent if name in after else None
     if sent is None:
         return None
@@ -260,7 +260,7 @@ def _network(result: TriangleCount, run: RunFacts | None) -> str:
         return "<p class='note'>Network: one process counted; nothing was sent.</p>"
     rate = sum(sent) / max(result.seconds["total"], 1e-9)
     said = f"Network: workers sent {format_size(sum(sent))} to each other and to the client, {format_size(int(rate))} "
-    return f"<p class='note'>{said}a second on the average of the whole count.</p>"
+    return f"<p class='note'>{said}per second on average over the whole count.</p>"
 
 
 def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
@@ -277,8 +277,8 @@ def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
         for name, size, planned in rows
     )
     said = (
-        f"The plan is for {format_size(plan.memory)} of data a worker. Of a process the most resident memory so far "
-        "is named, beyond what it had as the count began: with code that was loaded meanwhile, without memory of a GPU."
+        f"The plan allows {format_size(plan.memory)} of data per worker. For each process the peak resident memory so "
+        "far is shown, less its memory when the count began: with code loaded meanwhile, without GPU memory."
     )
     return [f"<div class='wide'><table class='bars'>{''.join(cells)}</table></div>", f"<p class='note'>{said}</p>"]
 
@@ -289,7 +289,7 @@ def _facts(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _bars(names: tuple[str, str], rows: list[tuple[str, float]]) -> str:
-    """A table with a bar for each value, the longest for the largest."""
+    """Format a table with a bar for each value, scaled to the largest."""
     largest = max((value for _, value in rows), default=0.0) or 1.0
     cells = (
         f"<tr><td>{html.escape(name)}</td><td class='n'>{value:.3f}</td>"

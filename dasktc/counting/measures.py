@@ -2,8 +2,8 @@
 
 With T(v) triangles and d(v) neighbours of vertex v, its local clustering coefficient is
 2·T(v) / (d(v)·(d(v) - 1)) (Watts and Strogatz, Nature 393, 1998, doi:10.1038/30918), and the graph's
-transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. What has been counted is kept with the graph
-(`counted`); `frames` says what results are given as.
+transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. The graph caches its counts (`counted`);
+`frames` defines the frame types of results.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def clustering(graph: CountingContext, frame: str | None = None, vertices: Any =
 
 
 def measures(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
-    """Give degree, triangles and clustering coefficient of every vertex; see `Graph.measures`."""
+    """Compute degree, triangles and clustering coefficient of every vertex; see `Graph.measures`."""
     return of_vertices(graph, MEASURES, frame, vertices)
 
 
 def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, vertices: Any) -> Any:
-    """Compute columns from each vertex's triangles, out-degree and in-degree, a function for each column."""
+    """Compute columns from each vertex's triangles, out-degree and in-degree, with one function per column."""
     kind = frame_kind(graph, frame)
     if kind.whole and vertices is None:
         refuse_series(graph)
@@ -69,14 +69,14 @@ def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, ver
 
 
 def _said(graph: CountingContext, answer: Any) -> Any:
-    """Note in an answer, if it has `attrs` as pandas has, which kernel counted."""
+    """Record the kernel that counted in the answer's `attrs`, if it has them, as pandas does."""
     if isinstance(getattr(answer, "attrs", None), dict):
         answer.attrs["kernel"] = support_kernel(graph)
     return answer
 
 
 def _vectors(graph: CountingContext) -> list[Sharded]:
-    """Vectors of the vertices' triangles, which are counted if need be, out-degrees and in-degrees."""
+    """Return vectors of the vertices' triangles (counted if necessary), out-degrees and in-degrees."""
     counts, _ = triangles_by_id(graph)
     return [counts, graph.prepared.graph.out_degree, graph.prepared.graph.in_degree]
 
@@ -87,7 +87,7 @@ def average_clustering(graph: CountingContext) -> float:
 
 
 def transitivity(graph: CountingContext) -> float:
-    """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
+    """Compute the share of pairs of neighbours that are adjacent; see `Graph.transitivity`."""
     oriented, executor = graph.prepared.graph, graph.executor
     of_shards = zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True)
     pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *both) for both in of_shards]))
@@ -104,25 +104,25 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
 
 
 def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:
-    """Give every edge, from its source to its target; see `Graph.oriented_edges`."""
+    """Return every edge, from source to target; see `Graph.oriented_edges`."""
     return oriented_frame(graph, on_device_if_there(graph, frame_kind(graph, frame, "edges")))
 
 
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:
-    """Count the triangles of every vertex and leave the numbers where they are.
+    """Count the triangles of every vertex and leave the frames where they are made.
 
     Parameters
     ----------
     graph : CountingContext
     columns : dict of str to callable, optional
-        What is computed of each vertex' triangles, out-degree and in-degree.
+        Functions of each vertex's triangles, out-degree and in-degree.
 
     Returns
     -------
     frames : list of handles of pandas.DataFrame
-        Column "vertex", ascending, and `columns`; one, or one a shard.
+        Column "vertex", ascending, and `columns`; one frame, or one per shard.
     triangles : int
-        Of the graph.
+        Triangles of the graph.
 
     Raises
     ------
@@ -134,14 +134,14 @@ def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple
 
 
 def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
-    """Count the triangles of every edge and leave the numbers where they are.
+    """Count the triangles of every edge and leave the frames where they are made.
 
     Returns
     -------
     frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.edge_support`, each below the next.
+        The partitions of `Graph.edge_support`, in ascending order.
     triangles : int
-        Of the graph.
+        Triangles of the graph.
 
     Raises
     ------

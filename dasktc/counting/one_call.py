@@ -1,10 +1,9 @@
-"""A whole count, or the preparation of a graph, as one call on one worker of a cluster.
+"""Runs a whole count, or the preparation of a graph, as one call on one worker of a cluster.
 
-A small graph is counted sooner by one worker that calls the stages itself than by several that are sent a task for each
-(`planning.distribution` says which graphs are small). The call runs the same stages by a LocalExecutor, on as many
-threads as the worker has for tasks: it stands for all of these. A worker that dies loses it, and it starts again on
-another. While it runs the worker tells of its stages in events of the topic "dasktc", which the client turns into
-progress.
+A small graph is counted sooner by one worker that calls the stages itself than by several workers that receive a task
+for each (`planning.distribution` decides which graphs are small). The call runs the same stages with a LocalExecutor,
+on all threads that the worker has for tasks. If the worker dies, the call starts again on another one. While it runs,
+the worker sends events about its stages on the topic "dasktc", which the client turns into progress.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from dasktc.planning.plan import Limits
 __all__ = ["count_in_one_call", "prepare_in_one_call", "threads_of_a_call"]
 
 PREPARE = "read-canonical-orient-reorder-blocks"
-"""Tasks are named after the stages that they run."""
+"""Name of the task, made of the stages that it runs."""
 
 
 @dataclass(frozen=True)
 class _Call:
-    """What a worker needs to run the stages: options, limits, threads; of its events the run, and who asks for them."""
+    """Inputs of the stages on a worker: source, options, limits, threads; run and facts of its events."""
 
     source: Source
     options: Options
@@ -59,7 +58,7 @@ class _Call:
 
     @contextmanager
     def telling(self) -> Iterator[Tracker]:
-        """Yield a tracker of the run, whose events go to the scheduler and from there to the client."""
+        """Yield a tracker of the run whose events go to the scheduler and from there to the client."""
         tracker = Tracker()
         tracker.name, tracker.facts = self.run, self.facts
         events = WorkerEvents(self.run, self.asked)
@@ -90,16 +89,16 @@ def count_in_one_call(
     Parameters
     ----------
     executor : DaskExecutor
-        Keeps results in memory: the worker keeps the budget itself.
+        Keeps results in memory, because the worker enforces the budget itself.
     source : Source
     options : Options
         With the backend chosen.
     limits : Limits
-        Of the workers.
+        Limits of the workers.
     run : RunOptions
-        Its `work_dir` and `host_memory` hold on the worker.
+        Its `work_dir` and `host_memory` apply on the worker.
     counting : CountOptions
-        Without a checkpoint, which keeps tasks of several workers.
+        Without a checkpoint, which needs counting tasks.
 
     Returns
     -------
@@ -108,7 +107,7 @@ def count_in_one_call(
     """
     began = time.perf_counter()
     threads = threads_of_a_call(executor)
-    here = replace(limits, workers=threads) if options.memory is None else None  # else what its budget leaves
+    here = replace(limits, workers=threads) if options.memory is None else None  # else the budget sets the limits
     with _heard(executor, counting.progress) as (tracker, hear):
         asked = hear is not None
         call = _Call(replace(source, parts=()), options, here, tracker.name, tracker.facts, threads, asked)
@@ -122,7 +121,7 @@ def count_in_one_call(
 def _count(
     call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
 ) -> TriangleCount:
-    get_backend(call.options.chosen_backend)  # first: what holds device memory
+    get_backend(call.options.chosen_backend)  # first, because it holds device memory
     with nothing_sent():
         return _counted(call, parts, values, places, verify, seed)
 
@@ -154,9 +153,9 @@ def prepare_in_one_call(
         Keeps results in memory.
     source : Source
     options : Options
-        With the backend chosen, and a scheme whose partition is arithmetic alone.
+        With the backend chosen, and a scheme whose partition is pure arithmetic.
     limits : Limits
-        Of the workers that will count.
+        Limits of the workers that will count.
     progress : callable, optional
 
     Returns
@@ -186,7 +185,7 @@ def prepare_in_one_call(
 
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
-    """Prepare the graph in one call: ids, the three vertex vectors and the blocks, and last what the client keeps."""
+    """Prepare the graph in one call: return ids, the three vertex vectors, the blocks, and last the client's facts."""
     with call.telling() as tracker:
         tracker.counts = False
         prepared, blocks = call.prepared(_here(call), tracker, parts, values)
@@ -200,26 +199,26 @@ def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
 
 
 def _usual(executor: DaskExecutor) -> str | None:
-    """The worker of all calls of a client: it has loaded everything, and its pool has grown, after the first."""
+    """Return the worker of all calls of a client, which after the first call has loaded its code and grown its pool."""
     workers = sorted(set(executor.worker_threads))
     return workers[crc32(executor.client.id.encode()) % len(workers)] if workers else None
 
 
 def threads_of_a_call(executor: DaskExecutor) -> int:
-    """Those that every worker has for tasks; one where a device counts."""
+    """Number of threads that every worker has for tasks; one if a device counts."""
     threads = Counter(executor.worker_threads)
     return 1 if executor.backend.on_device else min(threads.values(), default=1)
 
 
 def _sent(executor: DaskExecutor, source: Source, at: str | None) -> tuple[list[Any], list[Any]]:
-    """The parts of a source and the values that they need; rows of this process as tasks' results, of a part each."""
+    """Parts of a source, and the values that they need; rows of this process become one task result per part."""
     values, parts = executor.upstream([part.upstream for part in source.parts]), source.parts
     sent = [executor.submit("read-rows", unchanged, part, prefer=at) if source.in_memory else part for part in parts]
     return sent, values
 
 
 def _with_value(part: Any, value: Any) -> Any:
-    """A part of a Dask collection whose partition has been computed."""
+    """Return a part of a Dask collection with its computed partition."""
     if value is None:
         return part
     import dask
@@ -229,7 +228,7 @@ def _with_value(part: Any, value: Any) -> Any:
 
 @contextmanager
 def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[Tracker, Any]]:
-    """Yield the tracker of a run, and a function that hands it the events that have come; None where nobody waits."""
+    """Yield the tracker of a run and a function that passes received events to it; None if nobody watches."""
     tracker = tracker_of(progress)
     if not (tracker.heeded or tracker.tells):
         yield tracker, None
@@ -245,7 +244,7 @@ def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[
 
 
 def _hand_on(events: SimpleQueue[Event], tracker: Tracker) -> None:
-    """Report all events that have come, in the caller's thread."""
+    """Report all received events to the tracker, in the caller's thread."""
     try:
         while True:
             tracker.heard(events.get_nowait())

@@ -1,4 +1,4 @@
-"""Write what a count is asked for besides its number: files of triangles by vertex and by edge, and a report."""
+"""Writes the output files of a count: triangles by vertex and by edge, and the report."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = ["Outputs"]
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files that a caller wants. None: not this one.
+    """The output files that a caller requests; None means not requested.
 
     Attributes
     ----------
     per_vertex, per_edge : path or None
         Triangles of every vertex and of every edge: .parquet, .csv or .txt.
     report : path or None
-        A page about the count: .html.
+        The HTML report: .html.
     force : bool
-        Replace files that exist; of folders those that hold nothing but .parquet files.
+        Replace existing files, and folders that contain only .parquet files.
     """
 
     per_vertex: str | os.PathLike[str] | None = None
@@ -44,7 +44,7 @@ class Outputs:
     force: bool = field(default=False, compare=False)
 
     def check(self) -> None:
-        """Refuse names that cannot be written, before anything is read.
+        """Refuse paths that cannot be written, before anything is read.
 
         Raises
         ------
@@ -54,13 +54,13 @@ class Outputs:
         wanted = [Path(path_text(option, out)).absolute() for option, out in given.items() if out is not None]
         twice = next((out for out in wanted if wanted.count(out) > 1), None)
         if twice is not None:
-            raise InputError(f"{twice} is to hold two outputs: the second would replace the first; name another file")
+            raise InputError(f"{twice} is named for two outputs: the second would replace the first; name another file")
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
                 check_target(out, suffixes, self.force)
 
     def check_memory(self, graph: CountingContext) -> None:
-        """Refuse what does not fit a worker, before anything is counted.
+        """Refuse outputs whose tasks do not fit a worker, before anything is counted.
 
         Raises
         ------
@@ -70,20 +70,20 @@ class Outputs:
             refuse_beyond_memory(graph)
 
     def usage(self, executor: Executor) -> dict[str, Usage]:
-        """What processes have taken by now, for a report; nothing without one."""
+        """Return the resource use of processes so far, for a report; nothing without a report."""
         return {} if self.report is None else usage_of(executor)
 
     def write(
         self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage] | None = None, command: str = ""
     ) -> None:
-        """Write the files; a report has what `usage` said before the stages, and the command that repeats the count.
+        """Write the files; a report includes the `usage` before the stages and the command that repeats the count.
 
         Raises
         ------
         InputError, DasktcError
-            A file cannot be written; the message begins with the number of triangles, which is known.
+            A file cannot be written; the message begins with the number of triangles.
         CountError
-            Vertices or edges have other triangles than the count found.
+            The triangles of vertices or edges disagree with the count.
         """
         try:
             self._write(graph, result, before or {}, command)
@@ -109,6 +109,6 @@ class Outputs:
 def _same(count: int, result: TriangleCount, what: str) -> None:
     if count != result.triangles:
         raise CountError(
-            f"the {what} have {count:,} triangles, {result.triangles:,} were counted: one of the two is wrong; "
+            f"the {what} have {count:,} triangles, but {result.triangles:,} were counted: one of the two is wrong; "
             "run again, and report this with the output of `dasktc info`"
         )

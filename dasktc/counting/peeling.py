@@ -1,10 +1,10 @@
-"""Peel a graph on one worker, which is given all of its blocks: core numbers of vertices, trussness of edges.
+"""Peels a graph on one worker, which receives all of its blocks: core numbers of vertices, trussness of edges.
 
-The k-truss is the largest subgraph each of whose edges has k - 2 triangles in it; it lies in the (k - 1)-core, the
-largest subgraph each of whose vertices has k - 1 neighbours in it, so that triangles are counted in this alone, by the
-kernel that gives edges' supports. Then the backend peels (`backends.protocol.Peel`): an edge that goes takes its
-triangles along, and only their other edges are looked at. Where many edges of a k-truss go at once, those that stay
-are counted again instead. Triangles that went and triangles that are left add up to those that were counted.
+The k-truss is the largest subgraph each of whose edges has k - 2 triangles in it. It lies in the (k - 1)-core, the
+largest subgraph each of whose vertices has k - 1 neighbours in it, so triangles are counted only there, by the kernel
+that computes supports. Then the backend peels (`backends.protocol.Peel`): each removed edge removes its triangles, and
+only their other edges are updated. If many edges of a k-truss are removed at once, the supports of the remaining edges
+are counted again instead. As a check, removed and remaining triangles must add up to the triangles counted.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ __all__ = ["Facts", "core_vector", "truss"]
 
 Array = Any
 MOST = (1 << 31) - 1
-"""Edges, and levels, that 32 bits number."""
+"""Largest number of edges, and of levels, in 32 bits."""
 AGAIN = 16
-"""Of the edges of a k-truss's candidate the share, one in so many, from which on those that stay are counted again."""
+"""If more than one in AGAIN edges of a candidate for the k-truss is removed, the remaining edges are counted again."""
 SHIFT = 32
 MANY = 1 << 18
-"""Edges from which on threads share a count."""
+"""Number of edges from which several threads share a count."""
 ONE = Triple((0, 0), (0, 0), (0, 0))
 
 
 class Facts(NamedTuple):
-    """What is known of a truss decomposition, or of one truss.
+    """Sizes and totals of a truss decomposition, or of one truss.
 
     Attributes
     ----------
     vertices, edges : int
-        That the answer has.
+        Numbers of vertices and edges of the answer.
     largest : int
         The largest trussness, or support within the truss; 0 without edges.
     total : int
@@ -59,7 +59,7 @@ class Facts(NamedTuple):
 
 
 class _How(NamedTuple):
-    """What a worker needs to know beside the blocks."""
+    """Inputs of a worker besides the blocks."""
 
     backend: Backend
     kernel: str
@@ -75,12 +75,12 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
     ----------
     graph : CountingContext
     k : int or None
-        The truss that is wanted; None: the trussness of every edge.
+        The requested truss; None: the trussness of every edge.
 
     Returns
     -------
     block : handle of OrientedCSR
-        The graph's edges, or the k-truss', as one block.
+        The edges of the graph, or of the k-truss, as one block.
     values : handle of array of int32, shape (edges,)
         Trussness, or the triangles of each edge within the truss.
     facts : Facts
@@ -88,7 +88,7 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
     Raises
     ------
     InputError
-        The worker has not the memory.
+        The worker has not enough memory.
     CountError
         A check failed: there is no result.
     """
@@ -99,7 +99,7 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
 
 
 def core_vector(graph: CountingContext) -> list[Any]:
-    """Compute core numbers on one worker, by the ids that blocks are built with: a handle a shard of the vertices."""
+    """Compute core numbers on one worker, by the ids of the blocks: one handle per shard of the vertices."""
     how = _how(graph, trusses=False)
     made = graph.executor.submit("cores", _cores, how, list(graph.blocks.values()))
     starts = graph.prepared.graph.order.starts
@@ -113,12 +113,12 @@ def _share(vector: Array, first: int, end: int) -> Array:
 
 
 def _how(graph: CountingContext, trusses: bool = True) -> _How:
-    """Reserve the memory of the one call, which gives trusses or cores, or refuse it."""
+    """Reserve the memory of the single call that computes trusses or cores, or refuse it."""
     plan, executor = graph.plan, graph.executor
     backend = executor.backend.name
     if graph.edges > MOST:
         raise InputError(
-            f"the graph has {graph.edges:,} edges, one worker peels {MOST:,} at the most: prepare a part of it"
+            f"the graph has {graph.edges:,} edges, but one worker peels at most {MOST:,}: prepare a part of it"
         )
     threads = (
         1 if executor.distributed or executor.memory_per_call is not None or backend != "cpu" else executor.workers
@@ -127,7 +127,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
     if needed > plan.memory:
         raise InputError(
             f"peeling {graph.edges:,} edges needs {format_size(needed)} on one worker, more than the "
-            f"{format_size(plan.memory)} that it has: it is given the whole graph, and the neighbours of every "
+            f"{format_size(plan.memory)} that it has: it receives the whole graph, and the neighbours of every "
             "vertex; raise memory, or take a larger worker"
         )
     executor.set_task_memory(needed)
@@ -135,10 +135,10 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
 
 
 def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
-    """The kernel that gives edges' supports, and all bytes that the call takes: with the blocks, which it joins."""
+    """Choose the kernel that computes supports; return it and the bytes of the call with the blocks that it joins."""
     plan, edges, vertices = graph.plan, graph.edges, graph.vertices
     held = _bytes_of_one_block(graph)
-    held += 32 * edges + 32 * vertices  # what is cut out, and how
+    held += 32 * edges + 32 * vertices  # the edges cut out, and their positions
     peel = peel_bytes(backend, vertices, edges)
     of = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
     for kernel in support_kernels(backend, graph.options.chosen_kernel):
@@ -154,7 +154,7 @@ def _bytes_of_cores(graph: CountingContext, backend: str) -> int:
 
 
 def _bytes_of_one_block(graph: CountingContext) -> int:
-    """Bytes of the blocks, and of all edges as one block where they are several."""
+    """Bytes of the blocks and, if there are several, of all edges as one block."""
     sizes = graph.prepared.sizes
     held = int(graph.plan.scheme.block_bytes(sizes).sum())
     if len(graph.blocks) != 1 or not ORDERS[graph.options.chosen_reorder].ordered:
@@ -169,7 +169,7 @@ def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
     whole = _together(how, blocks)
     cores = how.backend.peel.cores(whole, 0, MOST)
     if whole.members is None:
-        return cores[: how.vertices]  # a block has a row also where there is no vertex
+        return cores[: how.vertices]  # a block may have rows without a vertex
     placed = how.backend.array.zeros(how.vertices, dtype="int32")
     placed[whole.members] = cores
     return placed
@@ -188,8 +188,8 @@ def _vertices(how: _How, block: OrientedCSR) -> int:
 
 
 def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
-    """Join all edges to one block, in an order in which columns are below their rows: mostly the one that there is."""
-    blocks = list(given)  # a task's inputs stay as they are
+    """Join all edges to one block in an order in which columns are below their rows: usually the existing order."""
+    blocks = list(given)  # the inputs of a task must not be modified
     if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
         return blocks[0]
     xp, shift = how.backend.array, shift_of(how.vertices)
@@ -202,8 +202,8 @@ def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
     joined, members = distinct(keys, 1 << (2 * shift), how.backend), None
     if len(joined) != how.edges:
         raise CountError(
-            f"the blocks hold {len(joined):,} different edges, the plan {how.edges:,}: edges were lost; run again, and "
-            "report this with the output of `dasktc info`"
+            f"the blocks hold {len(joined):,} different edges, but the plan {how.edges:,}: edges were lost; run again, "
+            "and report this with the output of `dasktc info`"
         )
     if not ordered:
         joined, members = _by_degree(how, joined, shift)
@@ -212,7 +212,7 @@ def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
 
 
 def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
-    """Keys over ranks by descending degree, and the id of each rank."""
+    """Return keys over ranks by descending degree, and the id of each rank."""
     xp = how.backend.array
     high, low = keys >> shift, keys & ((1 << shift) - 1)
     degree = xp.bincount(high, minlength=how.vertices) + xp.bincount(low, minlength=how.vertices)
@@ -225,7 +225,7 @@ def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
 
 
 def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Array]:
-    """The edges that stay, over the vertices that have one, as a block; and their places."""
+    """Return a block of the remaining edges over the vertices that have one, and the positions of these edges."""
     xp = how.backend.array
     places = xp.flatnonzero(stays)
     rows, columns = how.backend.peel.rows(block)[places], block.columns[places]
@@ -241,7 +241,7 @@ def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Arra
 
 
 def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
-    """The core of that degree, and the places of its edges; None: all."""
+    """Return the core of that degree and the positions of its edges (None: all edges)."""
     inside = how.backend.peel.cores(block, degree - 1, degree - 1) < 0
     if bool(inside.all()):
         return block, None
@@ -251,7 +251,7 @@ def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Arra
 
 
 def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
-    """Each edge's triangles, int32, and the block's, counted by as many threads as there are."""
+    """Count the triangles of each edge, int32, and of the block, on all threads."""
     xp, backend = how.backend.array, how.backend
     if not block.edges:
         return xp.zeros(0, dtype="int32"), 0
@@ -272,13 +272,13 @@ def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
         supports += more
     lengths = xp.diff(block.offsets)
     walked, expected = sum(of for _, _, of in made), int(lengths[block.columns].sum())
-    refuse_unless(walked == expected, f"the count handled {walked:,} wedges, the rows say {expected:,}")
-    refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 a triangle")
+    refuse_unless(walked == expected, f"the count handled {walked:,} wedges, but the rows have {expected:,}")
+    refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 per triangle")
     return supports, triangles
 
 
 def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
-    """Peel the trusses; where the backend stops early, cut out the edges that are left and go on with them."""
+    """Peel the trusses; whenever the backend stops early, cut out the remaining edges and continue with them."""
     peeled = how.backend.peel.trusses(block, supports, first, last)
     if peeled.following is None:
         return peeled
@@ -290,7 +290,7 @@ def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: in
 
 
 def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
-    """The trussness of every edge: 2 outside of the 2-core, and of edges without triangles."""
+    """Compute the trussness of every edge: 2 outside the 2-core and for edges without triangles."""
     xp = how.backend.array
     trussness = xp.full(whole.edges, 2, dtype="int32")
     inside, places = _core(how, whole, 2)
@@ -302,7 +302,7 @@ def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
     if inside.edges:
         peeled = _peeled(how, inside, supports, 1, MOST)
         refuse_unless(
-            peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, {triangles:,} counted"
+            peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, but {triangles:,} counted"
         )
         values = peeled.levels + 2
         if places is None:
@@ -313,7 +313,7 @@ def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
 
 
 def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]:
-    """The k-truss, and its edges' triangles."""
+    """Compute the k-truss and the triangles of its edges."""
     if k <= 2:
         return whole, _supports(how, whole)[0]
     block, least = whole, k - 2
@@ -327,7 +327,7 @@ def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]
         if AGAIN * goes < block.edges:
             break
         block, places = _cut(how, block, stays)
-        if least == 1:  # nothing else had a triangle with what went
+        if least == 1:  # no other edge had a triangle with the removed ones
             return block, supports[places]
     peeled = _peeled(how, block, supports, least - 1, least - 1)
     stays = peeled.levels < 0

@@ -1,4 +1,4 @@
-"""Plots of a graph's distributions, by matplotlib, which is imported when one is asked for."""
+"""Plots a graph's distributions with matplotlib, which is imported on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["plot_clustering", "plot_degrees", "plot_support"]
 
 
 def plot_degrees(graph: CountingContext, ax: Any = None) -> Any:
-    """Draw the distribution of degrees; see `Graph.plot_degrees`."""
+    """Plot the distribution of degrees; see `Graph.plot_degrees`."""
     axes, bins = _axes(ax), degree_bins(graph)
     axes.loglog(*density(bins, "degree", "vertices"), marker="o", markersize=4)
     axes.set(title=f"Degrees of {graph.vertices:,} vertices", xlabel="degree", ylabel="vertices of a degree")
@@ -21,7 +21,7 @@ def plot_degrees(graph: CountingContext, ax: Any = None) -> Any:
 
 
 def plot_support(graph: CountingContext, ax: Any = None) -> Any:
-    """Draw the distribution of triangles by edge; see `Graph.plot_support`."""
+    """Plot the distribution of triangles by edge; see `Graph.plot_support`."""
     axes, bins = _axes(ax), edge_summary(graph).bins
     none = int(bins.loc[bins["support"] == 0, "edges"].sum())
     axes.loglog(*density(bins[bins["support"] > 0], "support", "edges"), marker="o", markersize=4)
@@ -32,7 +32,7 @@ def plot_support(graph: CountingContext, ax: Any = None) -> Any:
 
 
 def plot_clustering(graph: CountingContext, ax: Any = None) -> Any:
-    """Draw the mean clustering coefficient by degree; see `Graph.plot_clustering`."""
+    """Plot the mean clustering coefficient by degree; see `Graph.plot_clustering`."""
     axes, bins = _axes(ax), vertex_summary(graph).bins
     bins = bins[bins["degree"] > 1]
     axes.semilogx(middle(bins, "degree"), bins["clustering"], marker="o", markersize=4)

@@ -1,4 +1,4 @@
-"""`TriangleCount`: the number of triangles, the plan, times and checks of a count."""
+"""`TriangleCount`: the number of triangles with the plan, times and checks of its count."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["TriangleCount"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TriangleCount(int):
-    """The exact number of triangles of a graph, and how it was found.
+    """The exact number of triangles of a graph, with facts about its count.
 
-    It is that integer wherever Python, NumPy, pandas, Polars or JSON take one: it compares, adds, hashes and formats as
-    such, means and variances of several are those of integers, and `f"{result:,}"` is the number alone. `str(result)`,
-    which `print` and `csv.writer` take, says how it was found, too; `int(result)` is a plain integer.
+    It is an integer for Python, NumPy, pandas, Polars and JSON: it compares, adds, hashes and formats as one,
+    statistics of several results are those of integers, and `f"{result:,}"` is the number alone. `str(result)`, which
+    `print` and `csv.writer` use, is a summary of the count; `int(result)` is a plain integer.
 
     Attributes
     ----------
@@ -32,22 +32,22 @@ class TriangleCount(int):
     edges : int
         Distinct undirected edges after clean-up.
     loops_dropped, duplicates_dropped : int
-        Rows of the source that were loops, and that repeated an edge in either direction.
+        Rows of the source that were loops, and rows that repeated an edge in either direction.
     backend, kernel, reorder : str
-        What counted, and in which order of ids.
+        Backend and kernel that counted, and the vertex order.
     workers : int
-        Tasks that ran at a time.
+        Number of concurrent tasks.
     plan : Plan
     seconds : dict of str to float
-        Wall time of read, prepare and count, and of all in total.
+        Wall time of read, prepare and count, and total.
     wedges, probes : int
         Wedges handled, equal to Σ in(v)·out(v) of the oriented graph; streamed elements tested.
     max_collision : int
-        The longest hash bucket met; 0 where no hash table is used (TRUST, table 3).
+        Length of the longest hash bucket; 0 without a hash table (TRUST, table 3).
     verified : int
-        Tasks that were counted again by another kernel.
+        Number of tasks counted again by another kernel.
     resumed : int
-        Tasks whose counts, and seconds, were in a checkpoint of an earlier run.
+        Number of tasks whose counts and seconds came from a checkpoint of an earlier run.
     """
 
     triangles: int
@@ -69,10 +69,10 @@ class TriangleCount(int):
     records: list[Record] = field(repr=False)
 
     def __new__(cls, triangles: Any, *facts: Any, **more: Any) -> Any:
-        """Make the integer, whose fields the dataclass sets; of a number alone, as `statistics` does, a plain int."""
+        """Make the integer, whose fields the dataclass sets; from a number alone, as in `statistics`, a plain int."""
         return super().__new__(cls, triangles) if facts or more else int(triangles)
 
-    def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, None]]:  # what copies are made of; the fields are state
+    def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, None]]:  # arguments of copies; the fields are state
         return (self.triangles,), {"fields": None}
 
     def _replace(self, **changes: Any) -> Self:
@@ -89,9 +89,9 @@ class TriangleCount(int):
 
     @property
     def tasks(self) -> pd.DataFrame:
-        """One row a counting task: its blocks, split, counts, CPU seconds, worker, and when it ran.
+        """One row per counting task: its blocks, split, counts, CPU seconds, worker, and when it ran.
 
-        "began" and "ended" are seconds since the first task of this run began; nan of tasks of an earlier run.
+        "began" and "ended" are seconds since the first task of this run began; nan for tasks of an earlier run.
         """
         import pandas as pd
 
@@ -104,12 +104,12 @@ class TriangleCount(int):
         return pd.DataFrame(rows, columns=names)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw where the time went: wall seconds of each stage, and the counting tasks of each worker over time.
+        """Plot the wall seconds of each stage, and the counting tasks of each worker over time.
 
         Parameters
         ----------
         axes : pair of matplotlib.axes.Axes, optional
-            For the stages and for the timeline. Default: those of a new figure.
+            Axes of the stages and of the timeline. Default: axes of a new figure.
 
         Returns
         -------
@@ -126,10 +126,9 @@ class TriangleCount(int):
 
     @property
     def time_imbalance(self) -> float | None:
-        """Counting seconds of the busiest over those of the least busy worker process (TRUST, table 6).
+        """Counting seconds of the busiest worker process over those of the least busy (TRUST, table 6).
 
-        None where that is no number: one process ran everything although more could have, or an earlier run
-        did some of it.
+        None if undefined: one process ran everything although several could have, or an earlier run did a part.
         """
         if self.resumed:
             return None
@@ -148,27 +147,27 @@ class TriangleCount(int):
 
     @property
     def kernel_seconds(self) -> float | None:
-        """Counting seconds of the busiest worker process: of its GPU's kernels, or of the CPU in all of its threads.
+        """Counting seconds of the busiest worker process: kernel time of its GPU, or CPU time of all its threads.
 
-        That is the counting time of TRUST (section 6). None where an earlier run did some of the counting.
+        This is the counting time of TRUST (section 6). None if an earlier run did a part of the counting.
         """
         return max(self._busy.values(), default=0.0) if not self.resumed else None
 
     @property
     def kernel_edges_per_second(self) -> float | None:
-        """Edges over `kernel_seconds`: TEPS as TRUST and H-INDEX give them; None where that is no number."""
+        """Edges over `kernel_seconds`, the TEPS of TRUST and H-INDEX; None if undefined."""
         return self.edges / self.kernel_seconds if self.kernel_seconds else None
 
     @property
     def edges_per_second(self) -> float | None:
         """Edges over the wall time of the count phase.
 
-        None where an earlier run did some of the counting.
+        None if an earlier run did a part of the counting.
         """
         return self.edges / self.seconds["count"] if self.seconds["count"] and not self.resumed else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the single tasks, ready for JSON."""
+        """Return everything except the single tasks, ready for JSON."""
         plan = self.plan
         return {
             "triangles": self.triangles,
@@ -232,4 +231,4 @@ class TriangleCount(int):
         return as_html(self.summary())
 
 
-del TriangleCount.__dataclass_fields__  # a dataclass is a struct of its fields to Polars, and no number
+del TriangleCount.__dataclass_fields__  # Polars would take a dataclass for a struct, not a number

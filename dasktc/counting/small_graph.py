@@ -1,10 +1,10 @@
-"""Counts a small graph that lies in memory in one step on a device: the whole pipeline in a bit matrix.
+"""Counts a small graph in memory in one step on a device: a bit matrix replaces the whole pipeline.
 
-The stages take a small graph as many launches, waits and records as a large one: 2.4 ms for the 88,234 edges of
-ego-Facebook on an H200, of which its kernel takes 0.2; in a bit matrix they take 0.6, of which 0.1. Where the plan is
-open, as nothing that was asked for says how to count, and the graph has few vertices, a matrix of bits takes the place
-of all stages (`kernels/bitmatrix.cu`). What a count reports and checks stays: the bits that were met must be the sum of
-the squared degrees, and each triangle is met three times.
+The stages need as many launches, waits and records for a small graph as for a large one: on an H200 the 88,234 edges of
+ego-Facebook take 2.4 ms, 0.2 of them in the kernel. As a bit matrix they take 0.6 ms, 0.1 of them in the kernel. If no
+option prescribes how to count and the graph has few vertices, a bit matrix (`kernels/bitmatrix.cu`) replaces all
+stages. The reports and checks of a count remain: the bits visited must be the sum of the squared degrees, and each
+triangle is found three times.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ ONE = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, KERNEL, "cuda")
 
 
 def forced(options: Options) -> tuple[Options, bool]:
-    """Options for a count, and whether they ask for a bit matrix: then all else is for `count_small` to choose.
+    """Return the options of a count and whether they request a bit matrix, for which `count_small` chooses the rest.
 
     Raises
     ------
     InputError
-        They ask for something that a bit matrix has not.
+        They request something that a bit matrix does not support.
     """
     if options.kernel != KERNEL:
         return options, False
     if options.backend == "cpu":
         raise InputError(
-            f"backend cpu has no kernel {KERNEL}: hub, its default, meets small graphs' rows as bits already; leave "
+            f"backend cpu has no kernel {KERNEL}: hub, its default, already intersects rows as bits; leave "
             "--kernel out, or take --backend cuda"
         )
     given = {"partition": options.partition, "reorder": options.reorder}
@@ -65,7 +65,7 @@ def forced(options: Options) -> tuple[Options, bool]:
 
 
 def refuse_other_ways(executor: Executor, source: Source, counting: CountOptions, files: bool) -> None:
-    """Refuse, with figures, where a bit matrix was asked for and the stages would count."""
+    """Refuse, with figures, a request for a bit matrix where the stages would count."""
     if executor.distributed:
         raise _refused("a client is to count")
     if counting.verify or counting.checkpoint is not None or files:
@@ -78,7 +78,7 @@ def refuse_other_ways(executor: Executor, source: Source, counting: CountOptions
 
 
 def too_large(source: Source) -> InputError:
-    """Make the error of a graph for which a bit matrix was asked, and which has too many vertices."""
+    """Make the error for a graph with too many vertices for the requested bit matrix."""
     rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
     return _refused(
         f"the {rows:,} rows of {source.name} have more than {MOST_VERTICES:,} ids, or more than {MOST_WORDS:,} words "
@@ -89,17 +89,17 @@ def too_large(source: Source) -> InputError:
 def _refused(fact: str) -> InputError:
     return InputError(
         f"kernel {KERNEL} is asked for, but {fact}: it counts a small table of ids in memory, on a GPU of this "
-        "process, in one step; leave it out, or what it has not"
+        "process, in one step; leave out the kernel, or what it does not support"
     )
 
 
 def count_small(
     executor: Executor, source: Source, options: Options, counting: CountOptions
 ) -> tuple[TriangleCount | None, Source]:
-    """Count a source's triangles in a bit matrix; no result where the stages do it.
+    """Count a source's triangles as a bit matrix; return no result if the stages have to count.
 
-    They do where anything says how to count (a kernel, a partition, an order, a budget, a checkpoint, verification),
-    where tasks run on workers, and where the source is none in memory, or has too many vertices or edges.
+    The stages count if an option prescribes how to (a kernel, a partition, an order, a budget, a checkpoint,
+    verification), if tasks run on workers, or if the source is not in memory or has too many vertices or edges.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def count_small(
     -------
     result : TriangleCount or None
     source : Source
-        For the stages: what was copied to the device on the way stays there.
+        For the stages; columns already copied to the device stay there.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def count_small(
     report("count", 1, 1)
     if source.triangles not in (None, bits.triangles):
         raise CountError(
-            f"{bits.triangles:,} triangles counted, {source.triangles:,} are known for {source.name}: the count or "
+            f"{bits.triangles:,} triangles counted, but {source.triangles:,} are known for {source.name}: the count or "
             "the source is wrong; report this with the output of `dasktc info`"
         )
     return _result(bits, keys, _plan(bits, keys, memory), times), source
@@ -164,7 +164,7 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
 
 
 def _ends(source: Source, backend: str) -> tuple[object, object] | None:
-    """Both columns of all parts."""
+    """Return both columns of all parts."""
     chosen = get_backend(backend)
     read = [part.ends(chosen) for part in source.parts]  # type: ignore[attr-defined]
     if any(ends is None for ends in read):

@@ -1,11 +1,11 @@
-"""Square clustering coefficients: the share of possible cycles of four through a vertex that there are.
+"""Square clustering coefficients: the share of the possible 4-cycles through a vertex that exist.
 
-With d(v) neighbours, T(v) triangles and q(v) cycles of four, and sums over the neighbours u of v,
+With d(v) neighbours, T(v) triangles and q(v) 4-cycles, and sums over the neighbours u of v,
 
     c(v) = q(v) / (Σ d(u)·(d(v) - 1) - d(v)·(d(v) - 1) - 2·T(v) - q(v))
 
-(Lind, González and Herrmann, Physical Review E 72, 056127, 2005, as Zhang et al., Physica A 387, 6869, 2008, count
-what is possible), which is NetworkX's definition.
+(Lind, González and Herrmann, Physical Review E 72, 056127, 2005, with the number of possible cycles of Zhang et al.,
+Physica A 387, 6869, 2008), which is NetworkX's definition.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
     if graph.edges and 2 * graph.edges * int(degrees.max()) >= 1 << 63:
         raise InputError(
             f"square clustering of a graph of {graph.edges:,} edges with a vertex of {int(degrees.max()):,} neighbours "
-            "could pass 64 bits: leave that vertex out"
+            "could exceed 64 bits: leave that vertex out"
         )
     counts, _ = triangles_by_id(graph)
     (triangles,) = executor.gather([counts.whole])
@@ -51,7 +51,7 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
 
 
 def _keys(graph: CountingContext) -> Array:
-    """Ascending, distinct keys of all edges, over the blocks' ids."""
+    """Return the distinct keys of all edges, ascending, over the blocks' ids."""
     shift, keys = shift_of(graph.vertices), []
     for block in graph.executor.gather(graph.blocks.values()):
         offsets, columns = on_host(block.offsets), on_host(block.columns)
@@ -71,7 +71,7 @@ def _keys(graph: CountingContext) -> Array:
 
 
 def _coefficients(keys: Array, degrees: Array, triangles: Array) -> Array:
-    from dasktc.backends.cpu import squares  # Numba: when something is computed
+    from dasktc.backends.cpu import squares  # loads Numba: only when needed
 
     offsets, columns = squares.adjacency(keys, shift_of(len(degrees)), degrees)
     by_vertex = squares.squares(offsets, columns)

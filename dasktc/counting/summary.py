@@ -1,4 +1,4 @@
-"""Rows of (name, text) for people: as lines of a terminal, and as the HTML table that Jupyter shows."""
+"""Formats rows of (name, text) as lines for a terminal and as an HTML table for Jupyter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def as_text(rows: Rows) -> str:
 
 
 def as_html(rows: Rows) -> str:
-    """Write a table; names and texts are escaped."""
+    """Format rows as an HTML table; names and texts are escaped."""
     lines = (
         f"<tr><th style='text-align:left;white-space:nowrap'>{html.escape(name)}</th>"
         f"<td style='text-align:left'>{html.escape(text)}</td></tr>"

@@ -1,9 +1,9 @@
-"""The counting tasks: one a block triple and split; their integers are added up and checked.
+"""Counting tasks, one per block triple and split; their counts are added up and checked.
 
-Each task reports the wedges that it handled, Σ |stream.row(v)| over its index edges. Their sum
-has to be Σ in(v)·out(v) of the oriented graph, which the orientation computed from degrees alone: lost
-index or stream edges, or a wrong split, show there. The blocks' edges are counted when they are built,
-and a task refuses blocks that are not its own: that holds for the tables.
+Each task reports the wedges that it handled, Σ |stream.row(v)| over its index edges. Their sum must be Σ in(v)·out(v)
+of the oriented graph, which orientation computed from degrees alone, so lost index or stream edges and wrong splits are
+detected. Lost table edges are detected earlier: edges are counted when blocks are built, and a task refuses blocks of
+another triple.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ __all__ = [
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")
 BATCH = 10_000
-"""Counts that one task adds up."""
+"""Number of counts that one task adds up."""
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """A counting task by names alone: what a worker needs besides its three blocks.
+    """A counting task described by names: what a worker needs besides its three blocks.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Job:
     split, splits : int
     kernel, backend : str
     cut : {"rows", "edges"}
-        What the index block is cut by.
+        How the index block is split.
     """
 
     triple: Triple
@@ -74,13 +74,13 @@ class Job:
 
     @property
     def label(self) -> tuple[tuple[int, int, int], int]:
-        """What its Dask key says of it: the vertices' parts (i, k, j), and the split."""
+        """Label for its Dask key: the parts of the vertices (i, k, j), and the split."""
         return (*self.triple.index, self.triple.table[1]), self.split
 
 
 @dataclass(frozen=True, order=True)
 class Record:
-    """What one counting task reported.
+    """The report of one counting task.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Record:
     worker : str
         Host and process that ran it.
     began, ended : float
-        Seconds since the epoch by that host's clock; nan where an earlier run did it.
+        Seconds since the epoch by that host's clock; nan for a task of an earlier run.
     """
 
     job: Job
@@ -100,7 +100,7 @@ class Record:
 
 
 def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
-    """The plan's counting tasks, those that one worker should do next to each other."""
+    """List the plan's counting tasks, with those for one worker next to each other."""
     orders: dict[int, list[int]] = {}
     work = []
     for triple, splits in plan.tasks_of_triples():
@@ -113,26 +113,26 @@ def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
 
 
 def _worker_of(split: int, workers: int) -> int:
-    """Deal splits out forwards, backwards, backwards, forwards.
+    """Assign splits to workers forwards, backwards, backwards, forwards.
 
-    Errors of their estimated work that rise, fall or bend from the first to the last then add up to the
-    same for each worker.
+    Errors in their estimated work that rise, fall or curve from the first split to the last then add up to the same
+    for each worker.
     """
     turn, worker = divmod(split, workers)
     return workers - 1 - worker if turn % 4 in (1, 2) else worker
 
 
 def _spread(turn: int) -> float:
-    """Sort key that spreads turns: those of any prefix of the sorted order lie evenly among all of them.
+    """Sort key under which every prefix of the sorted turns is spread evenly over all turns.
 
-    What those tasks took then foretells the others, though errors of their estimated work rise from the first split to
-    the last: kernel lstc takes three times as long for the first rows of Kronecker 22 as for the last.
+    The time of the first tasks then predicts the rest, although errors in their estimated work grow from the first
+    split to the last: kernel lstc takes three times as long for the first rows of Kronecker 22 as for the last.
     """
     return turn * GOLDEN_RATIO % 1.0
 
 
 def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Generator[Record]:
-    """Run counting tasks and yield their records as they come.
+    """Run counting tasks and yield their records as they complete.
 
     Parameters
     ----------
@@ -154,31 +154,31 @@ def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
     if not task.sorted_rows and KERNELS[job.backend][kernel].sorted_rows:
         raise CountError(
-            f"{job}: kernel {kernel} needs rows in ascending order, and those of its blocks are not sorted: count with "
+            f"{job}: kernel {kernel} needs rows in ascending order, but its blocks have unsorted rows: count with "
             f"--kernel {' or '.join(unsorted_kernels(job.backend))}"
         )
     return _sum(list(in_halves(lambda part: get_backend(job.backend).count(part, kernel), task, job)))
 
 
 def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> Iterator[T]:
-    """Call a function of a task; one for which memory does not suffice is cut in two, again and again.
+    """Call a function of a task; if memory runs out, halve the task, repeatedly.
 
     Parameters
     ----------
     function : callable (BlockTask) -> object
     task : BlockTask
     job : Job
-        Its name.
+        Name of the task, for errors.
 
     Yields
     ------
     object
-        What the function says of each part, one after another: nothing is kept.
+        Result of the function for each part, one after another; none is kept.
 
     Raises
     ------
     CountError
-        Memory does not suffice for a single row.
+        There is not enough memory for a single row.
     """
     try:
         result = function(task)
@@ -187,7 +187,7 @@ def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> 
     else:
         yield result
         return
-    # Only here are the calls gone that the error came out of, and with them what they had allocated.
+    # Only here have the failed calls been unwound, so that their allocations are free.
     parts = _halves(task, get_backend(job.backend).array)
     if not parts:
         raise CountError(_too_large(task, job, why))
@@ -199,7 +199,7 @@ def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> 
 def _halves(task: BlockTask, xp: ModuleType) -> list[BlockTask]:
     try:
         return halves(task, xp)
-    except MemoryError:  # not even for finding the middle
+    except MemoryError:  # not enough memory to find the middle
         return []
 
 
@@ -215,7 +215,7 @@ def _too_large(task: BlockTask, job: Job, why: str) -> str:
     held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
     return (
         f"{job}: {_rows(task)}, of {task.index.edges:,} edges, beside blocks of {format_size(held)}, does not fit the "
-        f"memory that is free ({why}): something else holds it, or blocks are too large; free it, give --memory, or "
+        f"free memory ({why}): something else uses it, or blocks are too large; free memory, give --memory, or "
         "take more --parts"
     )
 
@@ -226,7 +226,7 @@ def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCS
     Raises
     ------
     CountError
-        They are not those of its triple.
+        The blocks are not those of its triple.
     """
     places = tuple(block.place for block in (index, table, stream))
     if places != job.triple.places:
@@ -255,14 +255,14 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
     reported = len({record.job for record in records})
     if not len(records) == reported == plan.tasks:
         raise CountError(
-            f"{len(records):,} counting tasks reported, {reported:,} of them different, {plan.tasks:,} were planned: "
+            f"{len(records):,} counting tasks reported, {reported:,} of them different, but {plan.tasks:,} planned: "
             "results were lost or repeated; run again, and report this with the output of `dasktc info`"
         )
     handled = sum(record.count.wedges for record in records)
     if handled != wedges:
         raise CountError(
-            f"the counting tasks handled {handled:,} wedges, the degrees say {wedges:,}: edges were lost or repeated "
-            "on the way to the blocks; run again, and report this with the output of `dasktc info`"
+            f"the counting tasks handled {handled:,} wedges, but the degrees give {wedges:,}: edges were lost or "
+            "repeated on the way to the blocks; run again, and report this with the output of `dasktc info`"
         )
 
 
@@ -273,7 +273,7 @@ def refuse_unless(true: bool, fact: str) -> None:
 
 
 def add_up(executor: Executor, records: list[Record]) -> TaskCount:
-    """Add up what the counting tasks reported; more than BATCH of them some at a time, on the workers.
+    """Add up the counts of the tasks; more than BATCH counts are first added up in batches on the workers.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def add_up(executor: Executor, records: list[Record]) -> TaskCount:
     Returns
     -------
     TaskCount
-        Sums, and the longest bucket of all.
+        The sums, and the longest bucket.
     """
     counts = [record.count for record in records]
     if len(counts) <= BATCH:
@@ -298,7 +298,7 @@ def _sum(counts: list[TaskCount]) -> TaskCount:
 
 
 def verify_records(executor: Executor, blocks: Blocks, records: list[Record], share: float, seed: int) -> int:
-    """Count a random share of the tasks again with another kernel, and their probes from lengths alone.
+    """Count a random share of the tasks again with another kernel, and compute their probes from row lengths.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
     share : float
         Between 0 and 1; at least one task is verified.
     seed : int
-        Of the choice.
+        Seed of the choice.
 
     Returns
     -------
@@ -318,7 +318,7 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
     Raises
     ------
     CountError
-        A task's triangles, wedges or probes differ; its block triple is named.
+        A task's triangles, wedges or probes differ; the error names its block triple.
     """
     chosen = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
     calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
@@ -335,9 +335,9 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
 
 
 def _reference(job: Job, task: BlockTask) -> str:
-    """The kernel that verifies this one: the backend's plain one, or another where this is the plain one.
+    """Return the kernel that verifies a job: the backend's plain kernel, or another one if the job's is plain.
 
-    Of rows that are not sorted the first of those that count such, or the second.
+    For unsorted rows it is the first kernel that counts them, or the second if the job's is the first.
     """
     plain, other = get_backend(job.backend).references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
     return other if job.kernel == plain else plain

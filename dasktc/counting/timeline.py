@@ -1,4 +1,4 @@
-"""Which counting task ran when on which worker: the lines of a timeline, from the records of the tasks."""
+"""Timeline of a count: which task ran when on which worker, from the records of the tasks."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Array = Any
 
 @dataclass(frozen=True)
 class Timeline:
-    """When tasks ran.
+    """Begin, end, worker and lane of each task.
 
     Attributes
     ----------
     workers : list of str
         Host and process, sorted.
     lanes : array of int64, shape (workers,)
-        How many tasks each ran at a time, at the most.
+        Largest number of concurrent tasks of each worker.
     worker, lane : array of int64, shape (tasks,)
         Where each task ran; tasks of one lane do not overlap.
     began, ended : array of float64, shape (tasks,)
-        Seconds since the first task began. Clocks of several hosts are taken to agree.
+        Seconds since the first task began. The clocks of several hosts are assumed to agree.
     """
 
     workers: list[str]
@@ -40,16 +40,16 @@ class Timeline:
 
     @property
     def seconds(self) -> float:
-        """From the first task's beginning to the last one's end."""
+        """Seconds from the begin of the first task to the end of the last one."""
         return float(self.ended.max()) if len(self.ended) else 0.0
 
     @property
     def busy(self) -> Array:
-        """Seconds that each worker's tasks took together."""
+        """Total seconds of each worker's tasks."""
         return np.bincount(self.worker, self.ended - self.began, minlength=len(self.workers))
 
     def shares_of(self, worker: int, columns: int) -> Array:
-        """The share of a worker's lanes that are busy in each of so many equal spans of time."""
+        """Share of a worker's lanes that are busy in each of `columns` equal time intervals."""
         edges, mine = np.linspace(0, self.seconds, columns + 1), self.worker == worker
         began, ended = np.sort(self.began[mine]), np.sort(self.ended[mine])
         done = _seconds_after(began, edges) - _seconds_after(ended, edges)
@@ -57,7 +57,7 @@ class Timeline:
 
 
 def timeline(records: list[Record]) -> Timeline:
-    """Arrange the tasks of this run; those that were in a checkpoint have no times and are left out."""
+    """Arrange the tasks of this run; tasks from a checkpoint have no times and are left out."""
     timed = sorted((r for r in records if not isnan(r.began)), key=lambda record: record.began)
     workers = sorted({record.worker for record in timed})
     numbers, first = {worker: number for number, worker in enumerate(workers)}, timed[0].began if timed else 0.0

@@ -1,9 +1,9 @@
-"""The triad census of a directed graph: how many triples of vertices have each of the 16 types.
+"""Triad census of a directed graph: the number of vertex triples of each of the 16 types.
 
-Triangles are visited, and counted by the directions of their three edges (`backends.cpu.edge_values.codes`). Pairs of
-edges at a vertex follow from its numbers of neighbours, as all less those in triangles; triples with one edge and with
-none from the numbers of edges and vertices (after Batagelj and Mrvar, Social Networks 23, 237-243, 2001, who visit
-pairs of edges too). Types have the names of Holland and Leinhardt, as in NetworkX.
+Triangles are visited and counted by the directions of their three edges (`backends.cpu.edge_values.codes`). Triples
+with two edges follow from the degrees: all pairs of edges at a vertex, minus those in triangles. Triples with one edge
+or none follow from the numbers of edges and vertices (after Batagelj and Mrvar, Social Networks 23, 237-243, 2001, who
+also visit pairs of edges). Types have the names of Holland and Leinhardt, as in NetworkX.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ TYPES = (
 )  # fmt: skip
 BOTH = ALONG | AGAINST
 OPEN = {"oo": "021D", "ii": "021U", "io": "021C", "im": "111D", "mo": "111U", "mm": "201"}
-"""Types of two edges: out of the vertex that they share, into it, or mutual."""
+"""Types of two edges by direction at their common vertex: o out of it, i into it, m mutual."""
 
 
 def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
-    """Count the triples of vertices by type; see `Graph.triad_census`."""
+    """Count the vertex triples by type; see `Graph.triad_census`."""
     isolated = whole_number("isolated", isolated, 0, few="it is a number of vertices")
     kept = attributes_of(graph)
     if kept.neighbours is None:
@@ -47,7 +47,7 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
 
 
 def _pairs(out: Array, into: Array, both: Array) -> Counter[str]:
-    """Count all pairs of edges at a common vertex by type, those of triangles included."""
+    """Count all pairs of edges at a common vertex by type, including those in triangles."""
     degrees = {"i": into, "m": both, "o": out}
     counts: Counter[str] = Counter()
     for pair, name in OPEN.items():
@@ -57,7 +57,7 @@ def _pairs(out: Array, into: Array, both: Array) -> Counter[str]:
 
 
 def _dot(a: Array, b: Array) -> int:
-    """Σ a·b as a Python int: one factor is cut so that no partial sum can pass 64 bits."""
+    """Σ a·b as a Python int; one factor is split so that no partial sum can exceed 64 bits."""
     return (int((a * (b >> 20)).sum()) << 20) + int((a * (b & ((1 << 20) - 1))).sum())
 
 
@@ -69,7 +69,7 @@ def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, ver
         census[_closed(*directions)] += count
         for one, other in ((of_uv, of_uw), (_turned(of_uv), of_vw), (_turned(of_uw), _turned(of_vw))):
             census[OPEN["".join(sorted("_oim"[way] for way in (one, other)))]] -= count
-    # a type's name: its mutual edges, those of one direction, those that are not there
+    # the name of a type has its numbers of mutual, one-way and missing edges
     in_triads = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
     census["012"] = single * (vertices - 2) - sum(singles for singles, _ in in_triads.values())
     census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in in_triads.values())
@@ -78,12 +78,12 @@ def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, ver
 
 
 def _turned(way: int) -> int:
-    """The directions of an edge as seen from its other end."""
+    """Return the directions of an edge as seen from its other end."""
     return way >> 1 | (way << 1 & BOTH)
 
 
 def _closed(of_uv: int, of_uw: int, of_vw: int) -> str:
-    """The type of a triangle."""
+    """Return the type of a triangle."""
     way = {(0, 1): of_uv, (0, 2): of_uw, (1, 2): of_vw}
     arcs = {pair for pair, of in way.items() if of & ALONG} | {pair[::-1] for pair, of in way.items() if of & AGAINST}
     mutual = sum(of == BOTH for of in way.values())
@@ -98,6 +98,6 @@ def _closed(of_uv: int, of_uw: int, of_vw: int) -> str:
 
 
 def _codes(task: Any, values: tuple[Array, Array, Array]) -> tuple[Array, int]:
-    from dasktc.backends.cpu import edge_values  # Numba: when something is computed
+    from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
 
     return edge_values.codes(task, values)

@@ -1,4 +1,4 @@
-"""List triangles: some of them, as soon as there are enough, or all, counted first so that none is missing."""
+"""Lists triangles: a limited number, or all, which are counted first so that none is missing."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ __all__ = ["LIST_LIMIT", "triangle_list"]
 
 Array = Any
 LIST_LIMIT = 1_000_000
-"""Triangles that a list without a limit has at most, where the caller gets it whole."""
+"""Largest list without a limit that a caller receives in one frame."""
 PROBE_LIMIT = 1 << 16
-"""The most triangles that are looked for before any are counted."""
+"""Largest limit for which triangles are searched without counting first."""
 PROBE_EDGES = 1 << 13
-"""Edges of the first block that are looked at for them, at least; twice as many as triangles are wanted."""
+"""Least number of edges of the first block to search; otherwise twice the limit."""
 LIST_BYTES = 100
-"""Bytes that a triangle takes while it is listed: rows, columns and ids of its corners, and their order."""
+"""Bytes per triangle while it is listed: rows, columns and ids of its corners, and their order."""
 GROUP = 16
-"""Tasks whose lists become one before all do."""
+"""Number of tasks whose lists are joined first."""
 SHIFT = 32
 
 
@@ -54,11 +54,11 @@ def triangle_list(graph: CountingContext, limit: int | None = None, frame: str |
     return _frames(graph, *listed, kind)
 
 
-# lists of dense ids, or where vertices are in shards of new ids
+# lists of dense ids, or of the blocks' ids if vertices are in shards
 
 
 def _probe(graph: CountingContext, limit: int) -> tuple[list[Any], int] | None:
-    """As many triangles as asked for, of the first rows of the first block triple; None where these have fewer."""
+    """List `limit` triangles of the first rows of the first block triple; None if these have fewer."""
     if not limit:
         return [], 0
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
@@ -72,7 +72,7 @@ def _probe(graph: CountingContext, limit: int) -> tuple[list[Any], int] | None:
 
 
 def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tuple[list[Any], int]:
-    """All triangles, or as many as asked for; they are counted first, so that the list is known to have them."""
+    """List all triangles, or up to `limit`; they are counted first, so that the list is known to be complete."""
     executor, blocks = graph.executor, graph.blocks
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     executor.set_task_memory(graph.plan.bytes_per_task)
@@ -81,7 +81,7 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
     count = graph.counted.agree(sum(record.count.triangles for record in records))
     if limit is None and count > LIST_LIMIT and (kind.whole or graph.plan.shards > 1):
         raise InputError(
-            f"the graph has {count:,} triangles, a list has {LIST_LIMIT:,} at most where no limit is given: "
+            f"the graph has {count:,} triangles, but a list without a limit has at most {LIST_LIMIT:,}: "
             f"give limit={count} for all of them, or less for some, or take frame='dask'"
         )
     shares = _shares(records, count if limit is None else limit)
@@ -99,7 +99,7 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
 
 
 def _shares(records: list[Record], wanted: int) -> dict[Job, int]:
-    """How many triangles each task is to list."""
+    """Return how many triangles each task lists."""
     shares = dict[Job, int]()
     for record in records:
         if share := min(wanted, record.count.triangles):
@@ -109,7 +109,7 @@ def _shares(records: list[Record], wanted: int) -> dict[Job, int]:
 
 
 def _how(graph: CountingContext) -> tuple[Any, bool]:
-    """The order that gives dense ids, where it is whole, and whether lists are brought to the host."""
+    """Return the order that gives dense ids (None if sharded), and whether lists are copied to the host."""
     split = graph.plan.shards > 1
     return None if split else graph.prepared.graph.order.whole, split or graph.executor.memory_per_call is not None
 
@@ -117,7 +117,7 @@ def _how(graph: CountingContext) -> tuple[Any, bool]:
 def _first(
     job: Job, limit: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> Array:
-    """At most so many triangles of a block triple, of its first rows."""
+    """List at most `limit` triangles of the first rows of a block triple."""
     edges = get_backend(job.backend).array.asarray([max(PROBE_EDGES, 2 * limit)], dtype="int64")
     rows = min(index.rows, max(1, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
     listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
@@ -125,7 +125,7 @@ def _first(
 
 
 def _some(task: BlockTask, job: Job, limit: int) -> Array:
-    """The first triangles of a task, at most so many, as rows and columns."""
+    """List the first triangles of a task, at most `limit`, as rows and columns."""
     backend, lists, left = get_backend(job.backend), list[Array](), limit
 
     def some(task: BlockTask) -> Array:
@@ -140,15 +140,15 @@ def _some(task: BlockTask, job: Job, limit: int) -> Array:
 def _listed(
     job: Job, count: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> list[Any]:
-    """List so many triangles of a task, and return their number, too."""
+    """List the given number of triangles of a task; return also the number listed."""
     triangles = _some(task_of(job, index, table, stream), job, count)
-    listed = f"{job.triple} has {len(triangles):,} triangles to list, {count:,} were counted"
+    listed = f"{job.triple} has {len(triangles):,} triangles to list, but {count:,} were counted"
     refuse_unless(len(triangles) == count, listed)
     return [_by_dense_id(triangles, order, here, index, table), count]
 
 
 def _by_dense_id(listed: Array, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR) -> Array:
-    """Triangles of rows and columns as dense ids, each ascending; without an order as new ids."""
+    """Convert triangles from rows and columns to ascending dense ids; without an order, to the blocks' ids."""
     xp = array_module(index.offsets)
     u, v, w = (xp.ascontiguousarray(xp.asarray(listed)[:, end]) for end in range(3))
     ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
@@ -163,14 +163,14 @@ def _together(lists: list[Array]) -> Array:
 
 
 TOGETHER = Fold(list, lambda rows, more: _together([rows, more]), _together)
-"""Joins lists."""
+"""Fold that joins lists."""
 
 
 # frames
 
 
 def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKind) -> Any:
-    """The frame of lists: whole, or in partitions, each of which is below the next."""
+    """Make the frame of lists: whole, or in ascending partitions."""
     executor, vertices = graph.executor, graph.prepared.vertices
     if graph.plan.shards > 1:
         frames, sizes = [list_frame(executor, parts, graph.prepared.graph.order, vertices, kind.library)], [count]
@@ -182,7 +182,7 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
             starts = splitters(executor, "list-frame", keys, count, pieces)
             groups = executor.transpose("list-frame", executor.map("list", _cut, parts, starts), len(starts) + 1)
         sizes = [count] if pieces == 1 else executor.gather(executor.map("list-frame", _size, list(groups)))
-        refuse_unless(sum(sizes) == count, f"{sum(sizes):,} triangles are listed, {count:,} were found")
+        refuse_unless(sum(sizes) == count, f"{sum(sizes):,} triangles are listed, but {count:,} were found")
         groups, sizes = with_rows(groups, sizes)
         firsts = [0, *accumulate(sizes)]
         calls = [(of, vertices, kind.library, first) for of, first in zip(groups, firsts, strict=False)]
@@ -195,7 +195,7 @@ def _keys(listed: Array) -> Array:
 
 
 def _cut(listed: Array, starts: list[int]) -> list[Array]:
-    """Triangles cut before each of `starts`, the keys of their two smaller corners."""
+    """Cut triangles before each of `starts`, keys of their two smaller corners."""
     xp, ordered = array_module(listed), _ascending(listed)
     places = _keys(ordered).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
     return [ordered[a:b].copy() for a, b in zip([0, *places], [*places, len(ordered)], strict=True)]

@@ -1,4 +1,4 @@
-"""Trusses and cores of a prepared graph, under the caller's ids; `peeling` finds them, on one worker."""
+"""Trusses and cores of a prepared graph, under the caller's ids; `peeling` computes them on one worker."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
 
 
 def order_of_truss(k: Any) -> int:
-    """Check the k of a k-truss and cut it to 2^31, which no edge reaches.
+    """Check the k of a k-truss and clip it to 2^31, which no edge reaches.
 
     Raises
     ------
     InputError
-        It is no whole number, or below 0.
+        It is not a whole number, or below 0.
     """
     return min(whole_number("k", k, 0), 1 << 31)  # no edge is in so many triangles
 
 
 def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:
-    """Find the k-truss, or every edge's trussness, and leave the frames where they are.
+    """Compute the k-truss, or every edge's trussness, and leave the frames where they are made.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     Raises
     ------
     InputError, CountError
-        As these.
+        As `Graph.k_truss` and `Graph.trussness`.
     """
     there, by_place, facts = _as_one_block(graph, k)
     frames, _ = partitions(there, by_place, "trussness" if k is None else "support", total=facts.total)
@@ -88,7 +88,7 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
 
 
 def _as_one_block(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:
-    """The graph, or its k-truss, as one block, and a number of each of its edges."""
+    """Return the graph, or its k-truss, as one block, and a number for each of its edges."""
     block, values, facts = truss(graph, k)
     axis = Axis(facts.vertices, 1)
     sizes = Sizes(*(np.array([[size]], dtype="int64") for size in (facts.edges, facts.vertices, facts.vertices)))

@@ -1,14 +1,14 @@
-"""Edges added to and removed from a prepared graph: the exact differences, and a new graph in blocks.
+"""Adds edges to and removes edges from a prepared graph: the exact differences, and the blocks of a new graph.
 
-Vertices keep their ids in the blocks, which were their ranks by degree when the graph was prepared: any order of the
-vertices gives an orientation in which each triangle is met once. New vertices get the ids behind the last. Vertices
-that lose their last edge are none of the graph any more: those with the largest ids move into their places.
+Vertices keep their ids in the blocks, which were their ranks by degree when the graph was prepared, because any vertex
+order gives an orientation in which each triangle is found once. New vertices get the next ids after the last. Vertices
+that lose their last edge leave the graph: the vertices with the largest ids take over their ids.
 
-The differences come from the neighbourhoods of the changed edges alone. A triangle is lost or gained with the first of
-its changed edges, in ascending order: for each the shorter neighbourhood of its two ends is looked up in the other. One
-pass over the columns of each block collects these neighbourhoods, and another writes the new block; nothing is sorted
-but the batch and the neighbourhoods. Edges and Σ in(v)·out(v) of the new graph follow from the changed degrees, and its
-blocks and every count of it are checked against these.
+Only the neighbourhoods of changed edges are needed for the differences. A lost or gained triangle is attributed to the
+first of its changed edges, in ascending order; for each changed edge the shorter neighbourhood of its two ends is
+looked up in the other. One pass over the columns of each block collects these neighbourhoods, and another writes the
+new block; only the batch and the neighbourhoods are sorted. Edges and Σ in(v)·out(v) of the new graph follow from the
+changed degrees; its blocks, and every count of it, are checked against them.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ __all__ = ["Change", "update"]
 Array = Any
 GraphLike = TypeVar("GraphLike", bound=CountingContext)
 SHIFT = 31
-"""Bits of the smaller id in a key here: ids, new ones included, stay below 2^31."""
+"""Bits of the smaller id in the keys of this module: ids, including new ones, stay below 2^31."""
 CHUNK = 1 << 22
-"""Columns, or pairs of neighbours, that are looked at at a time."""
+"""Columns, or pairs of neighbours, that are processed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Change(Generic[GraphLike]):
-    """What a batch of edges changed.
+    """The change that a batch of edges makes.
 
     Attributes
     ----------
     triangles : int
-        Those of the new graph less those of the old one.
+        Triangles of the new graph minus those of the old one.
     vertices : pandas.Series of int64
-        The same for each vertex where it is not 0, by the caller's ids in ascending order, named "triangles".
+        The nonzero differences of vertices, by the caller's ids in ascending order, named "triangles".
     added, removed : int
-        Edges that the new graph has and the old one had not, and the other way round.
+        Edges only in the new graph, and only in the old one.
     graph : Graph
-        The new one.
+        The new graph.
     """
 
     triangles: int
@@ -79,14 +79,14 @@ class Change(Generic[GraphLike]):
 
 
 class _Batch(NamedTuple):
-    """Edges of a batch: ascending distinct keys over the ids of the old blocks, with new vertices behind the last.
+    """Edges of a batch: ascending distinct keys over the ids of the old blocks, with new vertices after the last.
 
     Attributes
     ----------
     add, remove : array of int64
     new : ids of new vertices, ascending
     repeated : int
-        Rows to add that repeat another of them.
+        Number of added rows that repeat another one.
     """
 
     add: Array
@@ -96,16 +96,16 @@ class _Batch(NamedTuple):
 
 
 class _Edit(NamedTuple):
-    """How the blocks change.
+    """The changes of the blocks.
 
     Attributes
     ----------
     delete, insert : array of int64
-        Ascending keys, over the ids of the old, and of the new blocks.
+        Ascending keys over the ids of the old blocks, and of the new blocks.
     order : array
         The dense id of each id of the new blocks.
     out_degree, in_degree : array
-        By these ids.
+        Degrees by the ids of the new blocks.
     names : VertexMap
     """
 
@@ -157,7 +157,7 @@ def _refuse(graph: CountingContext) -> None:
     plan, reorder = graph.plan, graph.options.chosen_reorder
     if not (plan.scheme.once and plan.scheme.dealing is BY_REMAINDER):
         raise InputError(
-            f"--partition {plan.partition} puts an edge into several blocks, or deals vertices out by their degrees: "
+            f"--partition {plan.partition} puts an edge into several blocks, or assigns vertices by their degrees: "
             "updates of it are not built; prepare with partition='whole' or 'hash2d'"
         )
     if not ORDERS[reorder].ordered:
@@ -169,14 +169,14 @@ def _refuse(graph: CountingContext) -> None:
         raise InputError(f"{plan.numbering}: updates of vertices in shards are not built; prepare with more --memory")
     if graph.prepared.attributes is not None:
         raise InputError(
-            "the graph was prepared with weights or directions, which an update would not know of new edges: prepare "
-            "the updated source anew"
+            "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "
+            "updated source"
         )
     memory, largest = graph.executor.memory_per_call, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(
             f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "
-            f"call: it has a block twice; prepare with parts={2 * plan.parts}, or raise memory"
+            f"call: it holds a block twice; prepare with parts={2 * plan.parts}, or raise memory"
         )
 
 
@@ -184,7 +184,7 @@ def _refuse(graph: CountingContext) -> None:
 
 
 def _source(rows: Any, ids: Ids) -> Source:
-    """The rows that a caller hands over; None, and frames and lists of none, are no rows."""
+    """Open the rows that a caller passes; None, and empty frames and lists, have no rows."""
     options = ReadOptions(ids=ids)
     if rows is None or _is_empty(rows):
         return Source("no edges", (), ids)
@@ -202,11 +202,11 @@ def _is_empty(rows: Any) -> bool:
     if isinstance(rows, list | tuple):
         return not rows
     first = next(iter(getattr(rows, "shape", ())), None)
-    return isinstance(first, int) and first == 0  # of a Dask collection it is not known yet
+    return isinstance(first, int) and first == 0  # the length of a Dask collection is not known yet
 
 
 def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Array, ids: Ids) -> _Batch:
-    """The keys of a batch; vertices to remove edges from that the graph has not are left out."""
+    """Make the keys of a batch, without edges to remove at vertices that the graph does not have."""
     order = on_host(order)
     names, rank, size = (
         known.external(np.arange(len(order))),
@@ -214,7 +214,7 @@ def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Arr
         len(order),
     )
     if not size:
-        rank = np.zeros(1, "int64")  # what is looked up and is not there
+        rank = np.zeros(1, "int64")  # for ids that are not found
     (a, b), (c, d) = _ends(removed, ids), _ends(added, ids)
     a, b, c_known, d_known = (places_among(names, end) for end in (a, b, c, d))
     old = (a >= 0) & (b >= 0)
@@ -278,16 +278,16 @@ def _of_block(keys: Array, place: tuple[int, int], parts: int) -> Array:
 
 
 def _numbers(keys: Array, parts: int) -> tuple[Array, Array]:
-    """Row and column that each key's edge has in its block."""
+    """Return the row and column of each key's edge in its block."""
     high, low = unpack(keys, SHIFT)
     return high // parts, low // parts
 
 
 def _positions(offsets: Array, columns: Array, row: Array, column: Array, backend: str) -> tuple[Any, Array]:
-    """Where the edges of these rows and columns stand, or would, and whether they do (on the host), by bisection."""
+    """Bisect for the positions of edges, or where they would be, and whether they exist (on the host)."""
     xp = get_backend(backend).array
     rows = len(offsets) - 1
-    row, wanted = xp.asarray(np.minimum(row, rows)), xp.asarray(column)  # a row behind the last has no entries
+    row, wanted = xp.asarray(np.minimum(row, rows)), xp.asarray(column)  # a row after the last has no entries
     at, end = offsets.take(row), offsets.take(xp.minimum(row + 1, rows))
     behind = end.copy()
     if len(columns) and len(row):
@@ -301,7 +301,7 @@ def _positions(offsets: Array, columns: Array, row: Array, column: Array, backen
 
 
 def _net(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
-    """The edges that do come or go: an edge to remove that is to be added too stays, or comes."""
+    """Return the edges that are really added or removed; an edge to remove and to add stays or is added."""
     there, gone = (np.concatenate(keys) for keys in zip(*present, strict=True))
     return batch._replace(add=np.setdiff1d(batch.add, there), remove=np.setdiff1d(gone, batch.add))
 
@@ -310,7 +310,7 @@ def _net(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
 
 
 def _near(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
-    """Keys of a block's edges that share an end with a changed edge."""
+    """Return the keys of a block's edges that share an end with a changed edge."""
     xp = get_backend(backend).array
     ends = np.unique(np.concatenate(unpack(np.concatenate([batch.add, batch.remove]), SHIFT)))
     row, column = (ends[(ends - first) % block.stride == 0] for first in (block.row_first, block.column_first))
@@ -326,20 +326,20 @@ def _near(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
 
 
 def _entries(block: OrientedCSR, rows: Array, backend: str) -> Array:
-    """Positions, in the columns, of all entries of these rows."""
+    """Return the positions, in the columns, of all entries of these rows."""
     xp = get_backend(backend).array
     first, end = (on_host(block.offsets.take(xp.asarray(rows + k))) for k in (0, 1))
     return xp.asarray(_ranges(first, end - first))
 
 
 def _keys_at(block: OrientedCSR, places: Array) -> Array:
-    """The keys of the edges at some places; on the host."""
+    """Return the keys of the edges at some positions; on the host."""
     row = block.offsets.searchsorted(places, side="right") - 1
     return on_host(pack(block.row_ids(row), block.column_ids(block.columns.take(places)), SHIFT))
 
 
 class _Counts(NamedTuple):
-    """How many edges came and went, and how many rows to add were there already."""
+    """Numbers of added and removed edges, and of rows to add whose edge already existed."""
 
     added: int
     removed: int
@@ -349,7 +349,7 @@ class _Counts(NamedTuple):
 def _differences(
     batch: _Batch, near: list[Array], order: Array, known: VertexMap, ids: Ids
 ) -> tuple[int, pd.Series[int], _Counts]:
-    """Count by how much the triangles of the graph, and of each vertex, change."""
+    """Count the change of the triangles of the graph and of each vertex."""
     import pandas as pd
 
     before = np.unique(np.concatenate(near))
@@ -369,7 +369,7 @@ def _differences(
 
 
 def _joined(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
-    """Ids in ascending order, and the order that this is."""
+    """Return ids in ascending order, and the permutation that sorts them."""
     if ids == "int":
         joined = np.concatenate(names)
         ascending = joined.argsort()
@@ -388,7 +388,7 @@ def _closed(edges: Array, changed: Array, by_vertex: Array) -> int:
     Parameters
     ----------
     edges : array of int64
-        Ascending keys; of both ends of each changed edge all edges are among them.
+        Ascending keys, which include all edges of both ends of each changed edge.
     changed : array of int64
         Ascending keys, some of the edges.
     by_vertex : array of int64
@@ -418,19 +418,19 @@ def _closed(edges: Array, changed: Array, by_vertex: Array) -> int:
 
 
 def _range(both: Array, vertex: Array) -> tuple[Array, Array]:
-    """Where a vertex's neighbours stand."""
+    """Return the ranges of vertices' neighbours."""
     return both.searchsorted(vertex << SHIFT), both.searchsorted((vertex + 1) << SHIFT)
 
 
 def _ranges(first: Array, sizes: Array) -> Array:
-    """The positions of several ranges, one after the other."""
+    """Return the positions of several ranges, concatenated."""
     before = np.cumsum(sizes) - sizes
     positions: Array = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
     return positions
 
 
 def _runs(sizes: Array) -> Iterator[tuple[int, int]]:
-    """Runs of entries whose sizes add up to little more than CHUNK, or of one."""
+    """Yield runs of entries whose sizes add up to little more than CHUNK, or single entries."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):
@@ -446,7 +446,7 @@ def _has(ascending: Array, values: Array) -> Array:
 
 
 def _number(ascending: Array, values: Array) -> Array:
-    """The place of each value, or one behind the last where it is not there."""
+    """Return the position of each value, or the length if it is missing."""
     return np.where(_has(ascending, values), ascending.searchsorted(values), len(ascending))
 
 
@@ -454,11 +454,11 @@ def _number(ascending: Array, values: Array) -> Array:
 
 
 def _layout(prepared: Prepared) -> Layout:
-    return cast(GridPartition, prepared.partition).layout  # of vertices that are dealt out by remainder
+    return cast(GridPartition, prepared.partition).layout  # vertices are assigned by remainder
 
 
 def _first_moved(batch: _Batch, out_degree: Array, in_degree: Array) -> tuple[int, Array]:
-    """The number of old vertices that keep an edge, and the ids of the others."""
+    """Return the number of old vertices that keep an edge, and the ids of the others."""
     degree = on_host(out_degree).astype("int64") + on_host(in_degree)
     for keys, sign in ((batch.add, 1), (batch.remove, -1)):
         for ends in unpack(keys, SHIFT):
@@ -468,7 +468,7 @@ def _first_moved(batch: _Batch, out_degree: Array, in_degree: Array) -> tuple[in
 
 
 def _rows_from(block: OrientedCSR, first: tuple[int, Array], backend: str) -> Array:
-    """The keys of a block's edges from the first id on that others may move from."""
+    """Return the keys of a block's edges from the first id that may move."""
     row = max(0, -(-(first[0] - block.row_first) // block.stride))
     xp = get_backend(backend).array
     start = int(block.offsets[min(row, block.rows)])
@@ -485,9 +485,9 @@ def _edited(
     known: VertexMap,
     ids: Ids,
 ) -> _Edit:
-    """Ids of the new graph, its degrees, and what changes in its blocks."""
+    """Compute the ids and degrees of the new graph, and the changes of its blocks."""
     (kept, holes), old, more = first, len(order), len(batch.new)
-    source = np.concatenate([np.arange(kept), old + np.arange(more)])  # the old id of each new one
+    source = np.concatenate([np.arange(kept), old + np.arange(more)])  # the old id of each new id
     moved = np.setdiff1d(np.arange(kept, old), holes)
     source[holes[holes < kept]] = moved
     place = np.full(old + more, -1, "int64")
@@ -509,7 +509,7 @@ def _edited(
 
 
 def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -> tuple[Array, VertexMap]:
-    """The new dense id of each old id and each new vertex, and the map of the caller's ids."""
+    """Return the new dense id of each old id and each new vertex, and the map of the caller's ids."""
     names = known.external(np.arange(len(order)))
     alive = np.ones(len(order), bool)
     alive[order.take(holes)] = False
@@ -520,7 +520,7 @@ def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -
         places = range(len(names))
         below = (bisect_left(places, of.as_py(), key=lambda place: names[place].as_py()) for of in new)
         before = np.fromiter(below, "int64", len(new))
-    mine = before + np.arange(len(new))  # places of new ids among all
+    mine = before + np.arange(len(new))  # positions of new ids among all
     others = np.arange(len(names)) + before.searchsorted(np.arange(len(names)), side="right")
     dense = np.full(len(order), -1, "int64")
     dense[alive] = others
@@ -538,7 +538,7 @@ def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -
 
 
 class _Size(NamedTuple):
-    """What the plan of the new graph needs: vertices, Σ in(v)·out(v), edges, and how many more each block has."""
+    """Sizes for the plan of the new graph: vertices, Σ in(v)·out(v), edges, and the growth of each block."""
 
     vertices: int
     wedges: int
@@ -565,14 +565,14 @@ def _names(edit: _Edit) -> VertexMap:
 
 
 def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -> Prepared:
-    """What the pipeline would know of the new graph."""
+    """Make the facts that the pipeline would have of the new graph."""
     executor, prepared, plan, backend = graph.executor, graph.prepared, graph.plan, graph.options.chosen_backend
     check_size(size.vertices)
     held = int((prepared.sizes.edges + size.more).sum())
     if not size.edges == held == plan.edges + counts.added - counts.removed:
         raise CountError(
-            f"the new degrees are those of {size.edges:,} edges, the new blocks have {held:,}, and {plan.edges:,} + "
-            f"{counts.added:,} - {counts.removed:,} should be there: edges were lost or repeated; report this with "
+            f"the new degrees are those of {size.edges:,} edges, the new blocks have {held:,}, but {plan.edges:,} + "
+            f"{counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; report this with "
             "`dasktc info`"
         )
     layout, shift = _layout(prepared), shift_of(size.vertices)
@@ -584,7 +584,7 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
         Sharded(starts, [executor.submit("update", _vector, edit, name, backend)])
         for name in ("order", "out_degree", "in_degree")
     )
-    least = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # the grid stays as it is
+    least = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # keeps the grid
     new = replace(
         prepared,
         graph=Oriented([], order, out_degree, in_degree, size.wedges, size.edges),
@@ -600,7 +600,7 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
 def _rebuilt(
     block: OrientedCSR, edit: _Edit, place: tuple[int, int], layout: Layout, backend: str, edges: int
 ) -> OrientedCSR:
-    """Write a block anew, without some edges and with others: it is read and written once."""
+    """Write a new block without some edges and with others; the old block is read once."""
     xp, parts, rows = get_backend(backend).array, layout.rows.parts, layout.rows.sizes[place[0]]
     row, column = _numbers(_of_block(edit.delete, place, parts), parts)
     at, there = _positions(block.offsets, block.columns, row, column, backend)

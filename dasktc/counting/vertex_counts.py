@@ -1,4 +1,4 @@
-"""Triangles by vertex and by edge, counted once: sums of all blocks' rows and columns are added up to vertices."""
+"""Triangles by vertex and by edge, counted once: the sums of blocks' rows and columns are added up by vertex."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ __all__ = [
 
 Array = Any
 KEPT = 8
-"""A share of free memory, one of so many, that results may take which nothing accounts."""
-UNEQUAL = "the vertices' triangles do not add up to 3 a triangle"
+"""Results that no store accounts for may take one in KEPT bytes of the free memory."""
+UNEQUAL = "the vertices' triangles do not add up to 3 per triangle"
 
 
 def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:
-    """Every edge's triangles, as `edge_supports` returns them, and the graph's; counted where they are not known."""
+    """Return every edge's triangles, in the form of `edge_supports`, and the graph's; count them unless known."""
     counted = graph.counted
     with counted.lock:
         if counted.by_edge is not None and counted.triangles is not None:
@@ -53,9 +53,9 @@ def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:
 
 
 def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
-    """Every vertex's triangles, by the ids that blocks are built with, and the graph's; counted if they are not known.
+    """Return every vertex's triangles, by the ids of the blocks, and the graph's; count them unless known.
 
-    Those of the edges, if these are known, are added up.
+    If the triangles of the edges are known, they are added up instead.
     """
     counted = graph.counted
     with counted.lock:
@@ -72,7 +72,7 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
 
 
 def known_triangles(graph: CountingContext, progress: Progress | None = None) -> int:
-    """The graph's triangles; counted where they are not known."""
+    """Return the graph's triangles; count them unless known."""
     counted = graph.counted
     with counted.lock:
         if counted.triangles is None:
@@ -82,7 +82,7 @@ def known_triangles(graph: CountingContext, progress: Progress | None = None) ->
 
 
 def _is_cheap(graph: CountingContext, nbytes: int) -> bool:
-    """Whether so many bytes of results are kept: where a store or Dask accounts them, or they are a small share."""
+    """Whether results of `nbytes` may be cached: if a store or Dask accounts for them, or if they are a small share."""
     executor = graph.executor
     if executor.distributed or executor.memory_per_call is not None:
         return True
@@ -90,7 +90,7 @@ def _is_cheap(graph: CountingContext, nbytes: int) -> bool:
 
 
 def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: bool = False) -> Sharded:
-    """Every vertex's triangles from those on all sides of the blocks, `twice` of them from twice as many."""
+    """Add up every vertex's triangles over all sides of the blocks; with `twice` the sums are twice as large."""
     executor, starts = graph.executor, graph.prepared.graph.order.starts
     sides, numberings = list(sums.values()), [graph.prepared.partition.numbering(side) for side in sums]
     if graph.plan.shards == 1:
@@ -107,9 +107,9 @@ def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: boo
 
 
 def _ends_fit(graph: CountingContext) -> bool:
-    """Whether a task may have all vectors of a side at once, where `--memory` bounds it; and reserve what it needs.
+    """Whether a task may hold all vectors of a side at once within `--memory`; if so, reserve that memory.
 
-    Next to a block and its supports there is room for its sums wherever supports were counted.
+    Where supports were counted, the sums of a block fit beside it and its supports.
     """
     executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
     if executor.memory_per_call is None:
@@ -122,7 +122,7 @@ def _ends_fit(graph: CountingContext) -> bool:
 
 
 def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[int, Any]:
-    """By side of the blocks what the edges of each vertex have together: twice its triangles, over all sides."""
+    """Sums of supports by vertex and side of the blocks; over all sides they are twice the triangles."""
     executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
     of_sides: dict[int, list[Any]] = {}
     for place, support in supports.items():
@@ -139,7 +139,7 @@ def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[i
 
 
 def _at_ends(block: OrientedCSR, supports: Array, rows: int, columns: int, one_side: bool, backend: str) -> list[Array]:
-    """Sums of supports at rows and at columns; of rows that are columns, too, both together."""
+    """Add up supports at rows and at columns; if rows and columns are one side, add both together."""
     xp = get_backend(backend).array
     at_row = xp.zeros(max(rows, columns) if one_side else rows, dtype="int64")
     at_column = at_row if one_side else xp.zeros(columns, dtype="int64")
@@ -152,7 +152,7 @@ def _sum(vector: Array) -> int:
 
 
 def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int | None, twice: bool = False) -> Any:
-    """Every vertex's triangles from those on all sides; `count` is the graph's, if all are here."""
+    """Add up every vertex's triangles over all sides; `count` is the graph's, for a check if all vertices are here."""
     xp = array_module(sums[0]) if sums else np
     straight = len(sums) == 1 and isinstance(numberings[0], tuple) and numberings[0] == (0, 1)
     if straight and len(sums[0]) >= vertices and not twice:
@@ -177,7 +177,7 @@ def _checked(counts: Array, count: int | None) -> Array:
 
 
 def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
-    """Local clustering coefficients."""
+    """Compute the local clustering coefficients."""
     answers = None if isinstance(counts, np.ndarray) else get_backend("cuda").answers
     if answers is not None and {out_degree.dtype, in_degree.dtype} == {np.dtype("int32")}:
         return answers.clustering(counts, out_degree, in_degree)
@@ -186,17 +186,17 @@ def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
 
 
 def pairs_of(out_degree: Array, in_degree: Array) -> int:
-    """Σ d·(d - 1)/2 as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
+    """Σ d·(d - 1)/2 as a Python int; the factors are split so that no partial sum can exceed 64 bits."""
     degree = (out_degree + in_degree).astype("int64", copy=False)
     high, low, others = degree >> 20, degree & ((1 << 20) - 1), degree - 1
     return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
 
 
 def same(counts: Array, *_: Array) -> Array:
-    """The counts themselves."""
+    """Return the counts unchanged."""
     return counts
 
 
 def degrees(_: Array, out_degree: Array, in_degree: Array) -> Array:
-    """Numbers of neighbours, int64."""
+    """Return the degrees, int64."""
     return (out_degree + in_degree).astype("int64", copy=False)

@@ -1,4 +1,4 @@
-"""Frames of numbers of all vertices, in ascending order of their ids, or of those vertices that are asked for."""
+"""Frames with numbers of all vertices, in ascending order of their ids, or of requested vertices."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ __all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "ve
 
 Array = Any
 Columns = dict[str, Callable[..., Array]]
-"""Functions of vectors of vertices, arrays of one module each, by the name of the column that they make."""
+"""Functions of vertex vectors by the name of the column that they make; their arrays are of one module."""
 
 
 def reals(values: Array) -> Array:
-    """The numbers themselves, float64."""
+    """Return the numbers as float64."""
     return values.astype("float64", copy=False)
 
 
 def vertex_answer(
     graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any = None
 ) -> Any:
-    """Give numbers of every vertex, or of those asked for.
+    """Make a series or frame of numbers of every vertex, or of requested vertices.
 
     Parameters
     ----------
     graph : CountingContext
     vectors : list of Sharded
-        Arrays by the ids that blocks are built with.
+        Vectors by the ids of the blocks.
     columns : dict of str to callable (*vectors) -> array
-        What is computed of them.
+        Functions of these vectors.
     kind : FrameKind
     vertices : sequence or column, optional
         The caller's ids.
@@ -63,12 +63,12 @@ def vertex_answer(
     Returns
     -------
     Series, or with several columns DataFrame
-        By the caller's ids, an index named "vertex": ascending, or as `vertices` has them.
+        By the caller's ids, an index named "vertex", ascending or in the order of `vertices`.
 
     Raises
     ------
     InputError
-        A vertex is not in the graph, or the caller's process has no room for all.
+        A vertex is not in the graph, or the caller's process has not enough memory for all.
     """
     executor = graph.executor
     if vertices is not None:
@@ -96,21 +96,21 @@ def vertex_partitions(
     rows: int | None = None,
     indexed: bool = False,
 ) -> tuple[list[Any], list[Any]]:
-    """Make frames of numbers of every vertex and leave them where they are; parameters are those of `vertex_answer`.
+    """Make frames with numbers of every vertex and leave them where they are made; parameters as for `vertex_answer`.
 
     Parameters
     ----------
     graph, vectors, columns, kind
     rows : int, optional
-        The most rows of a frame; default: a frame a shard.
+        Largest number of rows of a frame; default: one frame per shard.
     indexed : bool
-        Ids are the frame's index, not its column "vertex".
+        Whether ids are the frame's index rather than its column "vertex".
 
     Returns
     -------
     frames : list of handles of DataFrame, at least one
     ends : list of handles of list
-        For a Dask DataFrame the first and the last id of each; none of a frame without rows.
+        For a Dask DataFrame, the first and the last id of each frame; none for a frame without rows.
     """
     executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
     frames, ends = [], []
@@ -126,7 +126,7 @@ def vertex_partitions(
 
 
 def total_of(graph: CountingContext, vectors: list[Sharded], columns: Columns) -> float:
-    """The sum over all vertices of the one column."""
+    """Add up the single column over all vertices."""
     shards = _values(graph, vectors, columns)
     return float(sum(graph.executor.gather(shards.map(graph.executor, "vertex-frames", _sum))))
 
@@ -136,7 +136,7 @@ def _sum(values: list[Array], _: int) -> float:
 
 
 def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) -> Sharded:
-    """Handles of lists of the columns' values by dense id."""
+    """Return handles of lists of the columns' values by dense id."""
     executor, order = graph.executor, graph.prepared.graph.order
     if graph.plan.shards > 1:
         return values_in_shards(executor, vectors, order, graph.prepared.vertices, columns)
@@ -167,7 +167,7 @@ def _vertex_frame(
         there = {name: on_host(of) for name, of in there.items()}
     if hasattr(ids, "external"):
         external = ids_of(ids, array_module(next(iter(there.values()))).arange(start, stop), library)
-    else:  # a shard of them
+    else:  # a shard of the map
         external = on_host(ids[start:stop])
         external = column(external) if library == "pandas" else external
     frame = frame_of({"vertex": external, **there}, library, 0 if indexed else start)
@@ -175,7 +175,7 @@ def _vertex_frame(
 
 
 def _on_device(values: dict[str, Array], vertices: Any) -> Any:
-    """All vertices' numbers in cuDF; ids that follow each other take no memory."""
+    """Make a cuDF frame of all vertices' numbers; consecutive ids take no memory."""
     cudf, size, first = get_backend("cuda").frame, vertices.size, external_ids_on_device(vertices)
     if isinstance(first, int):
         index = cudf.RangeIndex(first, first + size, name="vertex")
@@ -194,7 +194,7 @@ def _indexed(frame: Any, names: list[str]) -> Any:
 
 
 def _ends(ids: Any, start: int, stop: int) -> list[Any]:
-    """The first and the last of some ids, as Python objects."""
+    """Return the first and the last id as Python objects."""
     if start == stop:
         return []
     places = np.array([start, stop - 1])
@@ -204,7 +204,7 @@ def _ends(ids: Any, start: int, stop: int) -> list[Any]:
 
 
 def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any) -> Any:
-    """Numbers of vertices that are asked for, in their order."""
+    """Return the numbers of requested vertices, in their order."""
     wanted = given_ids(vertices, graph.prepared.source.ids, "vertices")
     dense = dense_ids(graph, wanted)
     if len(dense) and dense.min() < 0:
@@ -224,7 +224,7 @@ def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kin
 
 
 def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[Array]]:
-    """Which of the dense ids are in a shard, and their values; on the host."""
+    """Select the dense ids that are in a shard, and their values; on the host."""
     places = np.flatnonzero((dense >= first) & (dense < first + len(values[0])))
     xp = array_module(values[0])
     local = xp.asarray(dense[places] - first)
@@ -232,9 +232,9 @@ def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[A
 
 
 def refuse_series(graph: CountingContext) -> None:
-    """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
+    """Refuse a series if vectors are sharded because they do not fit the one process, which is the caller's."""
     if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not graph.executor.distributed:
         raise InputError(
-            f"{graph.plan.numbering}: the caller gets a number of every vertex; write them with per_vertex, take "
+            f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with per_vertex, take "
             "frame='dask', or prepare with more --memory"
         )

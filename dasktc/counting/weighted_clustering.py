@@ -1,13 +1,13 @@
-"""Clustering coefficients of weighted and of directed graphs, by the block triples of the count.
+"""Clustering coefficients of weighted and directed graphs, from the block triples of the count.
 
-Each is a sum over the triangles of a vertex u, of s_uv·s_uw·s_vw with a number s of each edge, by a number of pairs:
+Each is a sum over the triangles of a vertex u of products of edge values s, divided by a number of pairs:
 
     c(u) = Σ s_uv·s_uw·s_vw / (d·(d - 1) / 2)        undirected: Onnela et al., Physical Review E 71, 065103, 2005
     c(u) = Σ s_uv·s_uw·s_vw / (d·(d - 1) - 2·b)      directed: Fagiolo, Physical Review E 76, 026107, 2007
 
-where in a directed graph d counts the arcs from and to u, and b the neighbours with arcs both ways. With weights s is
-the sum, over an edge's directions, of the cube roots of weights by the largest one; without, the number of directions.
-These are the definitions and, within rounding, the numbers of NetworkX.
+where in a directed graph d counts the arcs from and to u, and b the neighbours with arcs in both directions. With
+weights, s is the sum over an edge's directions of the cube roots of its weights relative to the largest; without, the
+number of its directions. These are NetworkX's definitions, and its numbers within rounding.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def clustering(graph: CountingContext, weight: str | int | None, frame: str | No
     for (index, table, stream), by_role in over_triples(graph, "clustering", _sums, _values(graph, kept, weight)):
         for ids_of, of_role in zip((index.row_ids, stream.row_ids, table.column_ids), by_role, strict=True):
             ids = ids_of(np.arange(len(of_role)))
-            there = ids < len(sums)  # a block may have a row more, without edges
+            there = ids < len(sums)  # a block may have one more row, without edges
             sums[ids[there]] += of_role[there]
     with np.errstate(invalid="ignore", divide="ignore"):
         coefficients = np.where(sums == 0, 0.0, sums / _pairs(graph, kept))
@@ -51,21 +51,19 @@ def clustering(graph: CountingContext, weight: str | int | None, frame: str | No
 
 
 def attributes_of(graph: CountingContext, weight: str | None = None) -> EdgeAttributes:
-    """What was kept of edges, weights of this name among it (InputError where they were not)."""
+    """Return the attributes kept of edges; InputError unless they include weights of this name."""
     kept: EdgeAttributes | None = graph.prepared.attributes
     if weight is not None and (kept is None or kept.weight != weight):
         has = "without weights" if kept is None or kept.weight is None else f"with weight={shown(kept.weight)}"
         name = shown(weight)
-        raise InputError(
-            f"weight={name} is asked for of a graph that was prepared {has}: prepare it with weight={name}"
-        )
+        raise InputError(f"weight={name} is asked for, but the graph was prepared {has}: prepare it with weight={name}")
     if kept is None:
         raise InputError("the graph was prepared without directions: prepare it with directed=True")
     return kept
 
 
 def _values(graph: CountingContext, kept: EdgeAttributes, weight: str | None) -> dict[Any, Array]:
-    """The numbers whose products are added up, by block."""
+    """Return the edge values whose products are added up, by block."""
     if weight is None:
         return {place: (1.0 + (directions == 3)) for place, directions in kept.directions.items()}
     if kept.largest == 0 and graph.edges:
@@ -74,13 +72,13 @@ def _values(graph: CountingContext, kept: EdgeAttributes, weight: str | None) ->
         )
     if any(not np.isfinite(roots).all() for roots in kept.roots.values()):
         raise InputError(
-            f"weights of {shown(kept.weight)} by the largest, {kept.largest:g}, pass what float64 holds: shift them"
+            f"weights of {shown(kept.weight)} divided by the largest, {kept.largest:g}, exceed float64: shift them"
         )
     return kept.roots
 
 
 def _pairs(graph: CountingContext, kept: EdgeAttributes) -> Array:
-    """The number of pairs of neighbours, or of arcs, that each vertex' sum is divided by."""
+    """Return the number of pairs of neighbours, or of arcs, by which each vertex's sum is divided."""
     if kept.neighbours is None:
         oriented = graph.prepared.graph
         both = graph.executor.gather([oriented.out_degree.whole, oriented.in_degree.whole])
@@ -94,12 +92,12 @@ def _pairs(graph: CountingContext, kept: EdgeAttributes) -> Array:
 def over_triples(
     graph: CountingContext, stage: str, function: Callable[..., tuple[Any, int]], values: dict[Any, Array]
 ) -> Iterator[tuple[tuple[OrientedCSR, OrientedCSR, OrientedCSR], Any]]:
-    """Evaluate the counting tasks of a graph's plan with values of its edges.
+    """Evaluate the counting tasks of a graph's plan with edge values.
 
     Parameters
     ----------
     graph : CountingContext
-        In this process.
+        A graph in this process.
     stage : str
     function : callable (BlockTask, three arrays of values) -> (object, wedges)
     values : dict of block's place to array
@@ -109,12 +107,12 @@ def over_triples(
     ------
     blocks : tuple of three OrientedCSR
     result : object
-        In an order that depends on the plan alone, so that sums of floats do.
+        In an order that depends only on the plan, so that sums of floats are reproducible.
 
     Raises
     ------
     CountError
-        The tasks have not handled every wedge once.
+        The tasks did not handle every wedge exactly once.
     """
     executor, wedges = graph.executor, 0
     todo = iter(jobs(graph.plan, graph.options.chosen_kernel, "cpu"))
@@ -128,7 +126,7 @@ def over_triples(
             yield blocks, result
     if wedges != graph.prepared.wedges:
         raise CountError(
-            f"the tasks handled {wedges:,} wedges, the degrees say {graph.prepared.wedges:,}: edges were lost or "
+            f"the tasks handled {wedges:,} wedges, but the degrees give {graph.prepared.wedges:,}: edges were lost or "
             "repeated; run again, and report this with the output of `dasktc info`"
         )
 
@@ -150,6 +148,6 @@ def _evaluated(
 
 
 def _sums(task: Any, values: tuple[Array, Array, Array]) -> tuple[list[Array], int]:
-    from dasktc.backends.cpu import edge_values  # Numba: when something is computed
+    from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
 
     return edge_values.sums(task, values)

@@ -1,4 +1,4 @@
-"""Progress of counting tasks: the work that is planned for each, and what those that have ended have done."""
+"""Progress of counting tasks: the planned work of each, and totals of those that have ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Meter"]
 
 
 class Meter:
-    """Tells a tracker of counting tasks: how much work is planned, and what each has done of it.
+    """Reports counting tasks to a tracker: the planned work, and the work done by each finished task.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Meter:
     work : list of Job
         All tasks.
     records : list of Record
-        Of those that had ended before.
+        Records of tasks that had ended before.
     tracker : Tracker
     """
 
@@ -72,7 +72,7 @@ class Meter:
             self._tracker.counted(record.worker, self._work(job), count.seconds, self._said, threads)
 
     def _work(self, job: Job) -> float:
-        """Planned for a task: an equal part of its triple's."""
+        """Return the planned work of a task, an equal share of its triple's work."""
         return self._triples[job.triple] / job.splits
 
     def _add(self, record: Record) -> None:
@@ -85,7 +85,7 @@ class Meter:
 
     @property
     def _said(self) -> Event:
-        """What events say of the tasks that have ended."""
+        """Return the fields of events about the finished tasks."""
         return {
             "triangles": self._triangles,
             "probes": self._probes,

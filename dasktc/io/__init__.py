@@ -1,1 +1,1 @@
-"""Input and output: sources of edges (files, objects in memory, generators), and files of results."""
+"""Input and output: sources of edges (files, objects in memory, generators), and output files."""

@@ -1,10 +1,10 @@
-"""Arrays in files, raw and with checksums: written and read by workers in parallel, whole or in ranges.
+"""Files of raw arrays with checksums, which workers write and read in parallel, whole or in ranges.
 
-    file        MAGIC, zeros up to byte 64, then each array as it lies in memory, from a multiple of 64 bytes on
-    checksums   CRC-32 (`zlib.crc32`) of every CHUNK bytes of an array, which whoever keeps the files keeps too
+    file        MAGIC, zeros up to byte 64, then the bytes of each array, each aligned to 64 bytes
+    checksums   CRC-32 (`zlib.crc32`) of every CHUNK bytes of an array; the caller stores them beside the files
 
-A range is read in whole chunks, so whatever is used has been compared with its checksum. A thread takes 0.3 s for a
-gigabyte of that; the threads that read do it, on bytes that are in their cache.
+A range is read in whole chunks, so all bytes used have been compared with their checksums. The reading threads compare
+while the bytes are in their cache, at 0.3 s per gigabyte and thread.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ Array = Any
 MAGIC = b"\x93DASKTC\n"
 ALIGNMENT = 64
 CHUNK = 1 << 20
-"""Bytes of an array that have a checksum of their own."""
+"""Bytes of an array per checksum."""
 SLAB = 1 << 23
-"""Bytes that a thread reads or writes at a time: whole chunks."""
+"""Bytes that a thread reads or writes at a time, a multiple of CHUNK."""
 THREADS = 8
-"""Most of them."""
+"""Largest number of threads."""
 DIGITS = 8
-"""Hexadecimal, of a checksum."""
+"""Hexadecimal digits of a checksum."""
 
 
 class StoredArray(NamedTuple):
-    """Location of a stored array: its file and offset, and what it is checked against.
+    """Location of a stored array: its file, offset, type and checksums.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class StoredArray(NamedTuple):
         Path or fsspec URL of its file.
     dtype : str
     length : int
-        Elements.
+        Number of elements.
     start : int
-        The file's byte that it begins at.
+        Offset of its first byte in the file.
     checksums : str
-        Eight hexadecimal digits a chunk.
+        Eight hexadecimal digits per chunk.
     """
 
     url: str
@@ -65,29 +65,29 @@ class StoredArray(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes."""
+        """Size of the array in bytes."""
         return self.length * np.dtype(self.dtype).itemsize
 
     @property
     def end(self) -> int:
-        """Offset of the byte behind the array, where the next array of the file begins."""
+        """Offset after the array and its padding, where the next array of the file begins."""
         return self.start + self.nbytes + -self.nbytes % ALIGNMENT
 
 
 def write_arrays(url: str, arrays: dict[str, Array]) -> dict[str, StoredArray]:
-    """Write arrays to a new file, which has its name when it is complete; one of that name is replaced.
+    """Write arrays to a new file, which gets its name when it is complete and replaces a file of that name.
 
     Parameters
     ----------
     url : str
         A path, or an fsspec URL.
     arrays : dict of str to array
-        One-dimensional, of NumPy or CuPy.
+        One-dimensional NumPy or CuPy arrays.
 
     Raises
     ------
     DasktcError
-        It cannot be written.
+        The file cannot be written.
     """
     hosted = {name: _little_endian(np.ascontiguousarray(on_host(array))) for name, array in arrays.items()}
     places, start = dict[str, StoredArray](), ALIGNMENT
@@ -102,10 +102,10 @@ def write_arrays(url: str, arrays: dict[str, Array]) -> dict[str, StoredArray]:
                 places[name] = places[name]._replace(checksums=checksums)
     except InputError:
         raise
-    except Exception as error:  # remote file systems raise their libraries' own types
+    except Exception as error:  # remote file systems raise the types of their libraries
         reason = getattr(error, "strerror", None) or error
         raise DasktcError(
-            f"{url} cannot be written: {reason}; choose a place with room, that all workers see"
+            f"{url} cannot be written: {reason}; choose a place with free space that all workers see"
         ) from error
     return places
 
@@ -115,7 +115,7 @@ def _little_endian(array: Array) -> Array:
 
 
 def _written(write: Callable[[Any, int], None], data: Array, start: int, in_order: bool) -> str:
-    """Write bytes, and return their checksums."""
+    """Write bytes and return their checksums."""
 
     def one(first: int) -> str:
         part = data[first : first + SLAB]
@@ -127,7 +127,7 @@ def _written(write: Callable[[Any, int], None], data: Array, start: int, in_orde
 
 @contextmanager
 def _writing(url: str, nbytes: int) -> Iterator[Callable[[Any, int], None]]:
-    """Yield what writes bytes at a place of a new file of `nbytes`, in any order where it is local, in theirs else."""
+    """Yield a function that writes bytes at an offset of a new file: in any order if it is local, else in sequence."""
     if streams.is_remote(url):
         fs, path = streams.filesystem(url)
         with fs.open(path, "wb") as file:
@@ -139,7 +139,7 @@ def _writing(url: str, nbytes: int) -> Iterator[Callable[[Any, int], None]]:
             yield append
             file.write(bytes(nbytes - file.tell()))
         return
-    temporary = f"{url}.{uuid4().hex[:8]}"  # a task may run twice
+    temporary = f"{url}.{uuid4().hex[:8]}"  # unique, because a task may run twice
 
     def write(data: Any, start: int) -> None:
         with open(temporary, "r+b", buffering=0) as file:
@@ -160,9 +160,9 @@ def _writing(url: str, nbytes: int) -> Iterator[Callable[[Any, int], None]]:
 
 
 def read_array(place: StoredArray, backend: Backend | None = None, first: int = 0, end: int | None = None) -> Array:
-    """Read elements `first` to `end` of an array into the backend's memory, and compare them with their checksums.
+    """Read elements `first` to `end` of an array into the backend's memory and verify their checksums.
 
-    Without a backend it is read to the host's.
+    Without a backend they are read into host memory.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def read_array(place: StoredArray, backend: Backend | None = None, first: int = 
 
 
 def _upload(backend: Backend | None, size: int, fill: Callable[[Any, int], None]) -> Array:
-    """Bytes in the backend's memory, which several threads read."""
+    """Return an array in the backend's memory that several threads fill."""
     if backend is not None and backend.upload is not None:
         return backend.upload(size, fill)
     data = np.empty(size, np.uint8)
@@ -206,7 +206,7 @@ def _upload(backend: Backend | None, size: int, fill: Callable[[Any, int], None]
 
 
 def _in_threads(function: Callable[[int], Any], size: int) -> list[Any]:
-    """Results of a function of the first byte of each slab."""
+    """Call a function with the first byte of each slab, on several threads; return the results in order."""
     starts = range(0, size, SLAB)
     threads = min(THREADS, len(starts), allowed_threads()) if len(starts) > 1 else 1
     if threads == 1:
@@ -216,7 +216,7 @@ def _in_threads(function: Callable[[int], Any], size: int) -> list[Any]:
 
 
 def _reader(url: str) -> Callable[[Any, int], None]:
-    """Make the function that reads bytes of a file at an offset into a buffer; several threads may call it."""
+    """Return a thread-safe function that reads bytes of a file at an offset into a buffer."""
     if streams.is_remote(url):
         fs, path = streams.filesystem(url)
 
@@ -234,7 +234,7 @@ def _reader(url: str) -> Callable[[Any, int], None]:
                     while view and (read := file.readinto(view)):
                         view = view[read:]
         if view:
-            raise InputError(f"{url} is damaged: it ends {len(view):,} bytes or more too early; fetch it again")
+            raise InputError(f"{url} is damaged: it ends at least {len(view):,} bytes too early; fetch it again")
 
     return fill
 
@@ -244,11 +244,11 @@ def _checksums(data: Any) -> Iterator[int]:
 
 
 def _compare(place: StoredArray, data: Any, start: int) -> None:
-    """Verify the checksums of bytes that were read; `start`, their offset, is that of a chunk."""
+    """Verify the checksums of bytes read from offset `start`, the start of a chunk."""
     for number, checksum in enumerate(_checksums(data), start // CHUNK):
         if f"{checksum:08x}" != place.checksums[number * DIGITS : (number + 1) * DIGITS]:
             at = place.start + number * CHUNK
             raise InputError(
-                f"{place.url} is damaged: what stands from byte {at:,} on has another checksum than what was saved; "
+                f"{place.url} is damaged: the bytes from {at:,} on have another checksum than those saved; "
                 "fetch it again, or save the graph again"
             )

@@ -1,4 +1,4 @@
-"""Open a source by name: list its files, detect their formats, and cut them into parts.
+"""Opens a source by name: lists its files, detects their formats, and cuts them into parts.
 
 `FORMATS` is the registry of file formats.
 """
@@ -27,22 +27,22 @@ log = logging.getLogger("dasktc")
 
 
 class Format(NamedTuple):
-    """A file format: the module that reads it, and how its files are told from others.
+    """A file format: the module that reads it, and how its files are recognized.
 
     Attributes
     ----------
     module : str
         A module of `dasktc.io.formats` with a function `parts`.
     extensions : tuple of str
-        Endings of file names, in lower case; those of compression are cut off before.
+        File name extensions in lower case, after those of compression have been removed.
     magic : bytes
-        What its files begin with.
+        First bytes of its files.
     by_content : bool
-        The module has a function `looks_like`, which knows the first bytes of such a file.
+        Whether the module has a function `looks_like` that recognizes the first bytes of such a file.
     options : frozenset of str
-        Which of the options `columns`, `ids`, `skip` and `weight` it takes; others are refused.
+        The options among `columns`, `ids`, `skip` and `weight` that it supports; others are refused.
     row_bytes : float or None
-        Bytes of a file that a row takes, about, as in real and generated graphs; None: too different to say.
+        Approximate bytes per row in real and generated graphs; None: too variable.
     """
 
     module: str
@@ -76,7 +76,7 @@ _UNUSED = {
 }
 
 COMPRESSED = 3.5
-"""How many times as long text is as its archive."""
+"""Typical ratio of the size of text to that of its archive."""
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
 _FOREIGN = {
     rb"\x93DASKTC\n": "a file of a saved graph: give its folder, with the dasktc-graph.json that belongs to it",
@@ -114,7 +114,7 @@ _NAMED = {
     ".tgf": "a TGF file by its name: its edges begin below its line #; pass over what stands above with --format text "
     "--skip LINES",
 }
-"""What text of these endings is, where its bytes do not tell."""
+"""Descriptions of text formats by extension, for those that the bytes do not reveal."""
 
 
 def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
@@ -133,8 +133,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     Raises
     ------
     InputError
-        There are no such files, their format is not known or takes no such option, or they do not
-        go together.
+        There are no such files, their format is unknown or does not support an option, or they do not
+        belong together.
     """
     if options.format is not None and options.format not in FORMATS:
         raise InputError(f"format {options.format!r} is not known; give one of {', '.join(FORMATS)}")
@@ -144,7 +144,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     urls = [url for name in names for url in listing.expand(name)]
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
-    rows = stored = 0.0  # infinite where one file's are not known
+    rows = stored = 0.0  # infinite if unknown for one file
     for url in urls:
         start = streams.head(url)
         if not start and len(urls) > 1:
@@ -175,7 +175,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
 
 
 def _say_doubts(doubts: list[Doubt]) -> None:
-    """Log what first rows of text were taken for, once for all files; refuse edges that several files begin with."""
+    """Log how doubtful first rows were read, once for all files; refuse an equal first edge in several files."""
     if not doubts:
         return
     first = doubts[0]
@@ -201,12 +201,12 @@ def detect(url: str, head: bytes) -> str:
     ----------
     url : str
     head : bytes
-        Its first bytes, decompressed: some hundred at least, unless it is shorter.
+        Its first decompressed bytes: at least some hundred, unless the file is shorter.
 
     Returns
     -------
     str
-        A name in `FORMATS`. What looks like nothing else is text.
+        A name in `FORMATS`; "text" if nothing else is recognized.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def _module(name: str) -> Any:
 
 
 def _decompressed_size(url: str) -> float:
-    """Bytes of a local file, decompressed; estimated by the name's extension."""
+    """Decompressed bytes of a local file, estimated from the extension of its name."""
     return streams.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
 
 
@@ -263,11 +263,11 @@ def _extension(url: str) -> str:
 
 
 def _unread(url: str, what: str) -> InputError:
-    return InputError(f"{url} is {what}; if it is none, name its format with --format ({', '.join(FORMATS)})")
+    return InputError(f"{url} is {what}; if it is not, name its format with --format ({', '.join(FORMATS)})")
 
 
 def _refuse_unused(url: str, name: str, options: ReadOptions) -> None:
-    """Refuse an option that the format does not take; `ids="int"` is true of every such format."""
+    """Refuse an option that the format does not support; `ids="int"` holds for every such format."""
     for option, why in _UNUSED.items():
         value = getattr(options, option)
         if option not in FORMATS[name].options and value not in (None, "int"):

@@ -1,7 +1,7 @@
-"""The folder of a saved graph: files of arrays, and a manifest, written last, without which it is none.
+"""The folder of a saved graph: files of arrays and a manifest, which is written last and marks completion.
 
 On a local disk the folder gets its name when it is complete. Behind a URL, where folders cannot be renamed, files are
-written to their places: until the manifest is there nothing opens, and one that is replaced loses its manifest first.
+written in place: the folder does not open before it has a manifest, and when it is replaced, its manifest goes first.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ __all__ = [
 ]
 
 Manifest = dict[str, Any]
-"""What a saved graph is, ready for JSON."""
+"""Description of a saved graph, ready for JSON."""
 MANIFEST = "dasktc-graph.json"
 FORMAT = 1
-"""Number of the format that is written, and the highest that is read."""
+"""Number of the format that is written, and the highest number that can be read."""
 _NO_FOLDER = {".txt", ".tsv", ".csv", ".mtx", ".parquet", ".npy", ".npz", ".gz", ".bz2", ".xz", ".zst"}
-"""Endings of names behind URLs that are taken for files' without asking."""
+"""Extensions of names behind URLs that are assumed to be files without a request."""
 
 
 def joined(folder: str, name: str) -> str:
-    """The path or URL of an entry of a folder; in a chain of URLs the first with a path has the folder."""
+    """Return the path or URL of an entry of a folder; in a chain of URLs the first with a path is the folder."""
     if not streams.is_remote(folder):
         return os.path.join(folder, name)
     links = folder.split("::")
@@ -62,7 +62,7 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
     -------
     folder : str
     manifest : dict
-        None of what is no saved graph.
+        The result is None if the source is no saved graph.
 
     Raises
     ------
@@ -90,12 +90,12 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
             f"reads formats up to {FORMAT}: install a newer one, or save the graph again with this one"
         )
     if content.pop("checksum", None) != _checksum(content):
-        raise damaged(path, "its checksum is another")
+        raise damaged(path, "its checksum differs")
     return folder, content
 
 
 def damaged(path: str, why: str) -> InputError:
-    """The error of a manifest that is not as it was written."""
+    """Make the error for a damaged manifest."""
     return InputError(
         f"{path} is damaged ({why}): it was cut short or changed; fetch it again, or save the graph again"
     )
@@ -107,30 +107,30 @@ def _is_file(path: str) -> bool:
     folder = os.path.dirname(path)
     if glob.has_magic(folder) or os.path.splitext(folder)[1].lower() in _NO_FOLDER:
         return False
-    with suppress(Exception):  # what cannot be reached is said by who opens it next
+    with suppress(Exception):  # whoever opens it next reports an unreachable file
         fs, name = streams.filesystem(path)
         return bool(fs.isfile(name))
     return False
 
 
 def _local(url: str) -> str:
-    """The path behind a file:// URL; any other name as it is."""
+    """Return the path of a file:// URL; other names are unchanged."""
     if url.startswith(("file://", "local://")) and "::" not in url:
         return str(streams.filesystem(url)[1])
     return url
 
 
 def check_fields(folder: str, content: Manifest, shape: Any) -> None:
-    """Refuse a manifest whose fields are not what they should be: its checksum is that of whoever wrote it.
+    """Refuse a manifest with wrong fields; its checksum does not prove that dasktc wrote it.
 
     Parameters
     ----------
     folder : str
     content : dict
     shape : dict
-        A type, of which int is one of 63 bits, from 0 on; `[shape]`, a list of such; `{name: shape}`, a dict with
-        these fields and others, of which those that may be None may be missing; `{str: shape}`, a dict with any; a
-        tuple of shapes, one of these.
+        A type, where int means 0 to 2^63 - 1; `[shape]`, a list of such; `{name: shape}`, a dict with at least these
+        fields, of which those that may be None may be missing; `{str: shape}`, a dict with any keys; a tuple of
+        shapes, any one of these.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def check_fields(folder: str, content: Manifest, shape: Any) -> None:
 
 
 def _unlike(value: Any, shape: Any, name: str = "content") -> str | None:
-    """Which field is not of a shape, and what it is; None: all are."""
+    """Describe the first field that does not have its shape; None if all have."""
     if isinstance(shape, tuple):
         problems = [_unlike(value, one, name) for one in shape]
         return None if None in problems else problems[0]
@@ -158,13 +158,13 @@ def _unlike(value: Any, shape: Any, name: str = "content") -> str | None:
 
 
 def check_sizes(folder: str, sizes: dict[str, int]) -> None:
-    """Refuse a folder that lacks files, or whose files are shorter than they were.
+    """Refuse a folder with missing or truncated files.
 
     Parameters
     ----------
     folder : str
     sizes : dict of str to int
-        Bytes of each file, at least.
+        Least number of bytes of each file.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
 
 
 def _sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:
-    """Bytes of each of the files that are there; None where a server does not say."""
+    """Return the size of each existing file; None if a server does not tell."""
     with streams.naming(folder):
         if not streams.is_remote(folder):
             with os.scandir(folder) as entries:
@@ -200,7 +200,7 @@ def _sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:
 
 
 def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
-    """Refuse a folder that cannot be written, or that would be lost.
+    """Refuse a folder that cannot be written, or whose contents would be lost.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
     force : bool
         Replace a saved graph.
     outlives : str, optional
-        Why no process's memory is a place for it.
+        Why a folder in a process's memory would be useless; None if it would not.
 
     Returns
     -------
@@ -231,8 +231,8 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         target = Path(text).expanduser().absolute()
         text = str(target)
         if not target.parent.is_dir():
-            raise InputError(f"{target.parent} is no folder: {target.name} would stand in it; create it first")
-        check_writable_folder(f"{target.name} stands in a folder,", str(target.parent))
+            raise InputError(f"{target.parent} is no folder: {target.name} would be in it; create it first")
+        check_writable_folder(f"{target.name} cannot be made: its folder", str(target.parent))
         if os.path.lexists(target) and not target.is_dir():
             raise InputError(f"{target} is a file: a folder is needed for a graph; choose another name")
         names = os.listdir(target) if target.is_dir() else None
@@ -242,27 +242,27 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         raise InputError(f"{text} exists: it would be lost; choose another name, or replace a saved graph with --force")
     if names and MANIFEST not in names:
         raise InputError(
-            f"{text} is a folder with {len(names):,} entries and no {MANIFEST}, no saved graph: --force replaces these "
-            "alone; choose another name"
+            f"{text} is a folder with {len(names):,} entries and no {MANIFEST}, not a saved graph: --force "
+            "replaces only these; choose another name"
         )
     return text
 
 
 @contextmanager
 def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
-    """Yield a folder for files, and the manifest to fill in; at the end the folder is there, with its manifest.
+    """Yield a folder for files and the manifest to fill in; at the end the folder is published with its manifest.
 
-    If anything fails nothing is there; on a local disk what stood there before stays.
+    If anything fails, nothing is published; on a local disk an earlier folder of that name stays.
 
     Parameters
     ----------
     out : str
-        As `check_new` returns it.
+        As returned by `check_new`.
 
     Raises
     ------
     DasktcError
-        It cannot be written.
+        The folder cannot be written.
     """
     content: Manifest = {"format": FORMAT}
     if not streams.is_remote(out):
@@ -272,7 +272,7 @@ def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
             folder.mkdir()
             try:
                 yield str(folder), content
-            except DasktcError as error:  # of a file in a folder that is gone now
+            except DasktcError as error:  # it names a file in a folder that no longer exists
                 raise type(error)(str(error).replace(str(folder), str(target))) from error
             (folder / MANIFEST).write_text(_text(content))
             publish(folder, target, hidden)
@@ -293,7 +293,7 @@ def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
             raise
         reason = getattr(error, "strerror", None) or error
         raise DasktcError(
-            f"{out} cannot be written: {reason}; choose a place with room, that all workers see"
+            f"{out} cannot be written: {reason}; choose a place with free space that all workers see"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""A source of edges is a list of parts, each of which a worker reads independently; read options of files."""
+"""`Source`: a list of parts that workers read independently; and the options for reading files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Part", "ReadOptions", "Source"]
 class Part(Protocol):
     """A part of a source, which one worker reads without the others. It is pickled: small, without open files.
 
-    Some methods are optional. `chunks(backend, most)` yields the same rows as `read` in frames of about `most` rows,
-    where memory is short (`chunks_on_device` on a device). `read_on_device(backend, upstream)` returns the frame
-    on the device, or None where only the host's reader takes the data. Parts in memory have `rows`, the number of
-    edges, and `ends(backend)`, which returns both columns as arrays of the backend, or None where only `read` can.
+    Some methods are optional. If memory is short, `chunks(backend, most)` yields the rows of `read` in frames of about
+    `most` rows (on a device `chunks_on_device`). `read_on_device(backend, upstream)` returns the frame on the device,
+    or None if only the host's reader can read the data. Parts in memory have `rows`, the number of edges, and
+    `ends(backend)`, which returns both columns as arrays of the backend, or None if only `read` can.
     """
 
     @property
     def upstream(self) -> Any:
-        """A Dask Delayed that `read` needs the value of (a partition of a Dask DataFrame), or None."""
+        """The Dask Delayed whose value `read` needs (a partition of a Dask DataFrame), or None."""
         ...
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
@@ -35,26 +35,26 @@ class Part(Protocol):
         ----------
         backend : Backend
         upstream : object
-            The computed value of `self.upstream`; None where that is None.
+            The computed value of `self.upstream`; None if that is None.
 
         Returns
         -------
         DataFrame of `backend.frame`
             Columns "src" and "dst", both of one integer type (int32 or int64) or both string
-            (`Source.ids`), no missing value; one row an edge as it stands in the source: loops,
-            duplicates and directions kept. A third column, "weight", where the source was opened with it.
+            (`Source.ids`), no missing value; one row per edge as in the source, with loops, duplicates
+            and directions. A third column, "weight", if the source was opened with weights.
 
         Raises
         ------
         InputError
-            The part cannot be read, with the line number where there is one.
+            The part cannot be read; the error has the line number if there is one.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a source is to be read; None means: detect it.
+    """Options for reading a source; None means: detect.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class ReadOptions:
         Names, or positions as digits ("0"), of the two id columns. Names demand a header row.
     ids : {"int", "text"} or None
     skip : int or None
-        Leading lines to pass over. 0 says that the first line is data, whatever it looks like.
+        Number of leading lines to skip. 0: the first line is data, whatever it looks like.
     blocksize : int
-        Bytes of a splittable file that one part takes.
+        Bytes per part of a splittable file.
     weight : str or None
-        The column, or edge attribute, of weights, by name or position; None: none are read.
+        The column, or edge attribute, of weights, by name or position; None: weights are not read.
     directed : bool
-        The direction of each row matters: a source without directions is refused.
+        Whether the direction of each row matters; a source without directions is then refused.
     """
 
     format: str | None = None
@@ -89,22 +89,22 @@ class Source:
     Attributes
     ----------
     name : str
-        What a user calls it: a path, or a description.
+        Name for users: a path, or a description.
     parts : tuple of Part
-        Together every edge once. May be empty (a graph without edges).
+        Parts that together contain every edge once; may be empty (a graph without edges).
     ids : {"int", "text"}
         The type of ids in every part.
     triangles : int or None
-        The known answer, where arithmetic gives one.
+        Number of triangles, if a formula gives it.
     size : SourceSize or None
-        None: not known.
+        None: unknown.
     in_memory : bool
-        The parts hold rows of this process, which travel with them.
+        Whether the parts hold rows of this process, which are sent with them.
     weight : str or None
-        What frames of parts have in a third column "weight", of finite float64; None: there is none.
+        Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights.
     frames : {"cudf", "dask", "dask-cudf"} or None
-        What answers are given as where nobody says, for the caller works with it: of a source in GPU memory cuDF, of a
-        Dask collection the like. None: of any other.
+        Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
+        Dask collection. None for any other source.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Weights of edges: a column of any library as float64, every value of which is a finite number."""
+"""Converts a column of weights of any library to float64 and checks that every value is a finite number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def weights_of(values: Any, of: str, first: int = 0) -> Array:
     values : sequence, array, pandas or Arrow column
         One-dimensional.
     of : str
-        What it is, for errors.
+        Description of the column, for errors.
     first : int
         The number of its first row, for errors.
 

@@ -1,8 +1,8 @@
-"""Write frames of edges or results to a file: workers write one part file a frame, the client only renames.
+"""Writes frames of edges or results to a file: workers write one part file per frame, the client only renames.
 
-Nothing stands under the target's name until all of it is written: part files go to a hidden folder
-beside it, which is removed whatever happens. All workers and the client must see that folder.
-Part files and their concatenation are written from the start each time, so a task may be run again.
+The target gets its name when it is complete: part files go to a hidden folder beside it, which is removed in any case.
+All workers and the client must see that folder. Part files and their concatenation are always written from the start,
+so a task may run again.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = [
 
 EDGES = (".parquet", ".txt")
 FRAMES = (".parquet", ".csv", ".txt")
-"""Endings of the formats that results are written in."""
+"""Extensions of the output formats of results."""
 PAGES = (".html",)
 GPU_PARTS = 16
-"""Parts that a worker's GPU makes in one task: so many threads have something to write."""
+"""Parts that a worker's GPU makes in one task, so that several threads have parts to write."""
 WRITERS = 16
-"""Most threads that write what a GPU has made: compressing takes a hundred times as long as making."""
+"""Largest number of threads that write a GPU's parts: compressing takes a hundred times as long as making."""
 HIDDEN = f".{PREFIX}"
 """Prefix of the folders that hold incomplete files."""
 
@@ -52,21 +52,21 @@ HIDDEN = f".{PREFIX}"
 def write_edges(
     source: Source, out: str | os.PathLike[str], executor: Executor, force: bool = False, backend: str = "cpu"
 ) -> int:
-    """Write the edges of a source as they stand in it: loops, duplicates and directions kept.
+    """Write the edges of a source unchanged, with loops, duplicates and directions.
 
     Parameters
     ----------
     source : Source
         Its parts need no upstream value.
     out : path
-        OUT.parquet: columns src and dst; one file, or a folder with a file a part where there are
-        several. OUT.txt: a line "src<tab>dst" an edge, in the order of the parts, no header.
+        OUT.parquet: columns src and dst; one file, or a folder with one file per part if there are
+        several. OUT.txt: one line "src<tab>dst" per edge, in the order of the parts, no header.
     executor : Executor
     force : bool
         Replace an existing file, or a folder that holds nothing but .parquet files.
     backend : {"auto", "cpu", "cuda"}
-        What makes a generated graph's edges: with cuda GPUs, and threads write them; the files are the same. "auto":
-        GPUs where every worker has one.
+        Backend that makes a generated graph's edges: with cuda GPUs make them and threads write them; the files are
+        the same. "auto": GPUs if every worker has one.
 
     Returns
     -------
@@ -76,7 +76,8 @@ def write_edges(
     Raises
     ------
     InputError
-        `out` has another ending, exists already, or stands in no folder; or `backend` is cuda and a worker has no GPU.
+        `out` has another extension, exists already, or its folder does not; or `backend` is cuda and a worker has no
+        GPU.
     DasktcError
         The operating system refused to write.
     """
@@ -86,15 +87,15 @@ def write_edges(
 
 
 def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor, force: bool | None = None) -> int:
-    """Write data frames, one below the other.
+    """Write data frames, concatenated.
 
     Parameters
     ----------
     frames : list of handles of DataFrame, at least one
         With the same columns.
     out : path
-        OUT.parquet: one file, or a folder with a file a frame where there are several. OUT.csv: with a header,
-        quotes where they are needed. OUT.txt: tabs, no header.
+        OUT.parquet: one file, or a folder with one file per frame if there are several. OUT.csv: with a header,
+        and quotes where necessary. OUT.txt: tabs, no header.
     executor : Executor
     force : bool, optional
         As for `check_target`.
@@ -107,8 +108,8 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Execu
     Raises
     ------
     InputError
-        `out` has another ending, exists already, or stands in no folder; or text has tabs, quotes or ends of
-        lines and OUT.txt could not be read again.
+        `out` has another extension, exists already, or its folder does not; or text has tabs, quotes or line
+        ends, with which OUT.txt could not be read again.
     DasktcError
         The operating system refused to write.
     """
@@ -130,7 +131,7 @@ def write_page(text: str, out: str | os.PathLike[str], force: bool | None = None
     Raises
     ------
     InputError
-        `out` has another ending, exists already, or stands in no folder.
+        `out` has another extension, exists already, or its folder does not.
     DasktcError
         The operating system refused to write.
     """
@@ -149,22 +150,22 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     ----------
     out : path
     suffixes : tuple of str
-        The endings that it may have, such as ".csv".
+        The extensions that it may have, such as ".csv".
     force : bool, optional
-        Replace an existing file, or a folder that holds nothing but .parquet files. None: there is no such option.
+        Replace an existing file, or a folder that holds nothing but .parquet files. None: the caller has no option.
 
     Raises
     ------
     InputError
-        The ending is another, the folder is none or cannot be written, or something stands there already.
+        The extension is another one, the folder is missing or cannot be written, or the target exists already.
     """
     target = Path(path_text("OUT", out)).absolute()
     if target.suffix not in suffixes:
         endings = ", ".join(suffixes)
         raise InputError(f"{target.name!r} ends in none of {endings}, the formats that are written; choose one")
     if not os.path.isdir(target.parent):
-        raise InputError(f"{target.parent} is no folder: {target.name} would stand in it; create it first")
-    check_writable_folder(f"{target.name} stands in a folder,", str(target.parent))
+        raise InputError(f"{target.parent} is no folder: {target.name} would be in it; create it first")
+    check_writable_folder(f"{target.name} cannot be made: its folder", str(target.parent))
     if not os.path.lexists(target):
         return
     if not force:
@@ -174,14 +175,14 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     if others:
         raise InputError(
             f"{target} is a folder with {len(others)} entries other than .parquet files, {others[0]!r} for "
-            "one: --force replaces edge files alone; choose another name"
+            "one: --force replaces only edge files; choose another name"
         )
 
 
 def _write_hidden(
     out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], int]
 ) -> int:
-    """Have `count` part files written, join them, and publish the result under the target's name."""
+    """Write `count` part files, join them, and publish the result under the target's name."""
     target = Path(out).absolute()
     with hidden_beside(target) as hidden:
         paths = _part_paths(hidden / "parts", count, target.suffix)
@@ -192,7 +193,7 @@ def _write_hidden(
 
 @contextmanager
 def hidden_beside(target: Path) -> Iterator[Path]:
-    """Make a hidden folder for what is not complete, and remove it whatever happens."""
+    """Make a hidden folder for incomplete files, and remove it in any case."""
     try:
         remove_abandoned(target.parent, HIDDEN)
         claim = Claim(target.parent, HIDDEN, 0o777)
@@ -223,7 +224,7 @@ def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor,
 
 
 def _write_part(job: tuple[Part | None, str]) -> int:
-    """Read one part, write it to its path and return its number of edges. Runs on a worker."""
+    """Read one part, write it to its path and return its number of edges; runs on a worker."""
     from dasktc.backends import get_backend
 
     part, path = job
@@ -233,7 +234,7 @@ def _write_part(job: tuple[Part | None, str]) -> int:
 
 
 def _on_gpus(executor: Executor, backend: str) -> bool:
-    """Tell whether workers make edges on their GPUs."""
+    """Return whether workers make edges on their GPUs."""
     if backend == "cpu":
         return False
     from dasktc.backends.cuda.make import no_gpu
@@ -246,7 +247,7 @@ def _on_gpus(executor: Executor, backend: str) -> bool:
 
 @said_in_one_line
 def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
-    """Make parts on the GPU, one after another, while threads write those before. Runs on a worker."""
+    """Make parts on the GPU, one after another, while threads write the previous ones; runs on a worker."""
     from dasktc.backends.cuda.make import make_on_host
 
     threads = max(1, min(WRITERS, len(os.sched_getaffinity(0))))
@@ -257,7 +258,7 @@ def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
             waiting.append(
                 writers.submit(_write_part, (part, path)) if made is None else writers.submit(_write_pair, made, path)
             )
-            if len(waiting) > 2 * threads:  # each holds a part's edges
+            if len(waiting) > 2 * threads:  # each holds the edges of a part
                 rows += waiting.popleft().result()
         return rows + sum(written.result() for written in waiting)
 
@@ -275,14 +276,14 @@ def _write_results(frames: list[Any], paths: list[str], executor: Executor) -> i
 
 
 def _write_frame(frame: Any, path: str, header: bool = False) -> int:
-    """Write a frame to its path and return its number of rows. Runs on a worker."""
+    """Write a frame to its path and return its number of rows; runs on a worker."""
     import pyarrow as pa
 
     return _write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None), path, header)
 
 
 def _write_table(table: Any, path: str, header: bool = False) -> int:
-    with open(path, "wb") as file:  # by Python: Arrow takes no names that are not UTF-8
+    with open(path, "wb") as file:  # by Python, because Arrow refuses names that are not UTF-8
         if path.endswith(".parquet"):
             from pyarrow.parquet import write_table
 
@@ -304,11 +305,11 @@ def _write_text(table: Any, file: Any, comma: bool, header: bool) -> None:
     except pa.ArrowInvalid as error:
         why = f"an id holds a tab, a quote or the end of a line ({error})"
     if why is not None:
-        raise InputError(f"{why}: .txt has no way to say so; write .csv or .parquet")
+        raise InputError(f"{why}: .txt cannot represent it; write .csv or .parquet")
 
 
 def _unreadable(table: Any) -> str | None:
-    """Describe an id that a reader of .txt would take for a comment, a blank line or another id, if there is one."""
+    """Describe an id that a reader of .txt would misread as a comment, a blank line or another id, if there is one."""
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -316,12 +317,12 @@ def _unreadable(table: Any) -> str | None:
         if types.is_string(column.type) or types.is_large_string(column.type):
             odd = column.filter(pc.match_substring_regex(column, r"^[#%\s]|\s$|^$"))
             if len(odd):
-                return f"id {odd[0].as_py()!r} would be read as a comment, as none, or without its blanks"
+                return f"id {odd[0].as_py()!r} would be read as a comment, as no id, or without its blanks"
     return None
 
 
 def _finished(paths: list[str], hidden: Path, executor: Executor) -> Path:
-    """Return what is to be renamed: the only part file, the folder of them, or their concatenation."""
+    """Return the path to publish: the only part file, the folder of part files, or their concatenation."""
     if len(paths) == 1:
         return Path(paths[0])
     if paths[0].endswith(".parquet"):
@@ -332,7 +333,7 @@ def _finished(paths: list[str], hidden: Path, executor: Executor) -> Path:
 
 
 def _join(paths: list[str], joined: str) -> None:
-    """Concatenate text files. Runs on a worker."""
+    """Concatenate text files; runs on a worker."""
     with open(joined, "wb") as target:
         for path in paths:
             with open(path, "rb") as text:
@@ -340,24 +341,24 @@ def _join(paths: list[str], joined: str) -> None:
 
 
 def publish(finished: Path, target: Path, hidden: Path) -> None:
-    """Rename the finished file or folder to the target; an existing folder there is first renamed aside.
+    """Rename the finished file or folder to the target; an existing folder is renamed aside first.
 
-    Its name aside is one that no clean-up removes: a process that is killed in between loses neither.
+    No clean-up removes that temporary name, so a process that is killed in between loses neither folder.
     """
     aside = hidden.with_name(f"replaced-{hidden.name[-8:]}")
     try:
         if os.path.lexists(target) and (finished.is_dir() or target.is_dir()):
             target.rename(aside)
         finished.replace(target)
-    finally:  # also where a signal came in between
+    finally:  # also if a signal came in between
         try:
             _put_away(aside, target, hidden)
-        except BaseException:  # or comes now
+        except BaseException:  # or if one comes now
             _put_away(aside, target, hidden)
             raise
 
 
 def _put_away(aside: Path, target: Path, hidden: Path) -> None:
-    """Rename what was replaced to where it is removed, or back where nothing has replaced it."""
+    """Move a replaced folder to where it is removed, or back if nothing has replaced it."""
     if os.path.lexists(aside):
         aside.rename(hidden / "replaced" if os.path.lexists(target) else target)

@@ -1,12 +1,12 @@
-"""Read BVGraph files of the WebGraph framework (LAW): NAME.graph, a bit stream, beside NAME.properties.
+"""Reads BVGraph files of the WebGraph framework (LAW): NAME.graph, a bit stream, beside NAME.properties.
 
 The format is that of Boldi and Vigna, "The WebGraph Framework I: Compression Techniques" (WWW
 2004), with the zeta codes of their "Codes for the World Wide Web" (Internet Mathematics, 2005):
-each node's successors are copied from a list that stands a few nodes before it, plus intervals,
-plus residuals as gaps. The `webgraph` package on PyPI cannot open what LAW publishes: it needs an
-Elias-Fano index (.ef) that only WebGraph's own programs build. So the stream is decoded here, front
-to back, with the lists of the last `windowsize` nodes at hand; these lists and a bit position are
-all that a part needs to start in the middle.
+each node's successors are copied from the list of one of the nodes just before it, plus intervals,
+plus residuals as gaps. The `webgraph` package on PyPI cannot open the files that LAW publishes: it
+needs an Elias-Fano index (.ef) that only WebGraph's own programs build. So the stream is decoded
+here, front to back, keeping the lists of the last `windowsize` nodes; to start in the middle, a part
+needs only these lists and a bit position.
 
 Node ids are the file's own, 0-based.
 """
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["parts", "properties_url"]
 
 ARC_BYTES = 8
-"""Bytes of `ReadOptions.blocksize` that one arc counts for: a text line of two ids is about that long."""
+"""Bytes of `ReadOptions.blocksize` per arc, about the length of a text line with two ids."""
 CODES = {"DELTA": 1, "GAMMA": 2, "UNARY": 5, "ZETA": 6}
 FIELDS = {"OUTDEGREES": "GAMMA", "BLOCKS": "GAMMA", "RESIDUALS": "ZETA", "REFERENCES": "UNARY"}
 FIELDS |= {"BLOCK_COUNT": "GAMMA"}
 """The fields whose code `compressionflags` may change, in the decoder's order, with their usual code."""
 
 LARGEST = {"nodes": 1 << 61, "arcs": 1 << 61, "windowsize": 1 << 16, "minintervallength": 1 << 31, "zetak": 15}
-"""The numbers of a .properties file, and the largest that is read: sums of them do not overflow, and a window of so
-many lists, which every part keeps, is far beyond what WebGraph writes."""
+"""The numbers of a .properties file and their upper limits, with which sums do not overflow. The limit of the window,
+whose lists every part keeps, is far above what WebGraph writes."""
 USUAL = {"windowsize": "7", "minintervallength": "4", "zetak": "3"}
 
 
@@ -64,7 +64,7 @@ class _Nodes:
     arcs: int
     bit: int
     bytes: tuple[int, int | None]
-    degrees: Any  # of the nodes just before, up to `window` of them, and their lists one after another
+    degrees: Any  # of up to `window` nodes just before, with their concatenated lists
     lists: Any
     upstream: None = None
 
@@ -81,7 +81,7 @@ class _Nodes:
 
 
 class _Decoder:
-    """Decodes runs of nodes, one after another, and keeps the window between them."""
+    """Decodes consecutive runs of nodes and keeps the window between runs."""
 
     def __init__(self, url: str, properties: Properties, stream: Any, bit: int) -> None:
         self.url, self.properties, self.stream = url, properties, stream
@@ -94,7 +94,7 @@ class _Decoder:
         self.degrees, self.lists = degrees, lists
 
     def decode(self, first: int, stop: int, most: int) -> tuple[Any, Any]:
-        """Degrees and successors of the nodes from `first` on, up to `stop`, whose arcs are `most` together."""
+        """Decode nodes from `first` up to `stop` with at most `most` arcs; return their degrees and successors."""
         from dasktc.io.formats import bvstream
 
         before, properties = len(self.degrees), self.properties
@@ -120,13 +120,13 @@ class _Decoder:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a BVGraph file into node ranges.
 
-    A graph of more arcs than a part takes is decoded once here, range by range, to learn where
-    the parts start; memory stays that of one part and the compressed file.
+    A graph with more arcs than fit one part is decoded once here, range by range, to find where the
+    parts start; this needs the memory of one part and of the compressed file.
 
     Parameters
     ----------
     url : str
-        The .graph file or the .properties file; the other must stand beside it. Both may be compressed.
+        The .graph file or the .properties file; the other must be beside it. Both may be compressed.
     options : ReadOptions
 
     Raises
@@ -146,7 +146,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 
 
 def properties_url(url: str) -> str | None:
-    """Return the .properties file beside a .graph file, which makes it a BVGraph; None where there is none."""
+    """Return the .properties file beside a .graph file, which makes it a BVGraph; None if there is none."""
     return _beside(url, "graph", "properties")
 
 
@@ -172,7 +172,7 @@ def _ranges(url: str, properties: Properties, arcs_per_part: int) -> Iterator[_N
     while node < properties.nodes:
         bit, window = int(decoder.at[0]), (decoder.degrees, decoder.lists)
         degrees, targets = decoder.decode(node, min(properties.nodes, node + arcs_per_part), most)
-        if not len(degrees):  # one node alone has more arcs than that
+        if not len(degrees):  # a single node has more arcs
             if most > properties.arcs:
                 raise InputError(_wrong_arcs(url, properties))
             most *= 2

@@ -1,8 +1,8 @@
-"""Decode the BVGraph bit stream with Numba; see `dasktc.io.formats.bvgraph` for the format's paper.
+"""Decodes the BVGraph bit stream with Numba; see `dasktc.io.formats.bvgraph` for the papers.
 
-`stream` is an array of bytes, `at` an array of one int64, the bit to be read next (the highest bit
-of a byte first). `layout` holds nodes, windowsize, minintervallength, zetak and the five codes.
-Every function raises ValueError where the stream cannot be a graph's.
+`stream` is an array of bytes, `at` an array of one int64, the next bit to read (the highest bit of a
+byte first). `layout` holds nodes, windowsize, minintervallength, zetak and the five codes. Every
+function raises ValueError if the stream cannot be that of a graph.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ R = TypeVar("R")
 NODES, WINDOW, MIN_INTERVAL, ZETA, OUTDEGREES, BLOCKS, RESIDUALS, REFERENCES, BLOCK_COUNT = range(9)
 DELTA_CODE, GAMMA_CODE, UNARY_CODE = 1, 2, 5
 WIDEST = 62
-"""Bits of the widest number read, whose leading one makes it less than 2 ** 63."""
+"""Bits of the widest number that is read; with its leading one it is below 2 ** 63."""
 
 
 def _compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function that is compiled with the kernel that calls it, and kept in that one's cache.
+    """Mark a function that is compiled with the kernel that calls it, and cached with that kernel.
 
-    All of them stand in this file, of whose content the cache has a digest.
+    All such functions are in this file, whose digest is part of the cache key.
     """
     return cast(Callable[P, R], njit(nogil=True)(function))
 
@@ -95,12 +95,12 @@ def _signed(value: int) -> int:
 
 @_compiled
 def _copy(stream: Array, at: Array, layout: Array, source: Array, target: Array) -> int:
-    """Copy the blocks of the referred list that this list shares; how many arcs that were."""
+    """Copy the blocks that this list shares with the referred list; return their number of arcs."""
     filled = start = 0
     copying = True
     blocks = _number(stream, at, layout, BLOCK_COUNT)
     for block in range(blocks + 1):
-        if block == blocks:  # what no block speaks of is one more block
+        if block == blocks:  # the rest after the last block is one more block
             length = len(source) - start
         else:
             length = _number(stream, at, layout, BLOCKS) + (block > 0)
@@ -117,14 +117,14 @@ def _copy(stream: Array, at: Array, layout: Array, source: Array, target: Array)
 
 @_compiled
 def _intervals(stream: Array, at: Array, layout: Array, node: int, target: Array) -> int:
-    """Write the runs of consecutive successors; how many arcs that were."""
+    """Write the runs of consecutive successors; return their number of arcs."""
     filled = 0
     after = -1
     for interval in range(_gamma(stream, at)):
         gap = _gamma(stream, at)
         left = after + 1 + gap if interval else node + _signed(gap)
         more = _gamma(stream, at)
-        if left < 0 or max(left, more) > layout[NODES]:  # before a sum of them overflows
+        if left < 0 or max(left, more) > layout[NODES]:  # checked before their sum overflows
             raise ValueError("an interval leaves the graph or its list")
         length = more + layout[MIN_INTERVAL]
         after = left + length
@@ -177,7 +177,7 @@ def _decode(stream: Array, at: Array, layout: Array, node: int, before: int, off
 
 
 def _kernel(ids: Any) -> Kernel:
-    """Compile for lists of this type; the stream is the read-only view of bytes that were read."""
+    """Compile for lists of this type; the stream is a read-only view of bytes."""
     stream = types.Array(types.uint8, 1, "C", readonly=True)
     numbers = types.Array(types.int64, 1, "C")
     lists = types.Array(ids, 1, "C")
@@ -185,7 +185,7 @@ def _kernel(ids: Any) -> Kernel:
 
 
 KERNELS = {4: _kernel(types.int32), 8: _kernel(types.int64)}
-"""By the bytes of an id."""
+"""Kernels by the bytes of an id."""
 
 
 def decode(stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array) -> int:
@@ -194,11 +194,11 @@ def decode(stream: Array, at: Array, layout: Array, node: int, before: int, offs
     Parameters
     ----------
     stream, at, layout : arrays
-        See the module. `at` is left at the first node that was not decoded.
+        See the module. Afterwards `at` is at the first node that was not decoded.
     node : int
         The first node to decode.
     before : int
-        How many nodes just before it have their lists in `lists` already.
+        Number of nodes just before it whose lists are already in `lists`.
     offsets : array of int64
         List i is `lists[offsets[i]:offsets[i + 1]]`; the first `before + 1` are given, the rest written.
     lists : array of int32 or int64

@@ -1,6 +1,6 @@
-"""Read Parquet files by row groups; .npy and .npz files are passed on to module `npy`.
+"""Reads Parquet files by row groups; module `npy` reads .npy and .npz files.
 
-The first bytes say which of the three formats a file has.
+The first bytes of a file determine which of the three formats it has.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ log = logging.getLogger("dasktc")
 
 MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK": "npz"}
 ROW_BYTES = 16
-"""Bytes of `ReadOptions.blocksize` that one Parquet row is counted as: two 64-bit ids."""
+"""Bytes of `ReadOptions.blocksize` per Parquet row: two 64-bit ids."""
 PAGE_BYTES = 1 << 18
-"""Bytes read at a time where a row group is not read as a whole."""
+"""Bytes read at a time if a row group is not read as a whole."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _RowGroups:
     ids: Ids
     weight: str | None = None
     first: int = 0
-    """Rows of the file before these, for errors."""
+    """Number of preceding rows in the file, for errors."""
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
@@ -54,11 +54,11 @@ class _RowGroups:
         self._check(table.num_rows)
         frame = self._frame(backend, table)
         del table
-        pa.default_memory_pool().release_unused()  # else Arrow keeps what decoding took
+        pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of decoding
         return frame
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
-        """Yield frames of `most` rows or fewer: a row group is decoded page by page."""
+        """Yield frames of at most `most` rows; row groups are decoded page by page."""
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
@@ -79,7 +79,7 @@ class _RowGroups:
     def _check(self, rows: int) -> None:
         if rows != self.rows:
             raise InputError(
-                f"{self.url} holds {rows:,} rows in row groups that are to hold {self.rows:,}: damaged; save it again"
+                f"{self.url} holds {rows:,} rows in row groups that should hold {self.rows:,}: damaged; save it again"
             )
 
     def _frame(self, backend: Backend, table: Any, before: int = 0) -> Any:
@@ -97,7 +97,7 @@ class _RowGroups:
         return frame
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read with cuDF; None where ids are missing or of a type that only the host's reader takes."""
+        """Read with cuDF; return None if ids are missing or of a type that only the host's reader supports."""
         with columns.one_line(self.url):
             return _read_by_cudf(backend, [self])
 
@@ -108,7 +108,7 @@ class _RowGroups:
 
 @dataclass(frozen=True)
 class _Files:
-    """Row groups of several files, which cuDF reads at once: pages of one file leave most of a device idle."""
+    """Row groups of several files that cuDF reads together, because pages of one file leave most of a device idle."""
 
     parts: tuple[_RowGroups, ...]
     upstream: None = None
@@ -130,14 +130,16 @@ class _Files:
         return backend.frame.concat([part.read(backend) for part in self.parts], ignore_index=True)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read all row groups at once, or one by one where that fails; None as for one."""
+        """Read all row groups in one call, or one by one if that fails; return None as for one file."""
         try:
             if (frame := _read_by_cudf(backend, self.parts)) is not None:
                 return frame
         except MemoryError:
             raise
-        except Exception as error:  # which file it was, and whether it is damaged, shows when it is read alone
-            log.info("%d files are read one by one, since cuDF reads them not at once: %s", len(self.parts), error)
+        except Exception as error:  # reading files one by one shows which one is damaged
+            log.info(
+                "%d files are read one by one, because cuDF cannot read them in one call: %s", len(self.parts), error
+            )
         frames = [part.read_on_device(backend) for part in self.parts]
         if any(frame is None for frame in frames):
             return None
@@ -157,7 +159,7 @@ def _read_by_cudf(backend: Backend, parts: Sequence[_RowGroups]) -> Any:
 
 
 def _taken(column: Any, ids: Ids) -> bool:
-    """Tell whether cuDF's column equals what Arrow would read as ids of this type."""
+    """Return whether cuDF's column equals the ids of this type that Arrow would read."""
     if ids == "int":
         return bool(column.dtype.kind in "iu" and column.dtype != "uint64")
     return bool(column.dtype == "str" or column.dtype == object)
@@ -175,8 +177,8 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     Raises
     ------
     InputError
-        The file is none of these, or not the one that `options.format` names, or does not hold two
-        columns of integers (Parquet: or text).
+        The file has none of these formats or another one than `options.format`, or does not hold two
+        columns of integers (in Parquet files: or of text).
     """
     start = streams.head(url, 1 << 16)
     format = next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
@@ -229,7 +231,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 
 
 def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Group neighbouring row groups to at most `most` rows; a larger one stands alone."""
+    """Group neighbouring row groups up to `most` rows; a larger one is a group of its own."""
     packed: list[list[int]] = []
     total = 0
     for place, size in enumerate(sizes):
@@ -263,7 +265,7 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids) -> Any:
         column = column.cast(column.type.value_type)
     if ids == "text":
         column = column.cast(pa.string())
-        column.validate(full=True)  # bytes that are no UTF-8 would fail anywhere later
+        column.validate(full=True)  # bytes that are not UTF-8 would fail later, anywhere
         return column
     if column.type == pa.uint64() and len(column) and (top := pc.max(column).as_py()) >= 1 << 63:
         raise InputError(

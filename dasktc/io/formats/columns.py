@@ -1,4 +1,4 @@
-"""Columns of ids: well-known names, the choice of two, checks of integers; errors of libraries in one line."""
+"""Id columns: common names, the choice of two, checks for integers; converts library errors to one line."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ PAIRS: dict[tuple[str, ...], bool] = {
     ("startid", "endid"): True,
     ("fromnodeid", "tonodeid"): True,
 }
-"""Names by which the two id columns are known, as `plain` writes them, first choice first.
+"""Common names of the two id columns, in the form of `plain`, in order of preference.
 
-True where no two neighbours are called so: in a text file these are a header even above names, without a doubt.
+True marks pairs that cannot be two adjacent vertices: in a text file they are certainly a header, even above text ids.
 """
 NUMBERS = frozenset({"", "edgeid", "eid", "index", "idx", "rowid", "rownumber", "unnamed0", "indexlevel0"})
-"""Names, as `plain` writes them, of columns that may number the rows: not taken for ids unless they are asked for."""
+"""Names, in the form of `plain`, of columns that may number the rows: they are id columns only on request."""
 
 
 def plain(name: str) -> str:
-    """Return a column's name in lower case, without signs between its words; of Neo4j's `a:START_ID(B)`, `startid`."""
+    """Return a column name in lower case without signs between its words; Neo4j's `a:START_ID(B)` gives `startid`."""
     name = re.sub(r"^.*:(START_ID|END_ID)(\(.*\))?$", r"\1", name)
     return re.sub(r"[\W_]+", "", name).lower()
 
 
 def numbers_rows(names: Sequence[str], types: Sequence[object]) -> bool:
-    """Tell whether the first column perhaps numbers the rows: by its name, of `id` where three are of its type."""
+    """Return whether the first column may number the rows, by its name; `id` only if three columns have its type."""
     name = plain(names[0]) if len(names) > 2 else "a"
     return name in NUMBERS or (name == "id" and types.count(types[0]) > 2)
 
 
 def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the places of two columns with names of `PAIRS`, first choice first."""
+    """Yield the positions of two columns with names of `PAIRS`, in order of preference."""
     found = [plain(name) for name in names]
     for first, second in PAIRS:
         if first in found and second in found:
@@ -81,7 +81,7 @@ def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
 def choose(
     url: str, names: list[str], wanted: tuple[str, str] | None, kinds: Mapping[str, str | None]
 ) -> tuple[str, str]:
-    """Choose the two id columns: those asked for, those with known names, or the first two.
+    """Choose the two id columns: the requested ones, those with common names, or the first two.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ def choose(
     wanted : tuple of two str or None
         Names, or positions as digits.
     kinds : mapping of str to str or None
-        Type of ids in each column; the first two are taken only if theirs is one and not None.
+        Type of ids in each column; the first two are chosen only if their types are equal and not None.
 
     Raises
     ------
     InputError
-        A wanted column does not exist, both are one, or the choice is unclear.
+        A requested column does not exist, both are the same, or the choice is unclear.
     """
     if wanted is not None:
         chosen = [named(names, name) for name in wanted]
@@ -124,23 +124,23 @@ def choose(
 
 
 def check_two(wanted: tuple[str, str], places: Sequence[object]) -> None:
-    """Refuse two names of one column: an edge from each vertex to itself would be all there is."""
+    """Refuse two names of one column, with which every edge would be a loop."""
     if places[0] == places[1]:
         raise InputError(f"--columns {listed(wanted)} is one column: an edge has two ends; give two")
 
 
 def listed(wanted: tuple[str, str], between: str = ",") -> str:
-    """Return the names that were asked for, as an error shows them."""
+    """Return the requested names in the form of an error."""
     return between.join(name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in wanted)
 
 
 def place_of(name: str) -> int | None:
-    """Parse a name as a column's position, from 0; None if it is no number."""
+    """Parse a name as a column's position from 0; return None if it is not a number."""
     return int(name) if name.isdecimal() and len(name) < 19 else None
 
 
 def named(names: list[str], name: str) -> str | None:
-    """Return the column that a caller names, or gives the position of in digits, from 0; None if there is none."""
+    """Return the column that a caller gives by name, or by position from 0 in digits; None if there is none."""
     if name in names:
         return name
     place = place_of(name)
@@ -186,7 +186,7 @@ def one_line(url: str) -> Iterator[None]:
         yield
     except (InputError, MemoryError):
         raise
-    except Exception as error:  # a dozen types, of zipfile's, tokenize's and Arrow's own among them
+    except Exception as error:  # of a dozen types, among them zipfile's, tokenize's and Arrow's own
         raise InputError(
             f"{url} cannot be read: {' '.join(str(error).split())[:200].rstrip('.')}: damaged, cut short, or "
             "ids that do not fit; fetch or save it again"

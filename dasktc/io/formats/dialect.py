@@ -1,4 +1,4 @@
-"""Dialects of text lines: blanks, separators, fields, integers. Module `rows` parses whole blocks of lines."""
+"""Dialects of text lines: separators, fields, integers. Module `rows` parses whole blocks of lines."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ BLANKS = " \t\r\x0b\x0c"
 
 @dataclass(frozen=True)
 class Dialect:
-    """How to read a line.
+    """Description of how to read a line.
 
     Attributes
     ----------
     separator : str or None
         One character, with blanks around it, or None for any run of blanks.
     columns : tuple of two int
-        Places of the source's and the target's id, from 0.
+        Positions of the source's and the target's id, from 0.
     ids : {"int", "text"}
     weight : int or None
-        Place of the weight, from 0; None: it is not read.
+        Position of the weight, from 0; None: it is not read.
     names : tuple of two str or None
-        What the header calls the two columns of text ids, where no edge is: files were joined with their headers.
+        Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
+        files that were joined.
     """
 
     separator: str | None
@@ -39,7 +40,7 @@ class Dialect:
 
 
 class Doubt(NamedTuple):
-    """A first row that was taken for a header, or for an edge, and may be the other."""
+    """A first row that was read as a header or as an edge and may be the other."""
 
     url: str
     line: int
@@ -48,17 +49,17 @@ class Doubt(NamedTuple):
 
 
 def is_integer(field: str) -> bool:
-    """Tell whether a field is an integer: decimal digits, perhaps behind a minus sign."""
+    """Return whether a field is an integer: decimal digits, optionally after a minus sign."""
     return re.fullmatch(r"-?[0-9]+", field) is not None
 
 
 def split(text: str, separator: str | None) -> list[str]:
-    """Split a line into fields, without the blanks around them and their quotes."""
+    """Split a line into fields, without surrounding blanks and quotes."""
     if separator is None:
         return re.split(f"[{BLANKS}]+", text.strip(BLANKS + "\n"))
     blanks = BLANKS.replace(separator, "")
     try:
         fields = next(csv.reader([text.strip(blanks + "\n")], delimiter=separator, skipinitialspace=True), [])
-    except csv.Error:  # a field beyond the csv module's limit
+    except csv.Error:  # a field exceeds the limit of the csv module
         fields = text.split(separator)
     return [field.strip(blanks + "\n") for field in fields]

@@ -1,8 +1,8 @@
-"""Base of text formats whose header states sizes: parse the header, read parts block by block, check the totals.
+"""Base of text formats whose header states sizes: parses the header, reads blocks, checks the totals.
 
-METIS, SMAT, LightGraphs and Matrix Market files open with counts, which are parsed strictly and compared with
-the file, so that a file cut short is refused instead of counted. The memory of a part is that of its edges and
-of one block of text.
+METIS, SMAT, LightGraphs and Matrix Market files begin with sizes, which are parsed strictly and compared with
+the file, so that a truncated file is refused instead of counted. A part needs the memory of its edges and of
+one block of text.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["BlockPart", "EntryPart", "HeaderLine", "IntegerRows", "bad_header", 
 
 Array = Any
 SCRATCH = 1 << 22
-"""Bytes of text that are parsed at a time: each takes a few more in arrays."""
+"""Bytes of text that are parsed at a time; each takes a few more bytes in arrays."""
 LEAST = 1 << 16
-"""Bytes of text below which a block is not worth a call of a library."""
+"""Least size of a block in bytes; smaller ones are not worth a library call."""
 SEPARATORS = {None: r"\s+", ",": ","}
-"""How pandas spells a separator of `str.split`."""
+"""Separators of `str.split`, and their spelling in pandas."""
 
 
 class HeaderLine(NamedTuple):
@@ -39,11 +39,11 @@ class HeaderLine(NamedTuple):
     Attributes
     ----------
     head : bytes
-        All that stands up to the line's end; the data begins at byte `len(head)`.
+        All bytes up to the end of the line; the data begins at byte `len(head)`.
     text : bytes
         The line.
     number : int
-        Its number, from 1; 0 of an empty file.
+        Number of the line, from 1; 0 for an empty file.
     """
 
     head: bytes
@@ -58,17 +58,17 @@ def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
     ----------
     url : str
     comment : bytes, optional
-        What comments begin with. None: the header is line 1.
+        Prefix of comments. None: the header is line 1.
 
     Returns
     -------
     HeaderLine
-        The last line of a file that has no other.
+        If there is no such line, the last line of the file.
 
     Raises
     ------
     InputError
-        A line is too long, or so are the comments.
+        A line is too long, or the comments are.
     """
     above: list[bytes] = []
     with streams.open_decompressed(url) as stream:
@@ -80,7 +80,7 @@ def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
 
 
 def bad_header(url: str, header: HeaderLine, expected: str) -> InputError:
-    """Make the error of a header that is not the format's."""
+    """Make the error for a header that does not fit the format."""
     text = b" ".join(header.text.split())[:40].decode("utf-8", "replace")
     return InputError(
         f"line {header.number or 1} of {url} holds {text!r} where {expected} is expected: another format, or damaged; "
@@ -89,7 +89,7 @@ def bad_header(url: str, header: HeaderLine, expected: str) -> InputError:
 
 
 def check_square(url: str, shape: Sequence[int]) -> None:
-    """Refuse a matrix that is not square: it is not the adjacency matrix of a graph.
+    """Refuse a matrix that is not square, because it is not the adjacency matrix of a graph.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ def check_square(url: str, shape: Sequence[int]) -> None:
 
 
 class BlockPart:
-    """A part that is read block by block: whole, or in frames of a block each where memory is short."""
+    """A part that is read block by block into one frame or, if memory is short, into a frame per block."""
 
     row_bytes: ClassVar[int] = 4
-    """Bytes of the shortest row: a block of so many rows times this has no more of them."""
+    """Bytes of the shortest row, which bounds the number of rows of a block."""
     upstream: ClassVar[None] = None
 
     def arrays(self, nbytes: int) -> Iterator[Array]:
@@ -119,7 +119,7 @@ class BlockPart:
         raise NotImplementedError
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read the part: a frame of its edges."""
+        """Read the part into a frame of its edges."""
         arrays = list(self.arrays(SCRATCH))
         src, dst = np.concatenate(arrays, axis=1) if len(arrays) > 1 else arrays[0]
         return backend.frame.DataFrame({"src": src, "dst": dst})
@@ -132,7 +132,7 @@ class BlockPart:
 
 @dataclass(frozen=True)
 class EntryPart(BlockPart):
-    """The entries in bytes `start` to `stop` of a file, one a line; blank lines are passed over.
+    """The entries in bytes `start` to `stop` of a file, one per line; blank lines are skipped.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class EntryPart(BlockPart):
     ids : range
         The ids that the header allows.
     entries : int
-        How many entries these bytes hold: for a whole file the header's count.
+        Number of entries in these bytes; for a whole file the header's count.
     start, stop : int
         Offsets in the decompressed file, both at the start of a line. `stop` None: the end of the file.
     """
@@ -152,22 +152,22 @@ class EntryPart(BlockPart):
     stop: int | None = None
 
     def pairs(self, block: bytes, start: int) -> Array:
-        """Parse whole lines that begin at byte `start`: the ids of their entries, of shape (2, entries).
+        """Parse whole lines that begin at byte `start`; return the ids of their entries, of shape (2, entries).
 
         Raises
         ------
         InputError
-            A line is not of the format, with its number.
+            A line does not fit the format; the error has its number.
         """
         raise NotImplementedError
 
     @property
     def dtype(self) -> Any:
-        """Type of the ids: int32 where the header allows it, else int64."""
+        """Type of the ids: int32 if the header allows it, else int64."""
         return np.dtype(np.int32 if self.ids.stop <= 1 << 31 else np.int64)
 
     def arrays(self, nbytes: int) -> Iterator[Array]:
-        """Yield the edges of the part; raise InputError if it does not hold as many entries as it should."""
+        """Yield the edges of the part; raise InputError if their number is wrong."""
         yield np.empty((2, 0), self.dtype)
         total = 0
         with streams.open_decompressed(self.url) as stream:
@@ -175,7 +175,7 @@ class EntryPart(BlockPart):
             for start, block in lines.blocks(stream, nbytes, self.url, self.start, self.stop):
                 pairs = self.pairs(block, start)
                 total += pairs.shape[1]
-                if total <= self.entries:  # more are counted, and not kept
+                if total <= self.entries:  # excess entries are counted but not kept
                     yield pairs
         check_total(self.url, total, self.entries)
 
@@ -190,7 +190,7 @@ def check_total(url: str, total: int, expected: int) -> None:
 
 
 class IntegerRows(EntryPart):
-    """Lines that open with two integer ids, of `width` fields each; a third field is a number and is not kept."""
+    """Lines of `width` fields that begin with two integer ids; a third field is a number that is not kept."""
 
     separator: ClassVar[str | None]
     """A comma, or None for any white space."""
@@ -211,18 +211,18 @@ class IntegerRows(EntryPart):
     def _columns(self, block: bytes) -> list[Array] | None:
         """Parse a block; None if a line is not of the form.
 
-        Single blanks between fields take Arrow little more than half of pandas' time (47 MB: 0.26 against 0.45 CPU
-        seconds); pandas reads runs of blanks too, and commas as fast.
+        With single blanks between fields Arrow takes little more than half of pandas' time (47 MB: 0.26 against 0.45
+        CPU seconds). pandas also reads runs of blanks, and reads commas as fast.
         """
         import pandas as pd
 
-        if b"\0" in block:  # pandas reads a number up to it
+        if b"\0" in block:  # at which pandas would end a number
             return None
         types = dict(enumerate(["int64", "int64", "float64"][: self.width]))
         if self.separator is None and (columns := even_columns(block, None, types, self.width)):
             return columns
         try:
-            with np.errstate(invalid="ignore"):  # a "nan" among integers is refused without a warning
+            with np.errstate(invalid="ignore"):  # no warning for a "nan" among integers, which is refused
                 frame = pd.read_csv(
                     io.BytesIO(block),
                     sep=SEPARATORS[self.separator],
@@ -239,7 +239,7 @@ class IntegerRows(EntryPart):
         return [frame[place].to_numpy() for place in frame] if len(frame.columns) == self.width else None
 
     def _refuse(self, block: bytes, start: int) -> NoReturn:
-        """Name the first line of a block that is wrong; slow, and only run when one is."""
+        """Raise an error that names the first wrong line of a block; slow, and only run if there is one."""
         for number, raw in enumerate(block.split(b"\n"), lines.line_number(self.url, start)):
             fields = raw.decode("utf-8", "replace").strip().split(self.separator)
             if fields not in ([], [""]) and not self._is_row(fields):

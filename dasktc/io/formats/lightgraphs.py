@@ -1,7 +1,7 @@
-"""Read LightGraphs / Graphs.jl text files (.lg, .jlg): `V,E,u|d,name[,...]`, then `source,destination` rows.
+"""Reads LightGraphs / Graphs.jl text files (.lg, .jlg): `V,E,u|d,name[,...]`, then `source,destination` rows.
 
-Ids are the file's own, 1 to V. A file may hold several graphs one after another; such a file is
-refused, since the rows of one would be counted as edges of the other.
+Ids are those of the file, 1 to V. A file may hold several graphs one after another; such a file is
+refused, because the rows of one would be counted as edges of another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _File(entries.IntegerRows):
 
 
 def looks_like(head: bytes) -> bool:
-    """Tell whether decompressed first bytes open with a LightGraphs header line."""
+    """Return whether decompressed first bytes begin with a LightGraphs header line."""
     return _sizes(head) is not None
 
 
@@ -43,6 +43,6 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 
 
 def _sizes(head: bytes) -> list[int] | None:
-    """Parse the numbers of vertices and edges in a header line; None if it is none."""
+    """Parse the numbers of vertices and edges in a header line; return None if it is not a header."""
     fields = [field.strip() for field in head.split(b"\n", 1)[0].split(b",")]
     return lines.counts(fields[:2]) if len(fields) >= 4 and fields[2] in (b"u", b"d") else None

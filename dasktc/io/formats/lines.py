@@ -1,7 +1,7 @@
-"""Cut text files into blocks of whole lines, limit the length of a line, and parse counts of headers.
+"""Cuts text files into blocks of whole lines, limits the length of lines, and parses sizes in headers.
 
-A line has a limit, so that a file without line ends, or a few kilobytes that decompress to gigabytes of one
-line, is refused before it fills the memory. Readers hold a block of lines at a time, never the file.
+The length of a line is limited, so that a file without line ends, or a few kilobytes that decompress to a line of
+gigabytes, is refused before it fills the memory. Readers hold one block of lines at a time, never the file.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
 
 Array = Any
 LONGEST = 1 << 20
-"""Bytes that a line may have, its end not counted. Of METIS, where a line is all of a vertex's neighbours, only
-comments and the header are held to it: there a line is cut where it is longer."""
+"""Largest length of a line in bytes, without its end. In METIS files, where a line has all neighbours of a vertex, it
+applies only to comments and the header; longer lines are cut."""
 HEADER = 1 << 24
-"""Bytes in which a header must end, the comments above and in it included."""
+"""Bytes within which a header must end, including the comments above and in it."""
 
 
 def blocks(stream: BinaryIO, nbytes: int, url: str, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Cut a stream into blocks of whole lines, of `nbytes` bytes and the rest of the last line.
+    """Cut a stream into blocks of whole lines: `nbytes` bytes and the rest of the last line.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def blocks(stream: BinaryIO, nbytes: int, url: str, start: int, stop: int | None
     nbytes : int
     url : str
     start : int
-        Where in the (decompressed) file the stream stands: at the start of a line.
+        Position of the stream in the (decompressed) file, the start of a line.
     stop : int, optional
-        Lines that begin at this byte or later are left. None: read to the end.
+        Lines that begin at this byte or later are not read. None: read to the end.
 
     Yields
     ------
@@ -70,7 +70,7 @@ def blocks(stream: BinaryIO, nbytes: int, url: str, start: int, stop: int | None
 
 
 def check_lengths(url: str, start: int, block: bytes) -> None:
-    """Refuse a block with a line beyond `LONGEST`; the block begins with a line, at byte `start` of the file."""
+    """Refuse a block with a line longer than `LONGEST`; the block begins with a line, at byte `start` of the file."""
     begin = 0
     while len(block) - begin > LONGEST:
         end = block.rfind(b"\n", begin, begin + LONGEST + 1)
@@ -80,9 +80,9 @@ def check_lengths(url: str, start: int, block: bytes) -> None:
 
 
 def may_be_long(text: Array) -> bool:
-    """Tell whether bytes of a file (NumPy, uint8) may hold a line that is too long, or part of one.
+    """Return whether bytes of a file (NumPy, uint8) may hold a line that is too long, or part of one.
 
-    Of such a line one half of LONGEST bytes, counted from the first of these, has no line end.
+    In such a line at least one aligned run of LONGEST / 2 bytes has no line end.
     """
     half = LONGEST // 2
     halves = (text[start : start + half] for start in range(0, len(text) - half + 1, half))
@@ -90,7 +90,7 @@ def may_be_long(text: Array) -> bool:
 
 
 def too_long(url: str, number: int) -> InputError:
-    """Make the error of a line that is too long."""
+    """Make the error for a line that is too long."""
     return InputError(
         f"line {number} of {url} is longer than {LONGEST:,} bytes, the most that a line may have: its line ends are "
         "missing, or it is of another format; check the file, or --format"
@@ -98,9 +98,9 @@ def too_long(url: str, number: int) -> InputError:
 
 
 def line_number(url: str, offset: int) -> int:
-    """Return the number, from 1, of the line that holds byte `offset`.
+    """Return the number, from 1, of the line that contains byte `offset`.
 
-    It reads the file up to there: for errors only.
+    This reads the file up to there, so it is only used for errors.
     """
     count = 1
     with streams.open_decompressed(url) as stream:
@@ -111,7 +111,7 @@ def line_number(url: str, offset: int) -> int:
 
 
 def header_lines(stream: BinaryIO, url: str) -> Iterator[bytes]:
-    """Yield the first lines of a file, of which one is to be its header."""
+    """Yield the first lines of a file, one of which should be its header."""
     total = number = 0
     while text := stream.readline(LONGEST + 1):
         total, number = total + len(text), number + 1
@@ -126,7 +126,7 @@ def header_lines(stream: BinaryIO, url: str) -> Iterator[bytes]:
 
 
 def counts(fields: list[bytes]) -> list[int] | None:
-    """Parse counts of a header: decimal digits, below 2^63 - 1; None if any field is something else."""
+    """Parse sizes in a header, decimal digits below 2^63 - 1; return None if any field is something else."""
     if any(not re.fullmatch(rb"0*[0-9]{1,19}", field) for field in fields):
         return None
     numbers = [int(field.lstrip(b"0") or b"0") for field in fields]
@@ -134,6 +134,6 @@ def counts(fields: list[bytes]) -> list[int] | None:
 
 
 def count_nonblank(block: bytes) -> int:
-    """Count the lines that hold more than blanks."""
+    """Count the lines that are not blank."""
     ends = np.frombuffer(block.translate(None, b" \t\r"), np.uint8) == ord("\n")
     return int(np.count_nonzero(ends[1:] > ends[:-1])) + bool(len(ends) and not ends[-1])

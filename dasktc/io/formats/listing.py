@@ -1,9 +1,8 @@
-"""Expand a source into its files: a file, all files under a folder, matches of a pattern, local or behind a URL.
+"""Expands a source into its files: a file, all files under a folder, matches of a pattern, local or behind a URL.
 
-Every folder is listed, or the source is refused: edges in a folder that cannot be read would silently be
-missing from the count. Symbolic links are followed, and no folder is entered twice. Only regular
-files hold data: a pipe, a socket or a device is refused, since reading it could block, and data is read
-more than once.
+Every folder must be readable, or the source is refused, because edges in an unreadable folder would silently
+be missing from the count. Symbolic links are followed, and no folder is entered twice. Only regular files hold
+data: a pipe, a socket or a device is refused, because reading it could block and data is read more than once.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dasktc.io.formats import streams
 
 __all__ = ["expand"]
 
-# What file systems and writers of data sets leave beside the data.
+# Files that file systems and writers of data sets leave beside the data.
 _SIDE_FILES = {"_SUCCESS", "_metadata", "_common_metadata"}
 _SIDE_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata", "__MACOSX", "__pycache__"}
 _BVGRAPH_SIDE = {".properties", ".offsets", ".ef", ".obl", ".cmp", ".dcf"}
@@ -44,7 +43,7 @@ class _FileSystem(Protocol):
     def exists(self, path: str) -> bool: ...
 
     def entries(self, folder: str) -> list[_Entry]:
-        """List a folder; InputError where it cannot be."""
+        """List a folder; InputError if that fails."""
         ...
 
     def identity(self, folder: str) -> object:
@@ -71,8 +70,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     Raises
     ------
     InputError
-        There is no such file, no file with edges among them, one that is not a regular file, or a
-        folder that cannot be read.
+        There is no such file or no file with edges, a file is not a regular one, or a folder
+        cannot be read.
     """
     source = os.fsdecode(source)
     if not source or "\0" in source:
@@ -104,7 +103,7 @@ def _remote(source: str) -> list[str]:
     links = source.split("::")
     place = next(i for i, link in enumerate(links) if "://" in link)
     link, bare = links[place].rstrip("/"), path.rstrip("/")
-    host = link.removesuffix(bare).rstrip("/") if link.endswith(bare) else ""  # some file systems strip it off
+    host = link.removesuffix(bare).rstrip("/") if link.endswith(bare) else ""  # some file systems strip the host
     named = "://" in host
     urls = [f"{host}/{name.lstrip('/')}" if named else fs.unstrip_protocol(name) for name in names]
     return ["::".join([*links[:place], url, *links[place + 1 :]]) for url in urls]
@@ -240,7 +239,7 @@ class _Local:
         return status.st_dev, status.st_ino
 
     def _mode(self, path: str) -> int:
-        """Mode of a file, 0 of one that is not there."""
+        """Return the mode of a file; 0 if it does not exist."""
         try:
             return os.stat(path or ".").st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -274,7 +273,7 @@ class _Remote:
         return [
             _Entry(path.rsplit("/", 1)[-1], path, is_folder)
             for path, is_folder in paths
-            if path.strip("/") != folder.strip("/")  # object stores list a folder's own mark in it
+            if path.strip("/") != folder.strip("/")  # object stores list a marker of the folder itself
         ]
 
     def identity(self, folder: str) -> object:
@@ -284,13 +283,13 @@ class _Remote:
 def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle: no folder, and refused as a file
+    except OSError:  # a circular link is no folder, and is refused as a file
         return False
 
 
 def _unreadable(path: str, error: Exception) -> InputError:
     reason = getattr(error, "strerror", None) or error
     return InputError(
-        f"{path} cannot be read: {reason}: what it holds would lack from the count; check the path and "
+        f"{path} cannot be read: {reason}: its edges would be missing from the count; check the path and "
         "your rights, or name the files themselves"
     )

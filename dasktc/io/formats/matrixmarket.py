@@ -1,13 +1,13 @@
-"""Read Matrix Market coordinate files (.mtx, Graph Challenge .mmio) with fast_matrix_market.
+"""Reads Matrix Market coordinate files (.mtx, Graph Challenge .mmio) with fast_matrix_market.
 
-SciPy, which carries a copy of that library, reads them where it is not installed. Every stored
-entry is an edge, an explicit zero too: what a writer stored, it meant. Of a symmetric matrix the
-stored half is read, since direction is ignored anyway. Ids are the file's own, 1-based.
+If it is not installed, SciPy reads them with its own copy of that library. Every stored entry is an
+edge, including explicit zeros, which their writer stored on purpose. Of a symmetric matrix only the
+stored half is read, because directions are ignored. Ids are those of the file, 1-based.
 
-The library is given whole lines, some megabytes at a time below a header made for them, and never
-the file: on a NUL byte or on a last line without an end it can crash, and it reads "2.5" as the
-column 2 and a value. A large uncompressed file is cut into parts at line ends; their entries are counted
-before, so that parts cannot lose or gain one.
+The library never reads the file itself but whole lines, some megabytes at a time, below a header made
+for them: on a NUL byte or a last line without an end it can crash, and it reads "2.5" as column 2 and
+a value. A large uncompressed file is cut into parts at line ends; their entries are counted first, so
+that parts cannot lose or gain one.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class _Entries(entries.EntryPart):
                 f"line {number} of {self.url} holds {trouble[0].strip()[:40].decode('latin-1')!r} where two integers "
                 "are expected: damaged, or another format; export it again, or check --format"
             )
-        banner = f"%%MatrixMarket matrix coordinate {self.field} general\n"  # each entry once, as it stands
+        banner = f"%%MatrixMarket matrix coordinate {self.field} general\n"  # each entry once, as stored
         size = f"{self.ids.stop - 1} {self.ids.stop - 1} {lines.count_nonblank(block)}\n"
         with _one_line(self.url, start, 2):
             return _read_entries(io.BytesIO(f"{banner}{size}".encode() + block + b"\n"))
 
 
 def looks_like(head: bytes) -> bool:
-    """Tell whether decompressed first bytes are a Matrix Market banner, or a broken one.
+    """Return whether decompressed first bytes are a Matrix Market banner, or a broken one.
 
-    A line such as "%%Matrix Market matrix ..." is no comment of an edge list: it has to be refused
-    as a broken banner.
+    A line such as "%%Matrix Market matrix ..." must be refused as a broken banner, not skipped as a
+    comment of an edge list.
     """
     return BANNER.match(head) is not None
 
@@ -92,8 +92,8 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     Raises
     ------
     InputError
-        The header is broken, the matrix is not a square sparse one, or (of a large file) the
-        number of entries is not the header's.
+        The header is broken, the matrix is not square and sparse, or (in a large file) the number of
+        entries differs from the header.
     """
     header = entries.header_line(url, b"%")
     with _one_line(url):
@@ -117,7 +117,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 
 
 def _cut(file: _Entries, nbytes: int) -> Iterator[Part]:
-    """Cut a file into parts of about `nbytes` bytes; their entries are counted, and held against the header."""
+    """Cut a file into parts of about `nbytes` bytes; count their entries and compare them with the header."""
     total = 0
     with streams.open_decompressed(file.url) as stream:
         streams.skip(stream, file.start)
@@ -130,9 +130,9 @@ def _cut(file: _Entries, nbytes: int) -> Iterator[Part]:
 
 @contextmanager
 def _one_line(url: str, start: int = 0, above: int = 0) -> Iterator[None]:
-    """Turn the library's errors into one line.
+    """Convert the library's errors to one line.
 
-    The library numbers the lines of its own input: `above` lines of header, then the file's from byte `start` on.
+    The library numbers the lines of its input: `above` lines of header, then the file's lines from byte `start` on.
     """
     try:
         yield
@@ -149,7 +149,7 @@ def _one_line(url: str, start: int = 0, above: int = 0) -> Iterator[None]:
 
 
 def _read_header(stream: io.BytesIO) -> tuple[int, int, int, str, str, str]:
-    """Rows, columns, entries, kind ("coordinate", "array" or "vector"), field and symmetry."""
+    """Return rows, columns, entries, kind ("coordinate", "array" or "vector"), field and symmetry."""
     try:
         from fast_matrix_market import read_header
     except ImportError:
@@ -163,13 +163,13 @@ def _read_header(stream: io.BytesIO) -> tuple[int, int, int, str, str, str]:
 
 
 def _read_entries(stream: io.BytesIO) -> tuple[Array, Array, Array]:
-    """Rows, columns and values of the entries; 0-based, int32 where the matrix's size allows it, else int64."""
+    """Return 0-based rows, columns and values of the entries; int32 if the matrix's size allows it, else int64."""
     try:
         from fast_matrix_market import read_coo
     except ImportError:
         from scipy.io import mmread
 
-        sparse = {"spmatrix": False} if "spmatrix" in signature(mmread).parameters else {}  # asked for from 1.18 on
+        sparse = {"spmatrix": False} if "spmatrix" in signature(mmread).parameters else {}  # needed from SciPy 1.18 on
         matrix = mmread(stream, **sparse)
         return matrix.row, matrix.col, matrix.data
     values, (rows, columns) = read_coo(stream, parallelism=1)[0]

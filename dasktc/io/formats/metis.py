@@ -1,14 +1,14 @@
-"""Read METIS and Chaco graph files (.graph, .metis): a header, then one line of neighbours a vertex.
+"""Reads METIS and Chaco graph files (.graph, .metis): a header, then one line of neighbours per vertex.
 
-The header is `V E [fmt [ncon]]`. The digits of fmt say whether a line opens with the vertex's size
+The header is `V E [fmt [ncon]]`. The digits of fmt tell whether a line begins with the vertex's size
 and with `ncon` vertex weights, and whether a weight follows each neighbour (METIS 5 manual, section
 4.1.1). Line i after the header is vertex i even when it is empty, so blank lines count; lines that
-start with % do not. Ids are the file's own, 1 to V. Every edge stands in two lines, and the header
-is held against that.
+start with % do not. Ids are those of the file, 1 to V. Every edge must be in two lines, which is
+checked against the header.
 
-A large uncompressed file is cut at line ends; its lines and numbers are counted before, which
-gives each part its first vertex. A vertex may have more neighbours than are read at a time: its
-line is then cut between two numbers, and the next block goes on with it.
+A large uncompressed file is cut at line ends; its lines and numbers are counted first, to find the
+first vertex of each part. A vertex may have more neighbours than are read at a time: its line is
+then cut between two numbers and continues in the next block.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class Header(NamedTuple):
     vertices: int
     edges: int
     lead: int  # numbers before the first neighbour: size and vertex weights
-    stride: int  # numbers a neighbour takes: 2 with an edge weight
+    stride: int  # numbers per neighbour: 2 with edge weights
     start: int
     line: int
 
 
 class Position(NamedTuple):
-    """Where a block of lines stands: its bytes, its first vertex and its first line.
+    """Position of a block of lines: its bytes, its first vertex and its first line.
 
-    Lines are complete, except that `before` numbers of the first one stand in earlier blocks, and that the
-    last one goes on in the next block if the block is `open`.
+    Lines are complete, except that `before` numbers of the first one are in earlier blocks, and that the last
+    one continues in the next block if the block is `open`.
     """
 
     start: int
@@ -75,7 +75,7 @@ class _File(entries.BlockPart):
             pairs = _neighbours(self.url, self.header, position, text)
             vertices, neighbours = _last_vertex(position, text), neighbours + pairs.shape[1]
             loops += int((pairs[0] == pairs[1]).sum())
-            if neighbours <= 2 * self.header.edges:  # more are counted, and not kept
+            if neighbours <= 2 * self.header.edges:  # excess neighbours are counted but not kept
                 yield pairs
         _check(self.url, self.header, vertices, neighbours, loops)
 
@@ -97,7 +97,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     Raises
     ------
     InputError
-        The header is broken, or (of a large file) its counts are not those of the file.
+        The header is broken, or (in a large file) its sizes differ from the file.
     """
     header = _header(url)
     if streams.is_compressed(url) or streams.size(url) <= options.blocksize:
@@ -140,7 +140,7 @@ def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Position, b
 
 
 def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[bytes, bool]]:
-    """Cut a stream at line ends, or before a blank where a line is too long to be held; whether it was cut there."""
+    """Cut a stream at line ends, or before a blank in a line too long to hold; yield whether a line was cut."""
     rest, inside = b"", False
     while data := stream.read(nbytes):
         rest += data
@@ -170,8 +170,8 @@ def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Arr
     ends = np.append(ends, len(text)) if text and not text.endswith(b"\n") else ends
     bounds = np.append(0, np.searchsorted(starts, ends))
     counts = np.diff(bounds)
-    real = max(0, header.vertices - position.vertex + 1)  # lines that are vertices; any more must be blank
-    after = counts[:real].copy()  # numbers of each line, those in earlier blocks included
+    real = max(0, header.vertices - position.vertex + 1)  # vertex lines; further lines must be blank
+    after = counts[:real].copy()  # numbers per line, including those in earlier blocks
     after[:1] += position.before
     complete = after[: len(after) - 1] if position.open and len(counts) <= real else after
     lead = min(header.lead, np.iinfo(np.int64).max >> 1)
@@ -197,7 +197,7 @@ def _listed(numbers: Array, lead: int, stride: int) -> Array:
 
 
 def _numbers(text: bytes, count: int, header: Header) -> Array | None:
-    """Read the numbers of a text; None if it holds anything else."""
+    """Read the numbers of a text; return None if it holds anything else."""
     if not count:
         return np.empty(0, np.int64)
     weighted = header.lead > 0 or header.stride > 1  # weights may be written as reals
@@ -212,7 +212,7 @@ def _numbers(text: bytes, count: int, header: Header) -> Array | None:
 
 
 def _starts(text: bytes) -> Array:
-    """Offset of the first character of each number in a text."""
+    """Return the offset of the first character of each number in a text."""
     blank = np.frombuffer(text, np.uint8) <= ord(" ")
     return np.flatnonzero(~blank & np.append(True, blank[:-1])[: len(blank)])
 
@@ -220,7 +220,7 @@ def _starts(text: bytes) -> Array:
 def _uncommented(position: Position, text: bytes) -> bytes:
     if b"%" not in text:
         return text
-    begun = text.find(b"\n") + 1 or len(text) if position.before else 0  # a line that goes on is no comment
+    begun = text.find(b"\n") + 1 or len(text) if position.before else 0  # a continued line is no comment
     return text[:begun] + COMMENT.sub(b"", text[begun:])
 
 
@@ -240,8 +240,8 @@ def _loops(url: str, header: Header, nbytes: int) -> int:
 
 
 def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int) -> None:
-    """Check the file against the header; a loop may stand in its vertex's line once or twice."""
-    # A last vertex without neighbours or weights may leave no trace: an empty line without a line end.
+    """Check the file against the header; a loop may be in its vertex's line once or twice."""
+    # A last vertex without neighbours or weights may be invisible: an empty line without a line end.
     if vertices < header.vertices - (header.lead == 0):
         raise InputError(
             f"{url} holds {vertices:,} vertex lines where its header says {header.vertices:,}: the file "
@@ -255,7 +255,7 @@ def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int)
 
 
 def _refuse(url: str, header: Header, position: Position, text: bytes) -> NoReturn:
-    """Name the first line of a block that is wrong; slow, and only run when one is."""
+    """Raise an error that names the first wrong line of a block; slow, and only run if there is one."""
     vertex, before = position.vertex, position.before
     rows = text.removesuffix(b"\n").split(b"\n")
     for number, row in enumerate(rows, position.line):

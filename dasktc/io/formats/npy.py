@@ -1,7 +1,7 @@
-"""Read NumPy files: .npy arrays by row ranges; .npz archives and SciPy sparse matrices as one part.
+"""Reads NumPy files: .npy arrays by row ranges; .npz archives and SciPy sparse matrices as one part.
 
-Of a sparse matrix ids are the 0-based indices, and what it stores is an edge, an explicit zero too,
-except in the formats that pad with zeros (BSR, DIA). Nothing is ever unpickled.
+The ids of a sparse matrix are its 0-based indices, and every stored entry is an edge, including
+explicit zeros, except in the formats that pad with zeros (BSR, DIA). Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["archive_parts", "array_parts"]
 
 Array = Any
 DEFLATED = 1100
-"""Most bytes that one byte of a deflated zip member expands to, rounded up."""
+"""Largest number of bytes to which one byte of a deflated zip member expands, rounded up."""
 INDICES = {"shape", "indices", "indptr", "row", "col", "offsets"}
-"""Arrays of a SciPy sparse matrix that SciPy would round."""
+"""Arrays of a SciPy sparse matrix that SciPy would round to integers."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Rows:
         return frame
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
-        """Yield frames of `most` rows or fewer, at least one."""
+        """Yield frames of at most `most` rows, at least one frame."""
         dtype = np.dtype(self.dtype)
         starts = [self.start, self.rows + self.start] if self.by_column else [2 * self.start]
         with ExitStack() as opened:
@@ -85,8 +85,8 @@ def _shorter(url: str, missing: int, rows: int) -> InputError:
 
 def _longer(url: str, rows: int) -> InputError:
     return InputError(
-        f"{url} goes on behind its {rows:,} rows: more arrays in one file, of which only the first would be read, or "
-        "a wrong header; save each array in a file of its own"
+        f"{url} continues after its {rows:,} rows: several arrays in one file, of which only the first would be read, "
+        "or a wrong header; save each array in a file of its own"
     )
 
 
@@ -116,12 +116,12 @@ class _Archive:
 
 
 def archive_parts(url: str, options: ReadOptions) -> list[Part]:
-    """Read an .npz file, NumPy's or SciPy's, as one part."""
+    """Return an .npz file, of NumPy or SciPy, as one part."""
     return [_Archive(url, options.columns)]
 
 
 def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
-    """Cut an .npy file, which begins with the bytes `start`, into row ranges."""
+    """Cut an .npy file, whose first bytes are `start`, into row ranges."""
     header = io.BytesIO(start)
     shape, by_column, dtype = _array_header(url, header)
     if len(shape) != 2 or shape[1] != 2 or dtype.kind not in "iu":
@@ -140,7 +140,7 @@ def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
 
 
 def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, Any]:
-    """Shape, whether columns are stored one after another, and dtype: what stands before an array."""
+    """Parse the header of an array: shape, whether it is in Fortran order, and dtype."""
     from numpy.lib import format as npy
 
     with columns.one_line(url):
@@ -148,7 +148,7 @@ def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, An
             version = npy.read_magic(stream)
             reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             shape, by_column, dtype = reader(stream)
-        except MemoryError as error:  # of Python's parser, on some headers of a few kilobytes
+        except MemoryError as error:  # from Python's parser, for some headers of a few kilobytes
             raise ValueError("its header is no dictionary") from error
         if min(shape, default=0) < 0:
             raise ValueError(f"its header says the shape {shape}")
@@ -162,12 +162,12 @@ def _no_pairs(url: str, name: str, shape: tuple[int, ...], dtype: Any) -> str:
 
 
 def _check_member(url: str, archive: Any, name: str) -> None:
-    """Refuse an archive's array whose header claims another size than its member has."""
+    """Refuse an array of an archive whose header claims another size than the member has."""
     members = archive.zip
     member = members.getinfo(name if name in members.namelist() else f"{name}.npy")
     if member.file_size > DEFLATED * streams.size(url):
         raise InputError(
-            f"{name!r} in {url} is to be of {member.file_size:,} bytes, in a file of {streams.size(url):,}: damaged; "
+            f"{name!r} in {url} claims {member.file_size:,} bytes, in a file of {streams.size(url):,}: damaged; "
             "save it again"
         )
     with members.open(member) as stream:
@@ -181,7 +181,7 @@ def _check_member(url: str, archive: Any, name: str) -> None:
 
 
 def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Array, Array]:
-    """Read two arrays of a NumPy archive, or its only one of shape (m, 2)."""
+    """Read two arrays of a NumPy archive, or its only array of shape (m, 2)."""
     names = list(archive.files)
     if len(names) == 1 and wanted is None:
         _check_member(url, archive, names[0])
@@ -217,7 +217,7 @@ def _sparse(url: str, file: BinaryIO) -> tuple[Array, Array]:
     matrix = load_npz(file)
     check_square(url, matrix.shape)
     if matrix.format in ("csr", "csc", "bsr"):
-        matrix.check_format(full_check=True)  # what is read from a file may index outside the matrix
+        matrix.check_format(full_check=True)  # indices from a file may be outside the matrix
     entries = matrix.tocoo()
     rows, cols = entries.row, entries.col
     if matrix.format == "bsr":

@@ -1,8 +1,8 @@
-"""Parse blocks of text rows into columns of ids, with Arrow.
+"""Parses blocks of text rows into columns of ids with Arrow.
 
-There are two parsers with equal results. Arrow's CSV reader is fast and needs rows of one width without quotes
-or comments. Every other block is matched line by line against one regular expression, which defines what
-a row is; the first line that does not match is reported.
+There are two parsers with equal results. Arrow's CSV reader is fast, but requires rows of equal width without quotes
+or comments. All other blocks are matched line by line against one regular expression, which defines a row; the first
+line that does not match is reported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ORDINARY = b"0123456789-. \t\r\n,;|"
 
 
 class BadLine(Exception):
-    """A line that cannot be read: its place in the block, from 0, and what is wrong with it."""
+    """A line that cannot be read: its position in the block, from 0, and the reason."""
 
     def __init__(self, place: int, reason: str) -> None:
         super().__init__(place, reason)
@@ -38,7 +38,7 @@ def parse(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
     source, target : array
         NumPy int64, or Arrow large_string.
     rows : int
-        Data rows, those of a single id (an isolated vertex) included.
+        Number of data rows, including rows of a single id (an isolated vertex).
 
     Raises
     ------
@@ -55,7 +55,7 @@ def parse(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
 
 
 def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Array, Array, Array, int]:
-    """Read ids and weights, as `parse` reads ids.
+    """Read ids as `parse` does, and weights.
 
     Returns
     -------
@@ -79,12 +79,12 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Array, Array, Array,
 
 
 def _weighted(block: bytes, dialect: Dialect, place: int) -> tuple[Array, Array, Array, int]:
-    """Read each line's ids as `parse` does, and its weight by a regular expression."""
+    """Read the ids of each line as `parse` does, and its weight with a regular expression."""
     import pyarrow.compute as pc
 
     source, target, rows = parse(block, dialect)
     lines, places = _data_lines(block)
-    if len(source) < rows:  # a line of one id is no edge
+    if len(source) < rows:  # a line with one id is no edge
         _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
         pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
         lines, places = lines.take(pairs), places[pairs]
@@ -109,7 +109,7 @@ def count_rows(block: bytes) -> int:
 
 
 def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
-    """Read rows of one width with Arrow's CSV reader, or decline."""
+    """Read rows of equal width with Arrow's CSV reader; return None if they are not."""
     if dialect.ids == "text" or (dialect.separator is None and sorted(dialect.columns) != [0, 1]):
         return None
     columns = even_columns(block, dialect.separator, dict.fromkeys(dialect.columns, "int64"))
@@ -119,23 +119,23 @@ def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
 def even_columns(
     block: bytes, separator: str | None, types: Mapping[int, str], width: int | None = None
 ) -> list[Array] | None:
-    """Read columns of numbers with Arrow's CSV reader, or decline.
+    """Read columns of numbers with Arrow's CSV reader; return None if it cannot.
 
     Parameters
     ----------
     block : bytes
         Whole lines.
     separator : str or None
-        One character, or None for any blank: rows with one tab or one space between fields are read.
+        One character, or None for any blank: then rows need one tab or one space between fields.
     types : mapping of int to str
-        The columns to read, by their place from 0, and their types.
+        Types of the columns to read, by position from 0.
     width : int, optional
-        Fields that every row must have. None: rows may have any number of fields, all the same.
+        Number of fields that every row must have. None: any number, equal in all rows.
 
     Returns
     -------
     list of array or None
-        None where rows differ in width, or hold quotes, comments, or something else than these numbers.
+        None if rows differ in width, or hold quotes, comments, or anything but these numbers.
     """
     odd = block.translate(None, _ORDINARY)
     if any(mark in odd for mark in b'#%"xX'):  # comments, quotes, and hexadecimal numbers
@@ -195,7 +195,7 @@ def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
 
 
 def _data_lines(block: bytes) -> tuple[Array, Array]:
-    """Return the lines that are neither blank nor comments, line ends included, and their places."""
+    """Return the lines that are neither blank nor comments, with line ends, and their positions."""
     import pyarrow
     import pyarrow.compute as pc
 
@@ -203,14 +203,14 @@ def _data_lines(block: bytes) -> tuple[Array, Array]:
     last = [] if block.endswith(b"\n") else [len(block)]
     bounds = np.concatenate([[0], ends, last]).astype(np.int64)
     buffers = [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(block)]
-    lines = pyarrow.Array.from_buffers(pyarrow.large_binary(), len(bounds) - 1, buffers)  # a view
+    lines = pyarrow.Array.from_buffers(pyarrow.large_binary(), len(bounds) - 1, buffers)  # a view without a copy
     data = pc.invert(pc.match_substring_regex(lines, f"^[{BLANKS}]*(?:[#%]|\n|$)"))
     return lines.filter(data), np.flatnonzero(data)
 
 
 @cache
 def _weight_pattern(dialect: Dialect, place: int) -> str:
-    """Return the regular expression of a data line with a number, `w`, at a place."""
+    """Return the regular expression of a data line with a number, `w`, at a position."""
     separator = dialect.separator
     blank = "".join(b for b in BLANKS if b != separator)
     number = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[iI]nf|[nN]a[nN]"
@@ -224,7 +224,7 @@ def _weight_pattern(dialect: Dialect, place: int) -> str:
 
 @cache
 def _pattern(dialect: Dialect) -> str:
-    """Return the regular expression of a data line: `a` and `b`, the ids in the order of their places."""
+    """Return the regular expression of a data line: `a` and `b` are the ids in the order of their positions."""
     separator = dialect.separator
     first, last = sorted(dialect.columns)
     blank = "".join(b for b in BLANKS if b != separator)
@@ -244,13 +244,13 @@ def _pattern(dialect: Dialect) -> str:
 
 
 def _refuse(lines: Array, places: Array, wrong: Array, dialect: Dialect) -> None:
-    """Refuse the first line that is wrong, if there is one."""
+    """Raise BadLine for the first wrong line, if there is one."""
     for which in np.flatnonzero(wrong)[:1]:
         raise BadLine(int(places[which]), _reason(lines[int(which)].as_py().decode("utf-8", "replace"), dialect))
 
 
 def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
-    """Turn the bytes of ids into int64 or text without quotes."""
+    """Convert the bytes of ids to int64, or to text without quotes."""
     import pyarrow
     import pyarrow.compute as pc
 
@@ -286,18 +286,18 @@ def _is_int64(value: bytes) -> bool:
 
 
 def _reason(line: str, dialect: Dialect) -> str:
-    """Say what is wrong with a line that the regular expression does not match."""
+    """Return why the regular expression does not match a line."""
     fields = split(line, dialect.separator)
     for place in sorted(dialect.columns):
         if place >= len(fields):
             return (
-                f"holds {len(fields)} field{'s' * (len(fields) != 1)} where column {place + 1} is to be an id: "
+                f"holds {len(fields)} field{'s' * (len(fields) != 1)} where column {place + 1} should be an id: "
                 "cut short, or another separator; check the line"
             )
         if not fields[place]:
             return (
                 f"holds no id in column {place + 1}: a missing value, or another column is meant; drop the "
-                "row, or say where ids stand with --columns"
+                "row, or name the id columns with --columns"
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (

@@ -1,6 +1,6 @@
-"""Read SMAT files: a line `rows columns entries`, then one line `row column value` an entry, 0-based.
+"""Reads SMAT files: a line `rows columns entries`, then one line `row column value` per entry, 0-based.
 
-Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.io.formats.matrixmarket`.
+Ids are those of the file. An entry is an edge whatever its value, as in `dasktc.io.formats.matrixmarket`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     Raises
     ------
     InputError
-        The first line is not three counts, or the matrix is not square.
+        The first line is not three sizes, or the matrix is not square.
     """
     header = entries.header_line(url)
     sizes = lines.counts(header.text.split())

@@ -1,11 +1,10 @@
-"""Detect the dialect of a text file of edges (separator, id columns, id type, header) from its first rows.
+"""Detects the dialect of a text file of edges (separator, id columns, id type, header) from its first rows.
 
-A line is data unless it is blank or its first character is `#` or `%`. What separates fields is
-one of `,` `;` `|` and tab, with blanks around it, or else any run of blanks; the first of these
-that makes two integers of every row is taken. Ids are integers if those of the first data row
-are, else text. The first row is a header if it holds words above integers. Above ids of text it is one if its ids
-occur in no other row, and they are well-known names of columns, or stand apart from all others as words above
-numbers do; where that is in doubt, the layout says so. Other doubts are refused.
+A line is data unless it is blank or its first character is `#` or `%`. The separator is one of `,` `;` `|` and tab,
+with optional blanks around it, or any run of blanks: the first of these that gives two integers in every row. Ids are
+integers if those of the first data row are, else text. The first row is a header if it has words above integers. Above
+text ids it is a header if its ids occur in no other row and either are common column names or differ from all others as
+words above numbers do; the layout records if that is doubtful. Other ambiguous files are refused.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _HEAD, _MOST = 1 << 16, 1 << 20
 
 
 class Layout(NamedTuple):
-    """How to read a file: the dialect, and where in the (decompressed) file the data begins.
+    """How to read a file: the dialect, and where the data begins in the (decompressed) file.
 
-    `start` counts bytes, `line` lines from 1. `edges` is not None if the first data row may be a
-    header of vertex and edge counts: it is one if exactly so many data rows follow. `doubt` is about a first row that
-    may be a header or an edge.
+    `start` is its byte, `line` its line from 1. `edges` is not None if the first data row may be a header of vertex and
+    edge counts: it is one if exactly `edges` data rows follow. `doubt` describes a first row that may be a header or an
+    edge.
     """
 
     dialect: Dialect
@@ -74,12 +73,12 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     ----------
     url : str
     options : ReadOptions
-        `columns`, `ids` and `skip` overrule what the rows say.
+        `columns`, `ids` and `skip` override the detection.
 
     Raises
     ------
     InputError
-        The file holds no edge in the first MiB, or its first rows can be read in more than one way.
+        The file holds no edge in the first MiB, or its first rows are ambiguous.
     """
     if options.columns:
         check_two(options.columns, options.columns)
@@ -107,7 +106,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
 
 
 def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
-    """Refuse a header that leaves open which columns hold ids."""
+    """Refuse a header that does not determine which columns hold ids."""
     said = f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}"
     named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
     table = [[*filter(None, split(row.text, reading.separator))] for row in rows[1:]]
@@ -128,29 +127,29 @@ def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Readin
 
 
 def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], name: str) -> int:
-    """Place of the weight: by its name in the header, or by its position in digits."""
+    """Return the position of the weight, given by name in the header or by position in digits."""
     place = names.index(name) if name in names else place_of(name)
     if place is None or place >= max(len(split(row.text, reading.separator)) for row in rows):
         said = f"its header names {', '.join(map(repr, names[:12]))}" if names else "it has no header with names"
         raise InputError(
-            f"{url} has no column {shown(name)} of weights: {said}; name one of its columns, or a place from 0"
+            f"{url} has no column {shown(name)} of weights: {said}; name one of its columns, or a position from 0"
         )
     if place in reading.columns:
         raise InputError(
-            f"column {name!r} of {url} is one of the two of ids: a weight stands beside them; name another"
+            f"column {name!r} of {url} is one of the two id columns: a weight needs another column; name one"
         )
     return place
 
 
 def _sample(url: str, skip: int) -> list[_Row]:
-    """Read the first data rows: from 64 KiB, or from 1 MiB where these hold fewer than two rows of several fields."""
+    """Read the first data rows from 64 KiB, or from 1 MiB if 64 KiB hold fewer than two rows with several fields."""
     first = _line_start(url, skip)
     for nbytes, more in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
         data = streams.head(url, nbytes + more, first)
         complete, ended = len(data) < nbytes, len(data) < nbytes + more
         start = 3 if first == 0 and data.startswith(b"\xef\xbb\xbf") else 0
         lines.check_lengths(url, first + start, data[start:])
-        # The last line that begins in these bytes is taken whole, where more have been read.
+        # The last line that begins in these bytes is kept whole if more bytes have been read.
         stop = data.find(b"\n", nbytes - 1) + 1 or (len(data) if ended else data.rfind(b"\n") + 1)
         rows = _rows(data[:stop], start, skip)
         if complete or sum(_is_wide(row.text) for row in rows) > 1:
@@ -167,7 +166,7 @@ def _sample(url: str, skip: int) -> list[_Row]:
 
 
 def _line_start(url: str, skip: int) -> int:
-    """Offset of the line after the first `skip` lines."""
+    """Return the offset of the line after the first `skip` lines."""
     if skip == 0:
         return 0
     start = 0
@@ -184,7 +183,7 @@ def _line_start(url: str, skip: int) -> int:
 
 
 def _rows(data: bytes, start: int, line: int) -> list[_Row]:
-    """First data rows; beyond `_ROWS` only those of more than one field, until there are two."""
+    """Return the first data rows; after `_ROWS` only rows with more than one field, until there are two."""
     rows: list[_Row] = []
     wide = 0
     while start < len(data) and (len(rows) < _ROWS or wide < 2):
@@ -205,7 +204,7 @@ def _is_wide(text: str) -> bool:
 
 
 def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _Reading | None:
-    """Split the sample at one separator; None if no row has two fields, or the columns do not exist."""
+    """Split the sample at one separator; return None if no row has two fields, or the columns do not exist."""
     table = [split(row.text, separator) for row in rows]
     width = max(map(len, table))
     named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
@@ -221,7 +220,7 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
 
 
 def _candidates(names: list[str], asked: tuple[str, str] | None) -> list[tuple[int, int]]:
-    """Places of the id columns: those asked for, else those with known names, else the first two."""
+    """Return positions of the id columns: the requested ones, else those with common names, else the first two."""
     if asked is not None:
         places = [place_of(n) if n.isdecimal() else names.index(n) if n in names else None for n in asked]
         if places[0] is None or places[1] is None:
@@ -241,7 +240,7 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
 
 
 def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> tuple[bool, bool]:
-    """Tell whether the first row is a header, and whether that is in doubt."""
+    """Return whether the first row is a header, and whether that is doubtful."""
     if kinds[0] not in ("text", "single text") or any(
         re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
     ):
@@ -266,12 +265,12 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
 
 
 def _shape(field: str) -> str:
-    """Return the field with 0 for each run of digits: ids as p1 and p22 have one shape."""
+    """Replace each run of digits in a field by 0, so that ids such as p1 and p22 have the same shape."""
     return re.sub("[0-9]+", "0", field)
 
 
 def _stands_apart(table: list[list[str]], columns: Sequence[int]) -> bool:
-    """Tell whether the first row differs from all below: a word above numbers, or two above ids of one shape each."""
+    """Return whether the first row differs from all others: a word above numbers, or words above ids of one shape."""
     first, *below = table
     if len(below) < 2:
         return False
@@ -315,7 +314,7 @@ def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
 
 
 def _widths(separator: str | None, rows: list[_Row]) -> list[int]:
-    """Fields a row, without the attributes in brackets that NetworkX writes."""
+    """Return the number of fields per row, without the attributes in brackets that NetworkX writes."""
     return [len(split(_without_attributes(row.text), separator)) for row in rows]
 
 
@@ -329,7 +328,7 @@ def _without_attributes(text: str) -> str:
 
 
 def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) -> Ids:
-    """Type of the first row's ids; refused where that row may not be an edge."""
+    """Return the type of the first row's ids; refuse a file whose first row may not be an edge."""
     kinds = reading.kinds[reading.header :]
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
@@ -340,7 +339,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     fields = [split(rows[place].text, reading.separator)[at] for at in reading.columns if kind == "text"]
     if kind == "short":
         raise InputError(
-            f"{where}, and column {max(reading.columns) + 1} is to be an id: text above the data, or another "
+            f"{where}, and column {max(reading.columns) + 1} should be an id: text above the data, or another "
             f"column is meant; use --skip {rows[place].line}, or other --columns"
         )
     _refuse_weights(url, rows[place : kinds.index("int")] if "int" in kinds else [rows[place]], reading)
@@ -352,13 +351,13 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     if kind == "mixed":
         raise InputError(
             f"{where} where the first edge is expected, with one integer and one that is not: text above the "
-            f"data, or names; use --skip {rows[place].line} to pass over it, or --ids text if ids are names"
+            f"data, or names; use --skip {rows[place].line} to skip it, or --ids text if ids are names"
         )
     if "int" in kinds and (options.skip is None or kind == "single text"):
         line = rows[kinds.index("int")].line
         raise InputError(
             f"{where}, but line {line} holds integers: text above the data, or names; use --skip {line - 1} to "
-            "pass over what stands above, or --ids text if ids are names"
+            "skip the lines above, or --ids text if ids are names"
         )
     if all(re.fullmatch(_FIGURES, field) for field in fields):
         raise InputError(
@@ -391,7 +390,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
 
 
 def _refuse_others(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
-    """Refuse an adjacency list (rows of three widths, all ids), a matrix, and triples (ids, a relation between)."""
+    """Refuse adjacency lists (rows of three widths, all ids), matrices, and triples (a relation between two ids)."""
     table = [split(_without_attributes(row.text), reading.separator) for row in rows]
     widths = sorted({len(fields) for fields in table})
     if asked:
@@ -427,7 +426,7 @@ def _refuse_others(url: str, rows: list[_Row], reading: _Reading, asked: bool) -
 
 
 def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
-    """Refuse rows with an integer and a fraction: to pass over them, as over text, would lose edges."""
+    """Refuse rows with an integer and a fraction, because skipping them like text would lose edges."""
     for row in rows:
         fields = split(row.text, reading.separator)
         one, other = (fields[at] if at < len(fields) else "" for at in reading.columns)
@@ -440,7 +439,7 @@ def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
 
 
 def _edge_count(rows: list[_Row], reading: _Reading, options: ReadOptions) -> int | None:
-    """Return the edge count of a first row that may be a header `vertices [vertices] edges`, else None.
+    """Return the edge count if the first row may be a header `vertices [vertices] edges`, else None.
 
     A header has at least as many vertices as the sample has ids.
     """
@@ -465,5 +464,5 @@ def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:
     names = max((split(rows[0].text, separator) for separator in _SEPARATORS), key=len)
     return InputError(
         f"--columns {listed(options.columns)} are not in {url}: line {rows[0].line} holds "
-        f"{', '.join(map(repr, names[:12]))}; give two of these names, or places from 0 to {len(names) - 1}"
+        f"{', '.join(map(repr, names[:12]))}; give two of these names, or positions from 0 to {len(names) - 1}"
     )

@@ -1,7 +1,7 @@
-"""Open and decompress files, local or behind a URL; module `listing` expands what a source names into files.
+"""Opens and decompresses files, local or behind a URL; module `listing` expands a source into files.
 
 A compressed file is recognised by its first bytes, not by its name, and may be compressed more than
-once. Local files are opened by the standard library; fsspec is imported for URLs only.
+once. The standard library opens local files; fsspec is imported only for URLs.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ __all__ = [
     "skip",
 ]
 
-_NESTING = 8  # an archive inside an archive ...: more than this is a trap, not data
+_NESTING = 8  # deeper nesting of archives is a trap, not data
 _BUFFER, _CHUNK = 1 << 18, 1 << 26
 _IRREGULAR = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
 
 def head(url: str, nbytes: int = 1 << 16, start: int = 0) -> bytes:
-    """Read `nbytes` bytes of the decompressed file from byte `start` on; fewer where the file ends before."""
+    """Read `nbytes` bytes of the decompressed file from byte `start`; fewer if the file ends before."""
     with open_decompressed(url) as stream:
         skip(stream, start)
         return stream.read(nbytes)
 
 
 def is_compressed(url: str) -> bool:
-    """Tell whether the file's first bytes are those of a gzip, bzip2, xz or Zstandard archive."""
+    """Return whether the file's first bytes are those of a gzip, bzip2, xz or Zstandard archive."""
     with _open(url) as stream, naming(url):
         return _archive_kind(stream) is not None
 
 
 def is_remote(url: str) -> bool:
-    """Tell whether the name is an fsspec URL rather than a local path.
+    """Return whether the name is an fsspec URL rather than a local path.
 
     A chain of URLs has a protocol before its first "::"; a local file may have "::" in its name.
     """
@@ -79,7 +79,7 @@ def check_regular(url: str) -> None:
 
 
 def size(url: str) -> int:
-    """Return the size in bytes of the file as it is stored (compressed, if it is)."""
+    """Return the size in bytes of the file as stored, that is compressed if it is an archive."""
     with naming(url):
         if not is_remote(url):
             return os.stat(url).st_size
@@ -88,7 +88,7 @@ def size(url: str) -> int:
 
 
 def read_range(url: str, start: int, stop: int) -> bytes:
-    """Read bytes `start` to `stop` of the file as it is stored; fewer where it ends before."""
+    """Read bytes `start` to `stop` of the file as stored; fewer if it ends before."""
     with _open(url) as stream, naming(url):
         stream.seek(start)
         return read_exactly(stream, stop - start)
@@ -96,12 +96,12 @@ def read_range(url: str, start: int, stop: int) -> bytes:
 
 @contextmanager
 def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
-    """Open a local file for threads that each read a range of it.
+    """Open a local file for threads that read ranges of it.
 
     Yields
     ------
     callable (buffer, start)
-        Fills a buffer with the bytes from `start` on. InputError: the file ends before.
+        Fills a buffer with the bytes from `start`; raises InputError if the file ends before.
     """
     check_regular(url)
     with naming(url):
@@ -123,7 +123,7 @@ def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
 
 
 def read_exactly(stream: BinaryIO, nbytes: int) -> bytes:
-    """Read `nbytes` bytes, fewer where the stream ends before; memory is that of the bytes that exist."""
+    """Read `nbytes` bytes, fewer if the stream ends before; memory is allocated only for existing bytes."""
     chunks: list[bytes] = []
     while nbytes > 0 and (data := stream.read(min(nbytes, _CHUNK))):
         chunks.append(data)
@@ -132,7 +132,7 @@ def read_exactly(stream: BinaryIO, nbytes: int) -> bytes:
 
 
 def skip(stream: BinaryIO, nbytes: int) -> None:
-    """Skip `nbytes` bytes of a stream that was just opened, in bounded memory."""
+    """Skip `nbytes` bytes of a newly opened stream, in bounded memory."""
     if stream.seekable():
         stream.seek(nbytes)
         return
@@ -152,7 +152,7 @@ def open_decompressed(url: str) -> io.BufferedReader:
     -------
     io.BufferedReader
         Seekable if the file is not compressed. A truncated or damaged archive raises InputError
-        from whichever read meets the damage.
+        from the read that meets the damage.
 
     Raises
     ------
@@ -182,14 +182,14 @@ def filesystem(url: str) -> tuple[Any, str]:
 
 
 def in_process_memory(url: str) -> bool:
-    """Tell whether a URL's files are kept in the memory of the process that writes them, as those of memory://."""
+    """Return whether a URL's files are in the memory of the process that writes them, as with memory://."""
     if not is_remote(url):
         return False
     from fsspec.implementations.memory import MemoryFileSystem
 
     fs: Any = filesystem(url)[0]
     while fs is not None and not isinstance(fs, MemoryFileSystem):
-        fs = getattr(fs, "fs", None)  # of a chain of URLs
+        fs = getattr(fs, "fs", None)  # the next in a chain of URLs
     return fs is not None
 
 
@@ -209,7 +209,7 @@ def _open(url: str) -> io.BufferedReader:
 def naming(url: str) -> Iterator[None]:
     """Convert any exception of the file system into an InputError that names the file.
 
-    Errors of dasktc pass as they are, and so does MemoryError: the file is not at fault.
+    Errors of dasktc pass unchanged, and so does MemoryError, because the file is not at fault.
     """
     try:
         yield
@@ -219,7 +219,7 @@ def naming(url: str) -> Iterator[None]:
         raise InputError(f"{url} does not exist; check the path") from None
     except ImportError as error:
         raise InputError(f"{url} cannot be opened without a missing library: {error}") from error
-    except Exception as error:  # remote file systems raise their libraries' own types
+    except Exception as error:  # remote file systems raise the types of their libraries
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{url} cannot be opened: {reason}; check the path and your rights") from error
 
@@ -230,7 +230,7 @@ def _archive_kind(stream: io.BufferedReader) -> str | None:
 
 
 def _open_zstd(stream: BinaryIO) -> Any:
-    # PyArrow's reader, since python-zstandard's ends a truncated file without an error.
+    # PyArrow's reader, because python-zstandard's ends a truncated file without an error.
     import pyarrow
 
     if not pyarrow.Codec.is_available("zstd"):
@@ -254,13 +254,13 @@ _ARCHIVES: dict[str, tuple[tuple[bytes, ...], Callable[[BinaryIO], Any]]] = {
 
 
 class _Remote(io.BufferedReader):
-    """A stream that keeps its file system alive: file systems of archives close their files when collected."""
+    """A stream that keeps its file system alive, because file systems of archives close their files when collected."""
 
     filesystem: Any
 
 
 class _Guarded(io.RawIOBase):
-    """A decompressing stream that converts errors of the codec into InputError with the file's name."""
+    """A decompressing stream that converts errors of the codec to InputError with the file's name."""
 
     def __init__(self, archive: Any, compressed: BinaryIO, url: str) -> None:
         self._archive, self._compressed, self._url = archive, compressed, url

@@ -1,8 +1,8 @@
-"""Read text and CSV files of edges: SNAP, KONECT, Graph Challenge, NetworkX, spreadsheets.
+"""Reads text and CSV files of edges: SNAP, KONECT, Graph Challenge, NetworkX, spreadsheets.
 
 Module `sniff` detects the dialect of the lines, module `rows` parses them. An uncompressed file is cut
-into byte ranges that workers read independently; a compressed one is a single part, parsed block by
-block as it is decompressed. Either way a worker's memory is that of its frame and of one block.
+into byte ranges that workers read independently; a compressed file is a single part, parsed block by
+block while it is decompressed. In both cases a worker needs the memory of its frame and of one block.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ __all__ = ["parts"]
 Array = Any
 _BLOCK = 4 << 20
 ROW_BYTES = 8
-"""Bytes of a short line: so many bytes a row keep a block within a chunk's rows."""
+"""Bytes of a short line; with this size per row a block has at most a chunk's rows."""
 
 
 @dataclass(frozen=True)
 class _Lines:
     """The lines of a file that begin at byte `start` or later and before byte `stop` (None: the end).
 
-    `aligned` says that a line begins at `start`. `counts`, in a part that is the whole file: number
-    of the line that may be a header of counts, and the rows that follow it if it is one. `doubt`, in a file's first
-    part: whether the row above its data, or its first row, is a header.
+    With `aligned`, a line begins at `start`. `counts` is set in a part that is the whole file: the number
+    of the line that may be a header of counts, and the number of rows that follow it if it is one. `doubt`,
+    in the first part of a file, describes a first row that may be a header or an edge.
     """
 
     url: str
@@ -56,7 +56,7 @@ class _Lines:
         return next(self.chunks(backend, sys.maxsize))
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
-        """Yield frames of about `most` rows or fewer, at least one."""
+        """Yield frames of at most about `most` rows, at least one frame."""
         if self.dialect.weight is not None:
             yield self._weighted(backend)
             return
@@ -75,7 +75,7 @@ class _Lines:
         yield _frame(backend, source.array(), target.array())
 
     def _weighted(self, backend: Backend) -> Any:
-        """One frame of ids and weights."""
+        """Read one frame of ids and weights."""
         column = _Names if self.dialect.ids == "text" else _Integers
         source, target, weights = column(), column(), [np.empty(0)]
         for offset, block in self.blocks():
@@ -89,7 +89,7 @@ class _Lines:
         return frame
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read two arrays on the device, which parses plain rows; None where ids are text."""
+        """Read two arrays on the device, which parses plain rows; return None if ids are text."""
         if self.dialect.ids == "text":
             return None
         pair = None if self.stop is None or streams.is_remote(self.url) else self._at_once(backend, self.stop)
@@ -113,7 +113,7 @@ class _Lines:
         return backend.rows(text, self.dialect.separator, self.dialect.columns)
 
     def _at_once(self, backend: Backend, stop: int) -> tuple[Array, Array] | None:
-        """The rows of a local file's part; None where a line is long, or a row for the host's parser."""
+        """Read the part of a local file in one step; None if a line is long, or if a row needs the host's parser."""
         assert backend.upload is not None
         with streams.open_decompressed(self.url) as stream:
             first = self._seek(stream, self.start, self.aligned)
@@ -134,7 +134,7 @@ class _Lines:
 
     @contextmanager
     def _numbered(self, offset: int) -> Iterator[None]:
-        """Name the line of a block from byte `offset` on that cannot be read."""
+        """Convert BadLine to an InputError with the line number, for a block at byte `offset`."""
         try:
             yield
         except BadLine as bad:
@@ -152,7 +152,7 @@ class _Lines:
             yield from lines.blocks(stream, size, self.url, start, self.stop)
 
     def _seek(self, stream: BinaryIO, start: int, aligned: bool) -> int:
-        """Seek to the first line that begins at `start` or later (`aligned`: there); return its offset."""
+        """Seek to the first line that begins at or after `start` (with `aligned`, at `start`); return its offset."""
         if aligned:
             streams.skip(stream, start)
             return start
@@ -168,7 +168,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     Raises
     ------
     InputError
-        The file holds no edge, or its first rows leave a doubt that an option must settle.
+        The file holds no edge, or its first rows are ambiguous and an option must settle how to read them.
     """
     layout = sniff(url, options)
     dialect = layout.dialect
@@ -186,7 +186,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 
 
 def _check_counts(url: str, stop: int, layout: Layout) -> None:
-    """Refuse a header of counts, counting rows only if the file's size makes one plausible."""
+    """Refuse a header of counts; rows are counted only if the file's size makes a header plausible."""
     if layout.edges is None:
         return
     rows = (stop - layout.start) / layout.bytes_per_row
@@ -205,7 +205,7 @@ def _header_of_counts(url: str, line: int, edges: int) -> InputError:
 
 
 class _Integers:
-    """A growing column of integer ids: int32 until an id needs int64. It grows in place, for no second copy."""
+    """A growing column of integer ids, int32 until an id needs int64. It grows in place to avoid a second copy."""
 
     def __init__(self) -> None:
         self._ids = np.empty(0, np.int32)

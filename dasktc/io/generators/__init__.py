@@ -1,1 +1,1 @@
-"""Generated graphs as sources; of some the number of triangles is known by arithmetic."""
+"""Generated graphs as sources; for some a formula gives the number of triangles."""

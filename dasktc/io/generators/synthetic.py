@@ -1,9 +1,9 @@
-"""Generate graphs: a part is a range of edge indices, whose edges the worker that reads it computes.
+"""Generated graphs: a part is a range of edge indices, and the worker that reads it computes the edges.
 
 `kronecker` is the Graph 500 kind; `random_graph`, `rmat` and `grid3d` are the TRUST paper's three
-synthetic graphs (Pandey et al., TPDS 2021, Table 2: RA, RM, 3D), exactly those at their defaults;
-`theory` makes graphs whose triangles are known by arithmetic. The same arguments give the same
-edges on any backend, for any number of parts.
+synthetic graphs (Pandey et al., TPDS 2021, Table 2: RA, RM, 3D), identical at their defaults;
+`theory` makes graphs whose triangles follow from a formula. The same arguments give the same edges
+on any backend, for any number of parts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["GeneratedPart", "grid3d", "kronecker", "random_graph", "rmat", "theory"]
 
 EDGES_PER_PART = 1 << 22
-"""Edges of one part where the caller does not say: 32 MiB of ids."""
+"""Default number of edges of a part: 32 MiB of ids."""
 
 _MOST_EDGES = 1 << 42  # a million parts
 _MOST_STARS = 26  # 3^26 < 2^42
@@ -48,7 +48,7 @@ class GeneratedPart:
 
     @property
     def upstream(self) -> None:
-        """Nothing: a recipe needs no input."""
+        """None, because a recipe needs no input."""
         return None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
@@ -62,7 +62,7 @@ class GeneratedPart:
         Returns
         -------
         DataFrame of `backend.frame`, or pair of arrays
-            Columns "src" and "dst": int32 where the graph's ids fit, else int64.
+            Columns "src" and "dst": int32 if the graph's ids fit, else int64.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class GeneratedPart:
         return replace(self, last=other.last) if follows else None
 
     def shares(self, count: int) -> list[GeneratedPart]:
-        """Cut it into at most so many parts of about equal size."""
+        """Cut the part into at most `count` parts of about equal size."""
         cuts = [self.first + self.rows * share // count for share in range(count + 1)]
         return [replace(self, first=a, last=b) for a, b in pairwise(cuts) if a < b] or [self]
 
@@ -115,13 +115,13 @@ def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int 
     Parameters
     ----------
     scale : int
-        There are 2**scale ids.
+        The graph has 2**scale ids.
     edge_factor : int
         edge_factor * 2**scale edges are drawn, loops and duplicates included.
     seed : int
         0 <= seed < 2**24.
     parts : int, optional
-        Number of parts; by default about 2**22 edges a part.
+        Number of parts; default: about 2**22 edges per part.
 
     Returns
     -------
@@ -149,13 +149,13 @@ def random_graph(vertices: int = 10**8, edges: int = 10**9, parts: int | None = 
     edges : int
         A multiple of `vertices`.
     parts : int, optional
-        Number of parts; by default about 2**22 edges a part.
+        Number of parts; default: about 2**22 edges per part.
 
     Returns
     -------
     Source
-        No loops; duplicates as drawn. Reading a part raises InputError where the recipe would draw
-        again for ever, a loop at each draw: its hash has fixed points.
+        Without loops; duplicates as drawn. Reading a part raises InputError if the recipe would draw
+        a loop again for ever, because its hash has fixed points.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def rmat(vertices: int = 2**27, edges: int = 10**9, seed: int = 1, parts: int | 
     seed : int
         0 <= seed < 2**32.
     parts : int, optional
-        Number of parts; by default about 2**22 edges a part.
+        Number of parts; default: about 2**22 edges per part.
 
     Returns
     -------
@@ -210,20 +210,20 @@ def rmat(vertices: int = 2**27, edges: int = 10**9, seed: int = 1, parts: int | 
 def grid3d(side: int = 464, parts: int | None = None) -> Source:
     """Return the TRUST paper's 3D: the side³ torus, each vertex joined to its +1 neighbours.
 
-    Side 3 has rings of three, 27 triangles. On side 2 the +1 neighbour is the -1 neighbour, every
-    edge stands twice and clean-up leaves a cube; side 1 is one vertex with three loops.
+    Side 3 has rings of three vertices, 27 triangles. With side 2 the +1 neighbour is the -1 neighbour, so
+    every edge occurs twice and clean-up leaves a cube; side 1 is one vertex with three loops.
 
     Parameters
     ----------
     side : int
         Vertices along each axis.
     parts : int, optional
-        Number of parts; by default about 2**22 edges a part.
+        Number of parts; default: about 2**22 edges per part.
 
     Returns
     -------
     Source
-        With its number of triangles: 3 side² rings are triangles on side 3, there are none on others.
+        With its number of triangles: the 3 side² rings are triangles for side 3; other sides have none.
 
     Raises
     ------
@@ -242,9 +242,9 @@ def theory(stars: tuple[int, ...] = (25, 81, 256), kind: StarKind = "B1k", parts
     stars : sequence of int
         Leaves of every star.
     kind : {"B1k", "B2k"}
-        Where every star has its loop: on the hub or on one leaf. The product's loop is left out.
+        Place of each star's loop: on the hub or on one leaf. The product's loop is left out.
     parts : int, optional
-        Number of parts; by default about 2**22 edges a part.
+        Number of parts; default: about 2**22 edges per part.
 
     Returns
     -------

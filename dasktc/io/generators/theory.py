@@ -1,4 +1,4 @@
-"""Kronecker products of star graphs: graphs of any size whose triangles are known by arithmetic.
+"""Kronecker products of star graphs: graphs of any size whose triangles follow from a formula.
 
 The Graph Challenge's "Theory" graphs (Kepner et al., "Design, generation, and validation of extreme
 scale power-law graphs", IPDPSW 2018). Factor i is a star with m_i leaves and one loop, on its hub
@@ -30,13 +30,13 @@ def theory_vertices(stars: tuple[int, ...]) -> int:
 
 
 def theory_edges(stars: tuple[int, ...]) -> int:
-    """Return the number of undirected edges of a product of stars, its one loop left out."""
+    """Return the number of undirected edges of a product of stars, without its one loop."""
     entries: int = prod(2 * leaves + 1 for leaves in stars)
     return (entries - 1) // 2
 
 
 def theory_triangles(stars: tuple[int, ...], kind: StarKind) -> int:
-    """Return the number of triangles of a product of stars, its one loop left out."""
+    """Return the number of triangles of a product of stars, without its one loop."""
     if kind == "B1k":
         closed_walks, ends = prod(3 * leaves + 1 for leaves in stars), theory_vertices(stars)
     else:
@@ -49,8 +49,8 @@ class StarProduct(Recipe):
     """The edges of a product of stars, each once, by index.
 
     The entries of one star's adjacency matrix are numbered t = -m..m: t = 0 is the loop, t > 0 is
-    (hub, leaf t), and -t is t mirrored. A product's entry is one t a factor, the digits of a number
-    in the balanced mixed radix 2m + 1. Negating the number mirrors the entry and 0 is the loop, so
+    (hub, leaf t), and -t is t mirrored. An entry of the product is one t per factor, the digits of a
+    number in the balanced mixed radix 2m + 1. Negating the number mirrors the entry and 0 is the loop, so
     1..E are the undirected edges, each once. Ids have the mixed radix m + 1, with hub 0.
     """
 
@@ -58,7 +58,7 @@ class StarProduct(Recipe):
     kind: StarKind
 
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
-        """Take the digits of the edge's number apart and put those of both ids together."""
+        """Split each edge's number into digits and combine these to both ids."""
         rest = xp.arange(first + 1 + self.edges, last + 1 + self.edges, dtype=xp.int64)
         row, column = xp.zeros_like(rest), xp.zeros_like(rest)
         looped = 0 if self.kind == "B1k" else 1

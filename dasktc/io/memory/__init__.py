@@ -1,19 +1,19 @@
-"""Make sources of objects in memory: data frames, arrays, sparse matrices and graph objects.
+"""Makes sources of objects in memory: data frames, arrays, sparse matrices and graph objects.
 
-What an object means:
+How objects are read:
 
-* a table: its two id columns, other columns ignored; an array or a tensor: its two columns, of shape
-  (2, m) its two rows; a pair of columns; a list of edges, which are pairs of ids. Two items are two columns,
-  unless both are tuples of two ids, which are two edges: `kinds.are_two_columns`;
-* weights are a column of a table, by name, an attribute of a graph's edges (of a NetworkX edge without it 1), or the
+* a table: its two id columns; other columns are ignored. An array or a tensor: its two columns, or with shape (2, m)
+  its two rows. A pair of columns. A list of edges, which are pairs of ids. Two items are two columns, unless both are
+  tuples of two ids, which are two edges (`kinds.are_two_columns`);
+* weights: a column of a table, by name; an attribute of a graph's edges (1 for a NetworkX edge without it); or the
   values of a sparse matrix;
-* a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
-  file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
-* a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
-  are positions in node order, 0 to V - 1;
-* a python-igraph graph: its vertex indices are the ids, whatever a "name" attribute holds.
+* a SciPy sparse matrix: every stored entry is an edge, including stored zeros, as in a Matrix Market file. In the
+  formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
+* a NetworkX graph: its nodes are the ids. If they are not all integers or all strings, the ids are positions in node
+  order, 0 to V - 1;
+* a python-igraph graph: its vertex indices are the ids; a "name" attribute is ignored.
 
-Integral floats are ids while their type tells neighbouring integers apart (float64: below 2^53).
+Integral floats are ids as long as their type represents neighbouring integers exactly (float64: below 2^53).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
 
 
 WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_scipy)
-"""Those that read weights."""
+"""The readers that support weights."""
 
 
 def from_object(obj: Any, options: ReadOptions) -> Source:
-    """Make a source of an object in memory. Of a Dask collection nothing is computed.
+    """Make a source of an object in memory; Dask collections are not computed.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
         NetworkX or python-igraph graph; for the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair
         of these' columns, cuGraph graph.
     options : ReadOptions
-        `columns` names a table's id columns (None: those with well-known names, or its first two). `ids`: "text"
-        makes decimal strings of integers, "int" refuses strings.
+        `columns` names a table's id columns (None: those with common names, or its first two). `ids`: "text"
+        converts integers to decimal strings, "int" refuses strings.
 
     Raises
     ------
     InputError
-        It is none of these, or holds something else than ids: with the row where there is one.
+        It is none of these, or holds values that are not ids; the error names the row if there is one.
     """
     with readable(kind(obj)):
         return _opened(obj, options)
@@ -86,7 +86,7 @@ def _opened(obj: Any, options: ReadOptions) -> Source:
 
 
 def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
-    """Choose the reader by the module that defines the object's type, so that no library is imported to ask."""
+    """Choose the reader by the module that defines the object's type, without importing a library."""
     pair = isinstance(obj, tuple | list)
     for item in obj[:2] if pair else [obj]:
         if not set(roots(item)).isdisjoint(ON_GPU):

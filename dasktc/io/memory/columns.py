@@ -1,8 +1,8 @@
-"""Normalise id columns: in the client to a NumPy or Arrow array, in a worker to checked ids.
+"""Normalizes id columns: in the client to a NumPy or Arrow array, in a worker to checked ids.
 
-`settle` turns a column into a NumPy array of numbers or an Arrow array of text, without a copy where the
-object allows it. Checks of single values (fractions, ids beyond 64 bits, and all of a Dask partition) run
-in `to_ids`, when a part is read.
+`settle` converts a column to a NumPy array of numbers or an Arrow array of text, without a copy if possible.
+Single values (fractions, ids beyond 64 bits, and everything in a Dask partition) are checked in `to_ids`, when
+a part is read.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ INT64 = np.iinfo(np.int64)
 
 @dataclass(frozen=True)
 class Place:
-    """The position of a run of rows in the caller's object, for errors: the column `of`, and its row `first`."""
+    """Position of a run of rows in the caller's object, for errors: the column `of`, and its row `first`."""
 
     of: str
     first: int = 0
 
     def refuse(self, row: int, value: Any, reason: str) -> InputError:
-        """Build the error about one row and the value that it holds."""
+        """Make the error about one row and its value."""
         where = f"row {self.first + row} of {self.of}"
         text = shown(value.item() if isinstance(value, np.generic) else value)
         return InputError(f"{where} holds {text} where an id is expected: {reason}")
 
     def missing(self, row: int, value: Any) -> InputError:
-        """Build the error about a missing value."""
+        """Make the error about a missing value."""
         return self.refuse(row, value, "a missing value is no id; drop such rows first")
 
     def beyond(self, row: int, value: Any) -> InputError:
-        """Build the error about an integer that int64 does not hold."""
+        """Make the error about an integer outside int64."""
         return self.refuse(row, value, f"ids lie from {INT64.min} to {INT64.max}; renumber, or pass ids='text'")
 
 
 def places_of(labels: Sequence[Any], of: str, first: int = 0) -> tuple[Place, Place]:
-    """Return the positions of two columns' rows from `first` on, for errors."""
+    """Return the positions of two columns' rows from `first`, for errors."""
     src, dst = (Place(f"column {label!r} of the {of}", first) for label in labels)
     return src, dst
 
 
 def agree(types: Sequence[Ids], places: Sequence[Place]) -> Ids:
-    """Return the type of ids that both columns have; InputError where they differ."""
+    """Return the common type of ids of both columns; InputError if they differ."""
     if types[0] != types[1]:
         raise InputError(
             f"{places[0].of} holds ids of type {types[0]}, {places[1].of} of type {types[1]}: "
@@ -83,7 +83,7 @@ def ids_of(column: Column) -> Ids:
 
 
 def ids_of_meta(column: Any, at: Place) -> Ids:
-    """Return the type of ids of a Dask collection's empty column; object dtype counts as text until a part is read."""
+    """Return the id type of a Dask collection's empty column; object dtype counts as text until a part is read."""
     return "text" if column.dtype == object else ids_of(settle(column, None, at))
 
 
@@ -100,7 +100,7 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
     values : sequence, array, pandas or Arrow column
         One-dimensional.
     ids : {"int", "text"} or None
-        What the caller wants; None: what the column has.
+        Type requested by the caller; None: the type of the column.
     at : Place
         For errors.
 
@@ -112,14 +112,14 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
     Raises
     ------
     InputError
-        Its type is neither numbers nor text, or a row (named by its number) holds something else.
+        The type is neither numbers nor text, or a row, named by its number, holds another type.
     """
     import pandas as pd
     import pyarrow as pa
 
     if isinstance(values, Sequence):
         values = _series(values if isinstance(values, range) else list(values))
-    values = getattr(values, "array", values)  # what a pandas Series or Index holds
+    values = getattr(values, "array", values)  # the array of a pandas Series or Index
     coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
     if coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
         values = pa.array(values)
@@ -140,12 +140,12 @@ def _series(values: Any) -> Any:
 
     try:
         return pd.Series(values)
-    except UnicodeError:  # the row is named by the check of objects
+    except UnicodeError:  # the check of objects names the row
         return pd.Series(values, dtype=object)
 
 
 def text_of(values: Any, at: Place) -> Any:
-    """Convert values to an Arrow array of strings, by `str` where they are none; InputError names a row that fails."""
+    """Convert values to an Arrow array of strings, with `str` if necessary; InputError names a row that fails."""
     import pyarrow as pa
 
     try:
@@ -153,13 +153,13 @@ def text_of(values: Any, at: Place) -> Any:
         return pa.array(values if fixed else list(map(str, values)), pa.large_string())
     except ValueError:
         row = next(row for row, value in enumerate(values) if not _is_text(value))
-        raise at.refuse(row, values[row], "it is no text that UTF-8 has, or too long; write it otherwise") from None
+        raise at.refuse(row, values[row], "it cannot be written as UTF-8 text, or is too long; rename it") from None
 
 
 def _is_text(value: Any) -> bool:
     try:
         str(value).encode()
-    except ValueError:  # a lone surrogate, or an integer of more digits than Python writes
+    except ValueError:  # a lone surrogate, or an integer with more digits than Python converts
         return False
     return True
 
@@ -177,7 +177,7 @@ def _settle_arrow(values: Any, at: Place) -> Column:
     kind = values.type.value_type if coded else values.type
     with readable(at.of):
         values.validate(full=coded)
-    if types.is_string_view(kind):  # a slice of views keeps, and counts, all of its buffers
+    if types.is_string_view(kind):  # a slice of views keeps, and accounts for, all of its buffers
         kind, values = pa.large_string(), _without_views(values) if coded else decode(values)
     text = types.is_string(kind) or types.is_large_string(kind)
     if not (text or types.is_integer(kind) or types.is_floating(kind)):
@@ -187,7 +187,7 @@ def _settle_arrow(values: Any, at: Place) -> Column:
 
 
 def _without_views(values: Any) -> Any:
-    """Replace string views in the dictionary of an encoded column by plain strings, since Arrow cannot cast views."""
+    """Replace string views in the dictionary of an encoded column by strings, because Arrow cannot cast views."""
     import pyarrow as pa
 
     chunks = getattr(values, "chunks", [values])
@@ -203,7 +203,7 @@ def _refuse_null(values: Any, at: Place) -> None:
 
 
 def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
-    """Convert an array of Python objects: all integers, or all strings, or (as text) both."""
+    """Convert an array of Python objects: all integers, all strings, or (as text) both."""
     import pandas as pd
 
     absent = pd.isna(values)
@@ -227,7 +227,7 @@ def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
 
 
 def _only(values: Collection[Any], kinds: Any) -> bool:
-    """Whether every value is of one of these types; bool does not count as int."""
+    """Return whether every value is of one of these types; bool does not count as int."""
     return all(issubclass(kind, kinds) and kind is not bool for kind in set(map(type, values)))
 
 
@@ -245,7 +245,7 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
     Parameters
     ----------
     column : Column
-        As `settle` returns it.
+        As returned by `settle`.
     ids : {"int", "text"}
     at : Place
         For errors.
@@ -267,16 +267,16 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
         numbers = _integers(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), at)
         return _narrow(numbers, at) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
     with readable(at.of):
-        column.validate(full=True)  # Arrow's own functions trust offsets and codes
+        column.validate(full=True)  # Arrow's functions do not check offsets and codes
     text = decode(column)
-    _refuse_null(text, at)  # a dictionary may hold one
+    _refuse_null(text, at)  # a dictionary may contain nulls
     if ids == "int" and len(text):
         raise at.refuse(0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'")
     return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)
 
 
 def _integers(numbers: Any, at: Place) -> Any:
-    """Pass integers through; floats must be integral, and small enough to be no rounded integer."""
+    """Return integers unchanged; floats must be integral, and small enough to represent every integer exactly."""
     if numbers.dtype.kind != "f":
         return numbers
     exact = 2.0 ** min(np.finfo(numbers.dtype).nmant + 1, 53)

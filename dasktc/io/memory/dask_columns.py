@@ -1,4 +1,4 @@
-"""Make a source of two columns that Dask holds: 1-D Dask Arrays, or Series of Dask DataFrames."""
+"""Makes a source of two Dask columns: 1-D Dask Arrays, or Series of Dask DataFrames."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ UNKNOWN = float("nan")
 
 
 def is_dask_column(item: Any) -> bool:
-    """Tell whether an object is a Dask collection of rows."""
-    delayed = any(base.__name__ == "Delayed" for base in type(item).__mro__)  # which answers to any name
+    """Return whether an object is a Dask collection of rows."""
+    delayed = any(base.__name__ == "Delayed" for base in type(item).__mro__)  # a Delayed has any attribute
     return "dask" in roots(item) and not delayed and hasattr(item, "to_delayed") and getattr(item, "ndim", 0) > 0
 
 
 def from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
-    """Make a block of one column, and the same rows of the other, a part; nothing is computed.
+    """Make one part of each block of a column and the same rows of the other column; nothing is computed.
 
-    Blocks of arrays whose lengths are known are cut alike; of others the first belongs to the first, and so on.
+    Arrays with known block lengths are rechunked to common blocks; otherwise blocks are matched by position.
 
     Raises
     ------
     InputError
-        One is no column of Dask's, or lies in GPU memory; their types or lengths differ; or they have as many blocks
-        not, and of which lengths is not known.
+        One is no Dask column, or is in GPU memory; their types or lengths differ; or they have different numbers of
+        blocks of unknown lengths.
     """
     if len(pair) != 2 or not all(is_dask_column(item) and item.ndim == 1 for item in pair):
         kinds = ", ".join(dict.fromkeys(map(kind, pair)))
@@ -67,7 +67,7 @@ def _delayed(column: Any) -> list[Any]:
 
 
 def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
-    """Two columns in blocks of the same rows, as far as it is known which rows they have."""
+    """Return the two columns in blocks of the same rows, as far as block lengths are known."""
     lengths = [column.shape[0] if hasattr(column, "chunks") else UNKNOWN for column in (src, dst)]
     if all(length == length for length in lengths):
         if lengths[0] != lengths[1]:
@@ -83,12 +83,12 @@ def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
 
 def _of_two_lengths(what: str, src: Any, dst: Any) -> InputError:
     return InputError(
-        f"column 0 of {what} has {src:,} rows, column 1 {dst:,}: an edge has two ends; pass columns of one length"
+        f"column 0 of {what} has {src:,} rows, column 1 {dst:,}: an edge has two ends; pass columns of equal length"
     )
 
 
 def _table(src: Any, dst: Any) -> Any:
-    """Join a block of each column. Runs on a worker."""
+    """Join a block of each column; runs on a worker."""
     import pandas as pd
 
     if len(src) != len(dst):

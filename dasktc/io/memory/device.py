@@ -1,6 +1,6 @@
-"""Make sources of objects in GPU memory: CuPy arrays and matrices, cuDF and dask-cudf frames, cuGraph graphs.
+"""Makes sources of objects in GPU memory: CuPy arrays and matrices, cuDF and dask-cudf frames, cuGraph graphs.
 
-The data stays on the device. No GPU library is imported here: objects are told by their attributes.
+The data stays on the device. No GPU library is imported here: objects are recognized by their attributes.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ ON_GPU = {
     "cupyx": ".get()",
     "dask_cudf": '.to_backend("pandas")',
 }
-"""By top-level module, how such an object is copied to the host."""
+"""Method that copies an object to the host, by top-level module."""
 
 
 @dataclass(frozen=True, eq=False)
 class DevicePart:
-    """Two columns in GPU memory, arrays or cuDF columns; `read` is for a backend without a GPU.
+    """Two columns in GPU memory, arrays or cuDF columns.
 
-    `borrowed` says that the caller holds them.
+    `borrowed` means that the memory is the caller's.
     """
 
     src: Any
@@ -53,18 +53,18 @@ class DevicePart:
         return len(self.src)
 
     def ends(self, backend: Backend) -> tuple[Any, Any] | None:
-        """Both columns as arrays of integers, each in one piece; None of text."""
+        """Return both columns as contiguous arrays of integers; None for text."""
         if self.src.dtype.kind not in "iu" or self.dst.dtype.kind not in "iu":
             return None
         src, dst = (getattr(column, "values", column) for column in (self.src, self.dst))
         return src if src.flags.c_contiguous else src.copy(), dst if dst.flags.c_contiguous else dst.copy()
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Raise InputError: a copy to the host has to be asked for."""
+        """Raise InputError, because a copy to the host must be requested."""
         raise _elsewhere(self.of, self.how)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Return the frame of `Part.read`, or two arrays. They may be the caller's own memory: not to be written to."""
+        """Return the frame of `Part.read`, or two arrays. They may be the caller's memory and must not be modified."""
         if hasattr(self.src, "isna") or hasattr(self.dst, "isna"):
             return backend.frame.DataFrame({"src": self.src, "dst": self.dst})
         return self.src, self.dst
@@ -74,7 +74,7 @@ class DevicePart:
 class DevicePartition:
     """A partition of a dask-cudf DataFrame, or of a Dask Array of CuPy arrays.
 
-    Its Delayed stays behind when the part is pickled. Without `names` it is an array of two columns.
+    Its Delayed is not pickled with the part. Without `names` it is an array of two columns.
     """
 
     upstream: Any
@@ -84,7 +84,7 @@ class DevicePartition:
     borrowed: ClassVar[bool] = True
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Raise InputError: a copy to the host has to be asked for."""
+        """Raise InputError, because a copy to the host must be requested."""
         raise _elsewhere(self.of, self.how)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
@@ -101,7 +101,7 @@ class DevicePartition:
 
 def _elsewhere(of: str, how: str) -> InputError:
     return InputError(
-        f"{of} lies in GPU memory: backend cpu does not read it; pass what its {how} returns, or count with "
+        f"{of} is in GPU memory: backend cpu does not read it; pass what its {how} returns, or count with "
         "backend='cuda'"
     )
 
@@ -112,7 +112,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     Parameters
     ----------
     obj : object
-        An array of shape (m, 2), a frame (of dask-cudf nothing is computed), a sparse matrix, a graph, or a
+        An array of shape (m, 2), a frame (a dask-cudf frame is not computed), a sparse matrix, a graph, or a
         pair of columns.
     options : ReadOptions
         `columns` names a frame's id columns.
@@ -120,7 +120,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     Raises
     ------
     InputError
-        It has no two columns of integers, or (cuDF) text.
+        It does not have two columns of integers, or (in cuDF) of text.
     """
     first = obj[0] if isinstance(obj, tuple | list) else obj
     root = next(root for root in (*roots(first), *roots(getattr(first, "_meta", None))) if root in ON_GPU)
@@ -132,14 +132,14 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     if options.ids not in (None, ids):
         raise InputError(f"ids='{options.ids}' is given for {kind(first)}, which holds {ids} ids; convert its columns")
     if len(columns[0]) != len(columns[1]):
-        raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of one length")
+        raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of equal length")
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
     return Source(kind(first), (part,) if size.rows else (), ids, size=size, in_memory=True, frames="cudf")
 
 
 def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
-    """Make every partition a part; columns and the type of ids come from the meta, so nothing is computed."""
+    """Make a part of every partition; the meta gives columns and id type, so nothing is computed."""
     meta, named = obj._meta, hasattr(obj._meta, "columns")
     if not named:
         obj = an_edge_a_row(obj, kind(obj))
@@ -182,4 +182,4 @@ def _ids(column: Any, of: str) -> Ids:
         return "int"
     if column.dtype.kind in "OUT" and hasattr(column, "to_arrow"):
         return "text"
-    raise InputError(f"{of} has type {column.dtype}: ids are integers or strings; convert it, to int64 for one")
+    raise InputError(f"{of} has type {column.dtype}: ids are integers or strings; convert it, for example to int64")

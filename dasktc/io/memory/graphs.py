@@ -1,4 +1,4 @@
-"""Make sources of graph objects: SciPy sparse matrices, NetworkX and python-igraph graphs."""
+"""Makes sources of graph objects: SciPy sparse matrices, NetworkX and python-igraph graphs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
 
 
 def _weights(graph: Any, rows: Sequence[Any], name: str) -> Any:
-    """The weights of all entries of the adjacency, in its order; 1 of an edge that has none, as in NetworkX."""
+    """Return the weights of all adjacency entries, in order; 1 for an edge without one, as in NetworkX."""
     data = chain.from_iterable(row.values() for row in rows)
     if graph.is_multigraph():
         data = chain.from_iterable(edges.values() for edges in data)

@@ -1,4 +1,4 @@
-"""Tell the library and type of an object from the modules that define its types, without importing any."""
+"""Identifies the library and type of an object by the modules that define its types, without importing any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ELSEWHERE = {
     "tensorflow": "tensor.numpy()",
     "torch_geometric": "data.edge_index",
 }
-"""By top-level module: objects that hold edges, and what of them is a source."""
+"""By top-level module: what to pass instead of objects that hold more than edges."""
 
 
 def roots(obj: Any) -> list[str]:
@@ -35,9 +35,9 @@ def kind(obj: Any) -> str:
 
 
 def are_two_columns(items: Sequence[Any]) -> bool:
-    """Tell whether a sequence is two columns of ids rather than a list of edges.
+    """Return whether a sequence is two columns of ids rather than a list of edges.
 
-    Two items are two columns, unless both are tuples of two single ids, numbers or strings: these are two edges.
+    Two items are two columns, unless both are tuples of two single ids (numbers or strings), which are two edges.
     """
     return len(items) == 2 and not all(map(_is_tuple_of_ids, items))
 
@@ -48,7 +48,7 @@ def _is_tuple_of_ids(item: Any) -> bool:
 
 @contextmanager
 def readable(what: str) -> Iterator[None]:
-    """Convert any exception of the object's library into an InputError of one line."""
+    """Convert any exception of the object's library to an InputError of one line."""
     try:
         yield
     except (DasktcError, MemoryError):
@@ -56,12 +56,12 @@ def readable(what: str) -> Iterator[None]:
     except Exception as error:
         raise InputError(
             f"{what} cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]}): it is damaged, or "
-            "its library does not offer this; convert it, to a NumPy array of shape (m, 2) for one"
+            "its library does not offer this; convert it, for example to a NumPy array of shape (m, 2)"
         ) from error
 
 
 def unknown(obj: Any) -> InputError:
-    """Build the error about an object that is no source."""
+    """Make the error about an object that is no source."""
     for root in roots(obj):
         if root in ELSEWHERE:
             return InputError(

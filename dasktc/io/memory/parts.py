@@ -27,7 +27,7 @@ PART_BYTES = 7_500_000
 
 @dataclass(frozen=True, eq=False)
 class SlicePart:
-    """A run of rows of two columns in memory: views in this process, these rows alone once pickled."""
+    """A run of rows of two columns in memory: views in this process; pickled, only these rows."""
 
     src: Column
     dst: Column
@@ -37,10 +37,10 @@ class SlicePart:
 
     @property
     def upstream(self) -> None:
-        """Nothing has to be computed first."""
+        """None, because nothing has to be computed first."""
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Return the frame of `Part.read`. It may be the caller's own memory: not to be written to."""
+        """Return the frame of `Part.read`. It may be the caller's memory and must not be modified."""
         return _frame(backend, (self.src, self.dst), self.ids, self.places, self.weight)
 
     @property
@@ -49,7 +49,7 @@ class SlicePart:
         return len(self.src)
 
     def ends(self, backend: Backend) -> tuple[Any, Any] | None:
-        """Both columns as arrays of the backend, unchecked integers copied at once; None where `read` has to look."""
+        """Return both columns as arrays of the backend if they need no check, copied in one step; else None."""
         if self.ids == "text" or not (_plain(self.src) and _plain(self.dst)):
             return None
         asarray, width = backend.array.asarray, self.src.itemsize
@@ -65,10 +65,10 @@ class SlicePart:
 
 @dataclass(frozen=True, eq=False)
 class PartitionPart:
-    """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed stays behind when it is pickled.
+    """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed is not pickled with it.
 
-    `convert` says that the caller chose `ids`; else the partition must have that type by itself. `weight` is the place
-    of the column of weights, if any.
+    `convert` means that the caller chose `ids`; otherwise the partition must already have that type. `weight` is the
+    position of the column of weights, if any.
     """
 
     upstream: Any
@@ -124,7 +124,7 @@ def slices(
     if len(src) != len(dst):
         raise InputError(
             f"{places[0].of} has {len(src)} rows, {places[1].of} {len(dst)}: "
-            "an edge has two ends; pass columns of one length"
+            "an edge has two ends; pass columns of equal length"
         )
     ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
     if weights is not None:
@@ -151,7 +151,7 @@ def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[
 
 
 def _sizer(column: Column) -> Callable[[int, int], int]:
-    """Return a function of start and stop: the pickled bytes of these rows, or a bound where text has a dictionary."""
+    """Return a function of start and stop that gives the pickled bytes of rows, or a bound for dictionary text."""
     if isinstance(column, np.ndarray):
         return lambda start, stop: (stop - start) * column.itemsize
     if not hasattr(column.type, "value_type"):
@@ -164,12 +164,12 @@ def _sizer(column: Column) -> Callable[[int, int], int]:
 
 
 def _plain(column: Column) -> bool:
-    """Whether every value of a column is an id of 64 bits whatever it is."""
+    """Return whether the type of a column ensures that every value is a 64-bit id."""
     return isinstance(column, np.ndarray) and column.dtype.isnative and np.can_cast(column.dtype, np.int64)
 
 
 def _compact(column: Column) -> Column:
-    """Copy text out of the buffers that it is a view of: these are pickled whole. NumPy pickles its view."""
+    """Copy text out of the buffers of which it is a view, because they are pickled whole. NumPy pickles only a view."""
     if isinstance(column, np.ndarray):
         return column
     import pyarrow as pa
@@ -179,7 +179,7 @@ def _compact(column: Column) -> Column:
 
 
 def _frame(backend: Backend, pair: Sequence[Column], ids: Ids, places: Sequence[Place], weights: Any = None) -> Any:
-    """Turn two settled columns, and weights, into an edge frame."""
+    """Convert two settled columns, and weights, to an edge frame."""
     src, dst = (to_ids(column, ids, at) for column, at in zip(pair, places, strict=True))
     if ids == "int" and src.dtype != dst.dtype:
         src, dst = src.astype(np.int64, copy=False), dst.astype(np.int64, copy=False)

@@ -1,7 +1,7 @@
-"""Read the stored entries of SciPy and CuPy sparse matrices, whose index arrays are checked before.
+"""Reads the stored entries of SciPy and CuPy sparse matrices, after a check of their index arrays.
 
-The libraries' compiled code does not check them: a pointer beyond the indices makes
-SciPy read, and write, outside of its arrays.
+The compiled code of these libraries does not check them: with a pointer beyond the indices SciPy
+reads and writes outside of its arrays.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def entries(matrix: Any) -> tuple[Array, Array, Array]:
 def _stored(matrix: Any) -> tuple[Array, Array, Array]:
     if matrix.format in ("csr", "csc", "bsr"):
         stored = _checked_pointers(matrix)
-        if matrix.format != "bsr" and isinstance(matrix.indptr, np.ndarray):  # SciPy's takes entries behind the last
+        if matrix.format != "bsr" and isinstance(matrix.indptr, np.ndarray):  # SciPy includes entries after the last
             major = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
             minor = matrix.indices[:stored]
             return *((major, minor) if matrix.format == "csr" else (minor, major)), matrix.data[:stored]
@@ -84,7 +84,7 @@ def _integers(values: list[Any]) -> Any:
 
 
 def _checked_pointers(matrix: Any) -> int:
-    """Check the offsets of rows (of CSC: columns) among the indices; return the number of indices that are used."""
+    """Check the offsets of rows (in CSC: columns) among the indices; return the number of indices in use."""
     lines = matrix.shape[matrix.format == "csc"]
     if matrix.format == "bsr":
         lines //= matrix.blocksize[0]
@@ -105,5 +105,5 @@ def _checked_pointers(matrix: Any) -> int:
 def _damaged(matrix: Any, what: str) -> InputError:
     shape = " x ".join(f"{side:,}" for side in matrix.shape)
     return InputError(
-        f"the {matrix.format} matrix of {shape} {what}: its arrays were changed, or are another matrix's; build it anew"
+        f"the {matrix.format} matrix of {shape} {what}: its arrays were changed, or are those of another; build it anew"
     )

@@ -1,4 +1,4 @@
-"""Make sources of tables, arrays, tensors, pairs of columns and lists of edges."""
+"""Makes sources of tables, arrays, tensors, pairs of columns and lists of edges."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
 
 
 def from_arrow(obj: Any, options: ReadOptions) -> Source:
-    """Cut two columns of a table, or of what exports one, into runs of rows."""
+    """Cut two columns of a table, or of an object that exports one, into runs of rows."""
     import pyarrow as pa
 
     if not hasattr(obj, "columns"):
@@ -55,13 +55,13 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
-    """Make every partition, or block of rows, a part.
+    """Make a part of every partition, or block of rows.
 
-    Columns and the type of ids come from the meta, so nothing is computed.
+    The meta gives columns and id type, so nothing is computed.
     """
     if any(base.__name__ == "Delayed" for base in type(obj).__mro__):
         raise InputError(
-            f"{kind(obj)} says only when it is computed what it holds: nothing is computed to ask; pass what "
+            f"{kind(obj)} shows its contents only when computed: sources are not computed to find out; pass what "
             "dask.dataframe.from_delayed makes of it, or compute it"
         )
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "to_delayed"):
@@ -76,7 +76,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
     ids = options.ids or agree(promised, places)
     k = None if options.weight is None else _weight(labels, (i, j), options.weight)
-    if meta.columns.is_unique:  # what reads the data then reads these columns alone
+    if meta.columns.is_unique:  # then only these columns are read
         obj = obj[[meta.columns[place] for place in (i, j, k) if place is not None]]
         i, j, k = 0, 1, None if k is None else 2
     parts = []
@@ -87,7 +87,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
-    """Make every block of rows of an array of shape (m, 2), or of columns of (2, m), a part; m need not be known."""
+    """Make a part of every block of rows of an (m, 2) array, or of columns of a (2, m) array; m may be unknown."""
     obj = an_edge_a_row(obj, "Dask Array")
     if options.columns is not None or options.weight is not None:
         raise InputError(f"columns or a weight are given for {kind(obj)}: it has no named columns; leave them out")
@@ -101,7 +101,7 @@ def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
 
 
 def from_numpy(obj: Any, options: ReadOptions) -> Source:
-    """Cut an array of shape (m, 2) into runs of rows, one of shape (2, m) into runs of columns."""
+    """Cut an array of shape (m, 2) into runs of rows, or one of shape (2, m) into runs of columns."""
     if not isinstance(obj, np.ndarray):
         raise unknown(obj)
     edges = an_edge_a_row(obj if isinstance(obj, np.ma.MaskedArray) else np.asarray(obj), "NumPy array")
@@ -116,15 +116,15 @@ def from_torch(obj: Any, options: ReadOptions) -> Source:
 def _shared(tensor: Any) -> Any:
     if getattr(tensor, "is_cuda", False):
         raise InputError(
-            "the tensor lies in GPU memory: it is read as a CuPy array; pass cupy.from_dlpack(tensor), or tensor.cpu()"
+            "the tensor is in GPU memory: it is read as a CuPy array; pass cupy.from_dlpack(tensor), or tensor.cpu()"
         )
     return tensor.numpy()
 
 
 def an_edge_a_row(array: Any, name: str) -> Any:
-    """Return a two-dimensional array with an edge a row: of shape (2, m), as PyTorch Geometric's, a transposed view.
+    """Return a 2-D array with one edge per row: shape (2, m), as in PyTorch Geometric, is transposed, as a view.
 
-    An array of shape (2, 2) is taken to have an edge a row.
+    An array of shape (2, 2) is assumed to have one edge per row.
     """
     shape = array.shape
     if len(shape) == 2 and shape[1] == 2:
@@ -139,7 +139,7 @@ def an_edge_a_row(array: Any, name: str) -> Any:
 def from_pair(obj: Any, options: ReadOptions) -> Source:
     """Cut two one-dimensional arrays or sequences, or a list of edges, into runs of rows.
 
-    `are_two_columns` tells which of the two a pair of items is.
+    `are_two_columns` decides which of the two a pair of items is.
     """
     if not are_two_columns(obj):
         return slices(f"{type(obj).__name__} of edges", _ends(obj), options)
@@ -153,7 +153,7 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
 
 
 def _column(item: Any) -> Any:
-    """An item of a pair as a column that is known: of a library that exports Arrow's, as a Series of Polars, that."""
+    """Convert an item of a pair to a known column type: an object that exports Arrow, as a Polars Series, to Arrow."""
     if "torch" in roots(item):
         return _shared(item)
     if hasattr(item, "__arrow_c_stream__") and {"pandas", "pyarrow"}.isdisjoint(roots(item)):
@@ -168,10 +168,10 @@ def _is_edge(item: Any) -> bool:
 
 
 def _ends(edges: Sequence[Any]) -> list[Any]:
-    """Both columns of a sequence of pairs."""
+    """Return both columns of a sequence of pairs."""
     if not edges:
         raise InputError(
-            "the list is empty: it names no file and holds no edge; pass numpy.empty((0, 2), int) for a graph of none"
+            "the list is empty: it names no file and holds no edge; pass numpy.empty((0, 2), int) for an empty graph"
         )
     if not all(map(_is_edge, edges)):
         row = next(row for row, item in enumerate(edges) if not _is_edge(item))
@@ -184,7 +184,7 @@ def _ends(edges: Sequence[Any]) -> list[Any]:
 
 
 def choose_two(labels: Sequence[str], types: Sequence[object], options: ReadOptions) -> tuple[int, int]:
-    """Positions of the two id columns: those asked for, a name before a position; known names; the first two."""
+    """Return the positions of the two id columns: those requested (names precede positions), common names, or 0, 1."""
     if len(labels) < 2:
         raise InputError(
             f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
@@ -210,7 +210,7 @@ def choose_two(labels: Sequence[str], types: Sequence[object], options: ReadOpti
 
 
 def _weight(labels: Sequence[str], chosen: tuple[int, int], name: str) -> int:
-    """Position of the column of weights, by name or, written in digits, by position."""
+    """Return the position of the column of weights, given by name or by position in digits."""
     position = int(name) if name.isdecimal() and len(name) < 19 else len(labels)
     if name not in labels and position >= len(labels):
         raise InputError(
@@ -218,5 +218,5 @@ def _weight(labels: Sequence[str], chosen: tuple[int, int], name: str) -> int:
         )
     place = labels.index(name) if name in labels else position
     if place in chosen:
-        raise InputError(f"column {labels[place]!r} is named for ids and for weights: it is one of both; name another")
+        raise InputError(f"column {labels[place]!r} is named for ids and for weights: it cannot be both; name another")
     return place

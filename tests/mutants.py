@@ -102,10 +102,10 @@ EXACT = "test_counts_are_exact and not device"
 MUTANTS = [
     *RACES,
     # from edges to blocks
-    _m("rows-read", "pipeline/canonicalize.py", "return frame, _Counts(rows, 0, Span", "return frame, _Counts(rows + 1, 0, Span", "test_contracts.py", "rows_read"),
+    _m("rows-read", "pipeline/canonicalize.py", "return frame, _Counts(rows, loops, Span", "return frame, _Counts(rows + 1, loops, Span", "test_contracts.py", "rows_read"),
     _m("splitter-lost", "pipeline/canonicalize.py", 'starts = splitters(executor, "canonical", given.handles, rows, count)', 'starts = splitters(executor, "canonical", given.handles, rows, count)[1:]', "test_contracts.py", "equally_large"),
     _m("partitions-budget", "pipeline/canonicalize.py", "if edges < min(ONE_PARTITION, largest):", "if edges <= ONE_PARTITION:", "test_contracts.py", "few_edges"),
-    _m("loops-kept", "pipeline/canonicalize.py", "frame = frame if kept == rows else frame[proper].reset_index(drop=True)", "frame = frame", "test_contracts.py", "rows_read"),
+    _m("loops-kept", "backends/cpu/edges.py", "return kept[0][:-1], kept[1][:-1], loops, low, high", "return *given, loops, low, high", "test_contracts.py", "rows_read"),
     _m("order-overflow", "pipeline/orient.py", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "test_past_32_bits.py", "weights"),
     _m("order-ties", "pipeline/orient.py", "    keys *= -1\n    keys += top\n", "", "test_reorder.py", "order_by_is_a_stable"),
     _m("share-begins", "planning/grid.py", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "test_contracts.py", "share"),

@@ -218,7 +218,7 @@ def _load_kernels() -> None:
     """Load all compiled kernels of the CPU in this process."""
     for module in iter_modules(cpu.__path__):
         import_module(f"{cpu.__name__}.{module.name}")
-    for kernel in [thing for thing in gc.get_objects() if isinstance(thing, Kernel)]:
+    for kernel in list(Kernel.instances):
         kernel.load()
 
 

@@ -24,7 +24,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
+from weakref import WeakSet
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -68,14 +69,18 @@ class Kernel:
     ----------
     loaded : int
         Number of kernels that this process has loaded, of all instances.
+    instances : WeakSet of Kernel
+        All kernels of the modules that this process has imported.
     """
 
     loaded = 0
+    instances: ClassVar[WeakSet[Kernel]] = WeakSet()
 
     def __init__(self, function: Callable[..., Any], signature: tuple[Any, ...]) -> None:
         self._function = function
         self._signature = signature
         self._compiled: Any = None
+        Kernel.instances.add(self)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled function."""

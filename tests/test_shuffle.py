@@ -203,7 +203,7 @@ def test_samples_do_not_grow_with_the_edges(size):
     """Some 2^14 keys reach the client, whatever the size of a part; ranges then differ by a few percent."""
     held, sampled = ranges([size] * 10, 4)
     assert sum(held) > 9 * size
-    assert 0 < sampled <= shuffle.LEAST_SAMPLES + 10
+    assert 0 < sampled <= shuffle.WANTED_SAMPLES + 10
     assert max(held) < 1.05 * sum(held) / 4
 
 

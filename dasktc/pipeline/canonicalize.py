@@ -6,8 +6,9 @@ Loops are removed, directions dropped, and of equal edges one is kept. From here
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import with_entries, zipped
-from dasktc.pipeline.shuffle import LEAST_SAMPLES, SAMPLES, Inputs, deal_here, quantiles, redistribute, splitters
+from dasktc.pipeline.shuffle import Inputs, deal_here, quantiles, redistribute, sample_step, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
 from dasktc.planning.placement import ONE_PARTITION
 
@@ -116,8 +117,8 @@ def read(executor: Executor, source: Source) -> Frames:
     if executor.memory_per_call is None:
         groups = _grouped(parts, executor)
         upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
-        sampled = max(SAMPLES * executor.workers, LEAST_SAMPLES // len(groups))  # edges of each group
-        calls = [(group, [next(upstream) for _ in group], sampled, executor.backend) for group in groups]
+        step = partial(sample_step, ranges=executor.workers, parts=len(groups))
+        calls = [(group, [next(upstream) for _ in group], step, executor.backend) for group in groups]
         placed = any(part.upstream is not None for part in parts)  # data on workers: each part is read where it is
         frames, totals = executor.measured("read-rows", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()
@@ -195,15 +196,15 @@ class _NoPart:
         return backend.frame.DataFrame({"src": none, "dst": none})
 
 
-def _read(parts: tuple[Part, ...], upstream: list[Any], most: int, backend: Backend) -> Measured:
-    """Read parts and remove loops: a frame, or a list of frames for several parts; about `most` edges are sampled."""
+def _read(parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int], int], backend: Backend) -> Measured:
+    """Read parts, drop loops and sample every `step_of(rows)`-th edge: a frame, or a list of frames of several parts."""
     pairs = list(zip(parts, upstream, strict=True))
     made = [_without_loops(backend.read(*pair), backend) for pair in with_steps(pairs)]
     stage_ended("read")
     frames, counts = [frame for frame, _ in made], [of for _, of in made]
     spans, total = [of.span for of in counts if of.span is not None], sum(of.rows for of in counts)
     known = len(spans) == len(counts)
-    step = max(1, total // most)
+    step = step_of(total)
     sample = np.concatenate([_sample(frame, step) for frame in frames], axis=1) if known else None
     facts = _Counts(total, sum(of.loops for of in counts), Span.of(spans) if known else None, sample)
     return Measured(frames[0] if len(frames) == 1 else frames, facts)

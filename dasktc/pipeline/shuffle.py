@@ -26,14 +26,25 @@ from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.edge_keys import between, cut, merge
 
-__all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribute", "reduced", "splitters"]
+__all__ = [
+    "Inputs",
+    "Ranges",
+    "deal_here",
+    "exchange",
+    "quantiles",
+    "redistribute",
+    "reduced",
+    "sample_step",
+    "splitters",
+]
 
 Array = Any
 DIRECT = 1 << 12
 """Largest number of slice tasks in a shuffle of one step."""
-SAMPLES, LEAST_SAMPLES = 64, 1 << 14
-"""Sampled keys per range, and the least of all ranges. Sizes of ranges differ by about a tenth with 64 samples each;
-with 2^14, 128 KiB, in all, two ranges differ by 1 % and sixteen by 3 %. Every worker waits for the largest range."""
+SAMPLES, WANTED_SAMPLES, SHARE = 64, 1 << 14, 64
+"""Least sampled keys per range, sampled keys in all where those are fewer, and the keys of which one is sampled then.
+Sizes of ranges differ by about a tenth with 64 samples each; with 2^14 samples, 128 KiB, two ranges differ by 1 % and
+sixteen by 3 %. Every worker waits for the largest range."""
 FEW = {"cpu": 4, "cuda": 64}
 """Most ranges for which a pass per range over an unsorted partition is cheaper than sorting the partition."""
 KEY_BYTES = 8
@@ -328,9 +339,14 @@ def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count
     """Sample keys that cut `total` keys into at most `count` ranges of about equal size (sample sort)."""
     if count == 1:
         return []
-    step = max(1, total // max(LEAST_SAMPLES, SAMPLES * count))
+    step = sample_step(total, count)
     samples = np.sort(np.concatenate(executor.gather(executor.map(stage, _sample, list(keys), step))))
     return sorted({int(samples[len(samples) * r // count]) for r in range(1, count)}) if len(samples) else []
+
+
+def sample_step(keys: int, ranges: int, parts: int = 1) -> int:
+    """Distance between sampled keys in one of so many equal parts of all keys, which has `keys` of them."""
+    return max(1, min(keys // (SAMPLES * ranges), max(SHARE, parts * keys // WANTED_SAMPLES)))
 
 
 def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]:

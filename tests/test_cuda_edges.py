@@ -383,9 +383,10 @@ def test_every_step_on_the_device(dtype, size):
 def test_at_most_24_bytes_an_edge_on_the_device(recipe):
     pytest.importorskip("cupy")
     from dasktc.backends.cuda import memory as cuda_memory
-    from dasktc.bench.gpu import _raw
+    from dasktc.bench.gpu import Raw
+    from dasktc.bench.measure import columns_of
 
-    raw = _raw(recipe)
+    raw = Raw(*columns_of(recipe, "cuda"))
     with cuda_memory.peak() as peak:
         graph = triangles.build(LocalExecutor(), triangles.as_source(tuple(raw)), Options(backend="cuda"))
     assert peak[0] + raw.nbytes <= 24 * len(raw.source) + (64 << 20)

@@ -334,5 +334,5 @@ def test_a_device_that_others_fill():
     finally:
         cp.cuda.runtime.free(others)
     assert int(result) == 2_111_176_581
-    assert "what was free of the device" in result.plan.why
+    assert "the free memory of the device" in result.plan.why
     assert Options(backend="cuda").memory is None

@@ -197,7 +197,7 @@ class _NoPart:
 
 
 def _read(parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int], int], backend: Backend) -> Measured:
-    """Read parts, drop loops and sample every `step_of(rows)`-th edge: a frame, or a list of frames of several parts."""
+    """Read parts, drop loops and sample every `step_of(rows)`-th edge: a frame, or one frame a part."""
     pairs = list(zip(parts, upstream, strict=True))
     made = [_without_loops(backend.read(*pair), backend) for pair in with_steps(pairs)]
     stage_ended("read")

@@ -28,7 +28,7 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
-from dasktc.pipeline.edge_keys import between
+from dasktc.pipeline.edge_keys import cut
 from dasktc.planning import cost_model
 
 EDGES = skewed_edges(300, 4_000, 5)
@@ -190,12 +190,25 @@ def test_generated_parts_are_cut_anew():
     assert part.shares(1) == [part]
 
 
-@pytest.mark.parametrize("ascending", [False, True])
-def test_keys_between_borders(ascending):
+def test_keys_between_borders():
     keys = np.random.default_rng(1).integers(0, 100, 20_000)
-    keys = np.sort(keys) if ascending else keys
-    found = between(keys, 20, 30, ascending, CPU)
-    assert found.tolist() == [key for key in keys.tolist() if 20 <= key < 30]
+    assert CPU.edges.between(keys, 20, 30).tolist() == [key for key in keys.tolist() if 20 <= key < 30]
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["keys", "made of edges"])
+@pytest.mark.parametrize("borders", [0, 1, 2, 6, 7, 8, 50])
+def test_keys_are_cut_at_borders(borders, made):
+    """Also where ranges are empty, at both ends and in the middle."""
+    draw = np.random.default_rng(borders)
+    src, dst = draw.integers(0, 64, (2, 100_000), "int32")
+    keys = np.minimum(src, dst).astype("int64") << 6 | np.maximum(src, dst)
+    starts = sorted(draw.integers(0, 64 << 6, borders).tolist())
+    if borders > 5:
+        starts[1], starts[-1] = starts[0], 64 << 6
+    found = cut(CPU.shared.ends(src, dst, 0, 6) if made else keys, starts, 64 << 6, CPU)
+    for piece, first, end in zip(found, [0, *starts], [*starts, 64 << 6], strict=True):
+        assert np.array_equal(np.sort(piece), np.sort(keys[(keys >= first) & (keys < end)]))
+    assert sum(map(len, found)) == len(keys)
 
 
 def test_weighted_quantiles():

@@ -6,7 +6,7 @@ no GPU library. This module imports neither Numba nor CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isqrt
 from types import ModuleType
@@ -139,7 +139,7 @@ class Edges(Protocol):
         """Select the keys with first <= key < end, in no order."""
 
     def split(self, keys: Any, starts: list[int]) -> list[Any]:
-        """Deal keys to ranges that begin at 0 and at each of `starts`: one array each, in no order."""
+        """Deal keys to ranges that begin at 0 and at each of `starts`: an array or a slice each, in no order."""
 
     def distinct(self, keys: Any, shift: int) -> Any:
         """Drop repeats among ascending keys, which may be overwritten; on a device also loops."""
@@ -282,12 +282,9 @@ class SharedArrays(Protocol):
     def ends(self, src: Any, dst: Any, low: int, shift: int) -> Any:
         """Edges with ids from `low` on, which stand for their canonical keys.
 
-        `count`, `deal`, `array`, `Backend.merge` and `Backend.edges.between` accept them in place of an array of keys,
-        and compute the keys one chunk at a time.
+        `count`, `deal`, `dealt`, `Backend.merge`, `Edges.between` and `Edges.split` take them in place of an array of
+        keys, and compute the keys one chunk at a time.
         """
-
-    def array(self, keys: Any) -> Any:
-        """Return the keys as an array, in the same order."""
 
     def count(self, keys: Any, buckets: int, shift: int, base: int = 0) -> Any:
         """Histogram of the leading digits of keys; digits are counted from `base` on."""
@@ -295,8 +292,14 @@ class SharedArrays(Protocol):
     def deal(self, keys: Any, shift: int, places: Any, target: Any, base: int = 0) -> None:
         """Write each key to the next place of its leading digit; `places` is overwritten."""
 
+    def dealt(self, arrays: list[Any], bound: int) -> Any:
+        """Deal keys below `bound`, of several arrays, to the buckets of a new array; the list is emptied."""
+
     def orient(self, keys: Any, rank: Any, shift: int) -> Any:
         """Replace keys by the keys over their ends' ranks, the higher rank first."""
+
+    def rows(self, batches: Iterable[Any], size: int, start: int, count: int, columns: int) -> tuple[Any, Any]:
+        """As `Edges.rows`, from `size` ascending keys in batches."""
 
     def write_rows(self, keys: Any, start: int, columns: int, first: int, offsets: Any, numbers: Any) -> None:
         """Write the offsets and columns of the rows of ascending keys into parts of a block's arrays."""

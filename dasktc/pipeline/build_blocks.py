@@ -371,8 +371,13 @@ def _slab(
 
     A row has `columns` keys; every key of the block is below `bound`; the lowest `loose` bits need not be sorted.
     """
-    keys = merge(slices, bound, backend, loose)
-    return backend.edges.rows(keys, start, -(-(end - start) // columns), columns)
+    rows, shared = -(-(end - start) // columns), backend.shared
+    if shared is None:
+        return backend.edges.rows(merge(slices, bound, backend, loose), start, rows, columns)
+    buckets = shared.dealt(slices, bound)
+    batches = (keys for _, _, keys in buckets.sorted(0, len(buckets.ends) - 1, low=loose))
+    made: tuple[Array, Array] = shared.rows(batches, len(buckets.keys), start, rows, columns)
+    return made
 
 
 def _block(

@@ -21,7 +21,7 @@ from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.measured import Measured
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
-from dasktc.pipeline.edge_keys import distinct, pack, shift_of
+from dasktc.pipeline.edge_keys import distinct, distinct_of, pack, shift_of
 from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import with_entries, zipped
 from dasktc.pipeline.shuffle import Inputs, deal_here, quantiles, redistribute, sample_step, splitters
@@ -356,13 +356,7 @@ def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: 
 
 
 def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Backend) -> Array:
-    """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter of the keys go."""
-    keys, kept = buckets.keys[slice(*buckets.ends[[*span]])], 0
-    for _, _, batch in buckets.sorted(*span):
-        once = backend.edges.distinct(batch, shift)
-        keys[kept : kept + len(once)] = once
-        kept += len(once)
-    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
+    return distinct_of(buckets, *span, shift, backend)
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:

@@ -8,7 +8,18 @@ from typing import Any
 
 from dasktc.backends import Backend
 
-__all__ = ["between", "cut", "distinct", "ends_of", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
+__all__ = [
+    "cut",
+    "distinct",
+    "distinct_of",
+    "ends_of",
+    "merge",
+    "pack",
+    "ranked",
+    "shift_of",
+    "transform",
+    "unpack",
+]
 
 Array = Any
 
@@ -80,7 +91,24 @@ def distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
 
     `bound` is 1 << 2 * shift. On a device loops, keys with equal ends, are dropped too.
     """
-    return backend.edges.distinct(merge(arrays, bound, backend), (bound.bit_length() - 1) // 2)
+    shift, shared = (bound.bit_length() - 1) // 2, backend.shared
+    if shared is None:
+        return backend.edges.distinct(merge(arrays, bound, backend), shift)
+    buckets = shared.dealt(arrays, bound)
+    return distinct_of(buckets, 0, len(buckets.ends) - 1, shift, backend)
+
+
+def distinct_of(buckets: Any, first: int, end: int, shift: int, backend: Backend) -> Array:
+    """Sort a range of buckets (`SharedArrays`) and keep each key once: in place, or in a copy where over a quarter go.
+
+    Repeats are dropped while the keys are in cache.
+    """
+    keys, kept = buckets.keys[buckets.ends[first] : buckets.ends[end]], 0
+    for _, _, batch in buckets.sorted(first, end):
+        once = backend.edges.distinct(batch, shift)
+        keys[kept : kept + len(once)] = once
+        kept += len(once)
+    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
 
 def ranked(values: Array, bound: int, backend: Backend) -> tuple[Array, Array]:
@@ -111,15 +139,6 @@ def ranked(values: Array, bound: int, backend: Backend) -> tuple[Array, Array]:
     places = xp.empty(len(values), dtype="int32")
     places[positions] = number
     return values[new], places
-
-
-def between(keys: Array, first: int, end: int, ascending: bool, backend: Backend) -> Array:
-    """Select the keys with first <= key < end: a slice where keys ascend, else a new array in no order."""
-    if ascending:
-        wanted = backend.array.asarray([first, end], dtype="int64")
-        begin, stop = keys.searchsorted(wanted).tolist()
-        return keys[begin:stop]
-    return backend.edges.between(keys, first, end)
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: Backend) -> list[Array]:

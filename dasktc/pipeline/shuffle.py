@@ -2,8 +2,9 @@
 
 Pieces go from every worker to every worker at once, as inputs of tasks (the p2p shuffle of dask.dataframe would take
 every edge through the host's memory and disk). In memory, `redistribute` submits one task for each piece that leaves
-its worker, and none for those that stay. Where pieces are smaller than what travels in the time of these tasks, each
-range takes whole partitions instead, and picks its own keys out of them.
+its worker, and none for those that stay. On the CPU each partition is first cut into all ranges at once; on a device
+each task picks its keys by a pass of its own, which takes less than a task. Where pieces are smaller than what travels
+in the time of these tasks, each range takes whole partitions instead, and picks its own keys out of them.
 
 Within a budget each partition is cut once, and every slice is a result of its own (`exchange`). Where every slice is a
 task, P partitions and R ranges make P·R tasks in one step. Beyond DIRECT tasks the keys first go to about √R wide
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isqrt
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +26,7 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
-from dasktc.pipeline.edge_keys import between, cut, merge
+from dasktc.pipeline.edge_keys import cut
 
 __all__ = [
     "Inputs",
@@ -46,7 +48,7 @@ SAMPLES, WANTED_SAMPLES, SHARE = 64, 1 << 14, 64
 Sizes of ranges differ by about a tenth with 64 samples each; with 2^14 samples, 128 KiB, two ranges differ by 1 % and
 sixteen by 3 %. Every worker waits for the largest range."""
 FEW = {"cpu": 4, "cuda": 64}
-"""Most ranges for which a pass per range over an unsorted partition is cheaper than sorting the partition."""
+"""Most ranges for which a pass per range over a partition is cheap, so that the partition need not be cut."""
 KEY_BYTES = 8
 DEALT = 1 << 20
 """Keys that a thread deals out in one call."""
@@ -127,23 +129,20 @@ def redistribute(
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
     held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
-    if count > FEW[executor.backend.name]:
-        given_up, held = held, []
-        for k in range(sources):
-            held.append(executor.submit(stage, _ascending, given_up[k], make, bound, executor.backend, prefer=at[k]))
-            given_up[k] = None
-        make = None
     leaving = [[k for k in range(sources) if at[k] != to[r]] for r in range(count)]
     spared = KEY_BYTES * total * (sources - 1) * (count - 1) // (sources * count)  # bytes that pieces save a worker
     whole = 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
+    cuts = count > FEW[executor.backend.name] or not (whole or executor.backend.on_device)
+    if cuts:
+        given_up, held = held, []
+        for k in range(sources):
+            one = given_up[k], make, starts, bound, executor.backend
+            held.append(executor.submit(stage, _all_ranges, *one, prefer=at[k]))
+            given_up[k] = None
     borders, results = [0, *starts, bound], []
     for r in range(count):
-        pick = _Pick(
-            make,
-            None if count == 1 else (borders[r], borders[r + 1]),
-            count > FEW[executor.backend.name],
-            executor.backend,
-        )
+        span = None if count == 1 else (borders[r], borders[r + 1])
+        pick = itemgetter(r) if cuts else _Pick(make, span, executor.backend)
         apart = [] if whole else leaving[r]
         pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart]
         own = [held[k] for k in range(sources) if k not in apart]
@@ -153,30 +152,21 @@ def redistribute(
 
 @dataclass(frozen=True)
 class _Pick:
-    """Selects one range's keys from an input of a shuffle; all keys where `span` is None."""
+    """Selects one range's keys from an uncut input of a shuffle; all keys where `span` is None."""
 
-    make: Callable[[Any], Array] | None
+    make: Callable[[Any], Any] | None
     span: tuple[int, int] | None
-    ascending: bool
     backend: Backend
 
-    def __call__(self, item: Any) -> Array:
-        """Return the keys as one array."""
-        return _one_array(self.parts(item), self.backend)
-
-    def parts(self, item: Any) -> list[Any]:
-        """Return the keys in the form that `merge` takes."""
+    def __call__(self, item: Any) -> list[Any]:
+        """Return the keys as arrays that `merge` takes."""
         made = item if self.make is None else self.make(item)
         keys = made if isinstance(made, list) else [made]
         if self.span is None:
             return keys
-        return [between(some, *self.span, self.ascending, self.backend) for some in keys]
-
-
-def _one_array(keys: list[Any], backend: Backend) -> Array:
-    shared = backend.shared
-    arrays = keys if shared is None else [shared.array(some) for some in keys]
-    return arrays[0] if len(arrays) == 1 else backend.array.concatenate(arrays)
+        picked = [self.backend.edges.between(some, *self.span) for some in keys]
+        # over UCX one large array travels sooner than several
+        return [self.backend.array.concatenate(picked)] if self.backend.on_device and len(picked) > 1 else picked
 
 
 def _taken_over(handles: list[Any]) -> list[Any]:
@@ -209,16 +199,28 @@ def _keys_of(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> 
     return keys(item, *shared)
 
 
-def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: Backend) -> Array:
+def _all_ranges(
+    item: Any, make: Callable[[Any], Any] | None, starts: list[int], bound: int, backend: Backend
+) -> list[list[Array]]:
+    """Cut an input before each of `starts`: the arrays of each range."""
     made = item if make is None else make(item)
-    return merge(made if isinstance(made, list) else [made], bound, backend)
+    pieces = [cut(keys, starts, bound, backend) for keys in (made if isinstance(made, list) else [made])]
+    return [list(of_range) for of_range in zip(*pieces, strict=True)]
 
 
-def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+def _range(
+    own: list[Any],
+    pieces: list[list[Array]],
+    pick: Callable[[Any], list[Any]],
+    reduce: Callable[..., Any],
+    given: tuple[Any, ...],
+) -> Any:
     """Pick a range's keys out of local inputs, add the pieces that arrived, and reduce them."""
+    keys = [array for piece in pieces for array in piece]
+    pieces.clear()
     while own:
-        came += pick.parts(own.pop())
-    return reduce(came, *given)
+        keys += pick(own.pop())
+    return reduce(keys, *given)
 
 
 class Ranges(NamedTuple):

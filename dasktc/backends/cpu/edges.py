@@ -28,6 +28,8 @@ __all__ = ["RANGES", "CpuEdges", "of_one_type", "proper"]
 
 RANGES = 1 << 10
 """Most ranges into which keys are split in one pass."""
+HALVED = 8
+"""Ranges from which keys are dealt to all ranges in one pass: sooner than by four passes that halve the ranges."""
 GUESS = 12
 """Leading bits of a key that tell approximately which range it is in."""
 
@@ -128,15 +130,16 @@ def _oriented(keys: Array, rank: Array, shift: int, oriented: Array) -> None:
         oriented[i] = max(a, b) << shift | min(a, b)
 
 
-def _rows(keys: Array, start: int, columns: int, first: int, offsets: Array, numbers: Array) -> None:
-    i = 0
-    for row in range(len(offsets) - 1):
-        offsets[row] = first + i
-        while i < len(keys) and keys[i] < start + columns:
-            numbers[i] = keys[i] - start
-            i += 1
-        start += columns
-    offsets[len(offsets) - 1] = first + i
+def _rows(keys: Array, start: int, columns: int, first: int, row: int, offsets: Array, numbers: Array) -> int:
+    """Continue rows from `row` on with further keys, of which `first` came before; return the last key's row."""
+    end = start + (row + 1) * columns
+    for i in range(len(keys)):
+        while keys[i] >= end and row < len(offsets) - 2:
+            row += 1
+            offsets[U(row)] = first + i
+            end += columns
+        numbers[i] = keys[i] - (end - columns)
+    return row
 
 
 def _given(dtype: Any, layout: str = "C") -> Any:
@@ -161,7 +164,7 @@ distinct = Kernel(_distinct, (_made,))
 degrees = Kernel(_degrees, (_given_keys, _number, _made))
 sources = Kernel(_sources, (_given_keys, _number, _made))
 orient = Kernel(_oriented, (_given_keys, _table, _number, _made))
-rows = Kernel(_rows, (_given_keys, _number, _number, _number, _made, types.Array(types.int32, 1, "C")))
+rows = Kernel(_rows, (_given_keys, *[_number] * 4, _made, types.Array(types.int32, 1, "C")))
 
 
 class CpuEdges:
@@ -191,10 +194,12 @@ class CpuEdges:
         kept = np.empty(len(keys) + 1, np.int64)
         return kept[: between(keys, first, end, kept)].copy()
 
-    def split(self, keys: Array, starts: list[int]) -> list[Array]:
-        """Partition keys into ranges that begin at 0 and at each of `starts`: unordered slices of one array."""
-        if not starts or not len(keys):
-            return [keys, *(keys[:0] for _ in starts)]
+    def split(self, keys: radix.Keys, starts: list[int]) -> list[Array]:
+        """Partition keys into ranges that begin at 0 and at each of `starts`: unordered slices of arrays."""
+        if len(starts) < HALVED or not len(keys):
+            return radix.split(keys, starts)
+        if isinstance(keys, radix.Ends):
+            keys = keys.keys()
         borders = np.array([*starts, np.iinfo(np.int64).max], np.int64)
         largest = max(int(keys.max()), starts[-1])
         shift = max(0, largest.bit_length() - GUESS)
@@ -227,8 +232,8 @@ class CpuEdges:
 
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
-        offsets, numbers = np.empty(count + 1, np.int64), np.empty(len(keys), np.int32)
-        rows(keys, start, columns, 0, offsets, numbers)
+        offsets, numbers = np.zeros(count + 1, np.int64), np.empty(len(keys), np.int32)
+        offsets[rows(keys, start, columns, 0, 0, offsets, numbers) + 1 :] = len(keys)
         return offsets, numbers
 
 

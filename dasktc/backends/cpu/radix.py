@@ -35,9 +35,11 @@ __all__ = [
     "Keys",
     "count",
     "deal",
+    "dealt",
     "leading_bits",
     "merge",
     "sort",
+    "split",
     "warm",
 ]
 
@@ -92,6 +94,17 @@ def _made_of(src: Array, dst: Array, low: int, bits: int, first: int, end: int, 
     return size
 
 
+def _part(keys: Array, border: int, both: Array, front: Any, behind: Any) -> Any:
+    """Write keys below `border` to `both` from `front` on, the others down from `behind`; return the new `front`."""
+    for i in range(U(len(keys))):
+        key = keys[i]
+        both[U(front)] = both[U(behind - 1)] = key  # one of them is overwritten by the next key, without a branch
+        below: Any = np.int64(key < border)
+        front += below
+        behind -= 1 - below
+    return front
+
+
 def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int, low: int) -> None:
     """Sort each of the buckets that end at `ends`, the first from 0 on, by `digits` digits of `bits` from `low` on."""
     mask, begin = U((1 << bits) - 1), 0
@@ -142,6 +155,7 @@ ascending = Kernel(_ascending, (_given,))
 count_keys = Kernel(_count_keys, (_given, _number, _number, _array))
 deal_keys = Kernel(_deal_keys, (_given, _number, _number, _array, _array))
 made_of = {of: Kernel(_made_of, (ids, ids, *[_number] * 4, _array)) for of, ids in _ids.items()}
+part = Kernel(_part, (_given, _number, _array, _number, _number))
 sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, _number))
 
 
@@ -231,12 +245,15 @@ class Buckets:
     ends : array of int64, shape (buckets + 1,)
         Ends of the buckets, preceded by 0.
     shift : int
-        Bits below the leading digit: bucket b has the keys from b << shift up to (b + 1) << shift - 1.
+        Bits below the leading digit.
+    base : int
+        Leading digit of the first bucket: bucket b has the keys from (base + b) << shift on, 1 << shift of them.
     """
 
     keys: Array
     ends: Array
     shift: int
+    base: int = 0
 
     def ranges(self, most: int) -> list[tuple[int, int]]:
         """At most `most` ranges of buckets with about equally many keys: each range's first bucket and its end."""
@@ -297,7 +314,7 @@ def sort(keys: Array, bound: int) -> Array:
     if len(keys) < FEW:
         return np.sort(keys)
     keys = np.require(keys, np.int64, ("C", "A", "W"))
-    return keys if ascending(keys) else _sorted([keys], bound, keys)
+    return keys if ascending(keys) else _sorted(dealt([keys], bound), keys)
 
 
 def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
@@ -311,37 +328,40 @@ def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
     low : int
         Keys that differ only in bits below this one may come in any order.
     """
-    given, arrays[:] = list(arrays), []
-    if sum(map(len, given)) < FEW:
-        return np.sort(np.concatenate([np.empty(0, np.int64), *(_array_of(keys) for keys in given)]))
-    return _sorted(given, bound, low=low)
+    if sum(map(len, arrays)) < FEW:
+        return np.sort(_together(arrays))
+    return _sorted(dealt(arrays, bound), low=low)
 
 
-def _array_of(keys: Keys) -> Array:
-    return keys.keys() if isinstance(keys, Ends) else keys
+def _sorted(buckets: Buckets, spare: Array | None = None, low: int = 0) -> Array:
+    """Sort all buckets; parameters as for `Buckets.sorted`."""
+    for _ in buckets.sorted(0, len(buckets.ends) - 1, spare, low):
+        pass
+    return buckets.keys
 
 
-def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None, low: int = 0) -> Array:
-    """As `merge`; `spare` is overwritten only after all keys are dealt out, so it may be one of the arrays."""
+def dealt(arrays: list[Keys], bound: int) -> Buckets:
+    """Deal the keys of several arrays to buckets in a new array; parameters as for `merge`."""
     if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
-        together = np.concatenate([_array_of(keys) for keys in arrays])
-        bits = max(0, (bound - 1).bit_length() - low)
-        if digits := -(-bits // DIGIT):
-            sort_buckets(together, np.array([len(together)]), np.empty_like(together), digits, -(-bits // digits), low)
-        return together
-    spans = [(0, bound) if isinstance(keys, Ends) else _span(keys) for keys in arrays]
+        together = _together(arrays)
+        return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
+    given, arrays[:] = list(arrays), []
+    spans = [(0, bound) if isinstance(keys, Ends) else _span(keys) for keys in given]
     first, end = min(first for first, _ in spans), max(end for _, end in spans)
-    _, shift = leading_bits(sum(map(len, arrays)), max(1, end - first))
+    _, shift = leading_bits(sum(map(len, given)), max(1, end - first))
     base = first >> shift
-    counts = sum(count(keys, (end >> shift) - base + 1, shift, base) for keys in arrays)
+    counts = sum(count(keys, (end >> shift) - base + 1, shift, base) for keys in given)
     ends = np.concatenate([[0], np.cumsum(counts)])
     target, places = np.empty(int(ends[-1]), np.int64), ends[:-1].copy()
-    for keys in arrays:
+    for keys in given:
         deal(keys, shift, places, target, base)
-    buckets = Buckets(target, ends, shift)
-    for _ in buckets.sorted(0, len(ends) - 1, spare, low):
-        pass
-    return target
+    return Buckets(target, ends, shift, base)
+
+
+def _together(arrays: list[Keys]) -> Array:
+    """Concatenate keys in a new array, and empty the list."""
+    given, arrays[:] = [keys.keys() if isinstance(keys, Ends) else keys for keys in arrays], []
+    return np.concatenate([np.empty(0, np.int64), *given])
 
 
 def _span(keys: Array) -> tuple[int, int]:
@@ -349,7 +369,24 @@ def _span(keys: Array) -> tuple[int, int]:
     return (int(keys.min()), int(keys.max())) if len(keys) else (ALL, 0)
 
 
+def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
+    """Deal keys to ranges that begin at 0 and at each of `starts`, by passes that each halve the ranges.
+
+    Each range gets an array of its own, or a slice of one, in no order.
+    """
+    if not starts:
+        return [keys.keys() if isinstance(keys, Ends) else keys]
+    middle = len(starts) // 2
+    both, front = np.empty(len(keys), np.int64), 0
+    behind = len(both)
+    for chunk in _chunks(keys):
+        before = front
+        front = int(part(chunk, starts[middle], both, front, behind))
+        behind -= len(chunk) - (front - before)
+    return split(both[:front], starts[:middle]) + split(both[front:], starts[middle + 1 :])
+
+
 def warm() -> None:
     """Compile this module's kernels, or load them from the cache."""
-    for kernel in (ascending, count_keys, deal_keys, *made_of.values(), sort_buckets):
+    for kernel in (ascending, count_keys, deal_keys, *made_of.values(), part, sort_buckets):
         kernel.load()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from dasktc.backends.cpu import edges, radix
 from dasktc.backends.csr import Array
 
@@ -13,7 +17,7 @@ class CpuSharedArrays:
 
     Attributes
     ----------
-    Buckets, leading_bits, count, deal
+    Buckets, leading_bits, count, deal, dealt
         Those of module `radix`.
     proper
         That of module `edges`.
@@ -23,6 +27,7 @@ class CpuSharedArrays:
     leading_bits = staticmethod(radix.leading_bits)
     count = staticmethod(radix.count)
     deal = staticmethod(radix.deal)
+    dealt = staticmethod(radix.dealt)
 
     proper = staticmethod(edges.proper)
 
@@ -31,14 +36,19 @@ class CpuSharedArrays:
         src, dst = edges.of_one_type(src, dst)
         return radix.Ends(src, dst, low, shift)
 
-    def array(self, keys: radix.Keys) -> Array:
-        """Return the keys as an array, in the same order."""
-        return keys.keys() if isinstance(keys, radix.Ends) else keys
-
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
         """Replace keys by the keys over their ends' ranks, the higher rank first."""
         edges.orient(keys, rank, shift, keys)
         return keys
+
+    def rows(self, batches: Iterable[Array], size: int, start: int, count: int, columns: int) -> tuple[Array, Array]:
+        """Offsets and columns of `count` rows, as `CpuEdges.rows`, from `size` ascending keys in batches."""
+        offsets, numbers, row, edge = np.zeros(count + 1, np.int64), np.empty(size, np.int32), 0, 0
+        for keys in batches:
+            row = edges.rows(keys, start, columns, edge, row, offsets, numbers[edge : edge + len(keys)])
+            edge += len(keys)
+        offsets[row + 1 :] = edge
+        return offsets, numbers
 
     def write_rows(self, keys: Array, start: int, columns: int, first: int, offsets: Array, numbers: Array) -> None:
         """Write the offsets and columns of the rows of ascending keys into parts of a block's arrays.
@@ -53,4 +63,5 @@ class CpuSharedArrays:
         offsets : array of int64, shape (rows + 1,)
         numbers : array of int32, shape (edges,)
         """
-        edges.rows(keys, start, columns, first, offsets, numbers)
+        offsets[0] = first
+        offsets[edges.rows(keys, start, columns, first, 0, offsets, numbers) + 1 :] = first + len(keys)

@@ -69,13 +69,15 @@ KEPT_BY_DASK = {
     "distributed.admin.system-monitor.log-length": (7200, 1200),
     "distributed.scheduler.events-cleanup-delay": ("1h", "10m"),
     "distributed.worker.profile.interval": ("10ms", "200ms"),
+    "distributed.admin.tick.interval": ("20ms", "500ms"),
 }
 """How much of the past Dask keeps in memory: its default, and our value for clusters started here, where the user set
 none. These are the latest messages of every connection, with their tasks' arguments; log records; half seconds of the
 dashboard's plots; events of workers that left. They fill for as long as an hour, and this process grows meanwhile. The
-last entry is how often a worker samples its threads for the page of profiles. Dask keeps the text of every source file
-that a sample meets, so a worker grew by 0.8 MB a minute for an hour, and 100 samples a second took a tenth of the CPU
-time of its event loop."""
+last but one entry is how often a worker samples its threads for the page of profiles. Dask keeps the text of every
+source file that a sample meets, so a worker grew by 0.8 MB a minute for an hour, and 100 samples a second took a tenth
+of the CPU time of its event loop. The last is how often a server looks whether its event loop is late: 200 times a
+second in this process, where scheduler, client and two nannies do."""
 PORT_TAKEN = "Port .* is already in use"
 """Dask's warning where another program took the dashboard's port after we looked for a free one."""
 WORKER_BYTES = 1 << 27

@@ -14,9 +14,8 @@ __all__ = ["LOOK_SECONDS", "TaskSource", "results"]
 
 Futures = dict[Any, Any]
 """Futures by key."""
-LEAST_PAUSE, SHORT_PAUSE, MOST_PAUSE = 0.0005, 0.002, 0.02
-"""Seconds between looks for results where nobody announces any: doubled up to the second value; then a hundredth of the
-time waited, up to the last value."""
+PAUSE = 0.1
+"""Longest wait, in seconds, until the waiting thread looks around; a result that comes wakes it at once."""
 DONE = ("finished", "lost")
 """Status of a future whose result is here; its worker may have died since."""
 FAILED = ("error", "cancelled")
@@ -91,8 +90,7 @@ def _until_killed(
     client: Any, faults: FaultPolicy, source: TaskSource, left: Futures, here: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Yield futures and results as they end, until Dask gives a task up because of dead workers."""
-    pause, heard = LEAST_PAUSE, time.monotonic()
-    looked = heard
+    looked = time.monotonic()
     ended = _as_completed()(left.values(), loop=client.loop, with_results=here, raise_errors=False)
     while not ended.is_empty():
         batch = ended.next_batch(block=False)
@@ -116,13 +114,10 @@ def _until_killed(
             return
         if ended.unread is not None:
             raise faults.unreadable(ended.unread)
-        if batch:
-            pause, heard = LEAST_PAUSE, time.monotonic()
-        else:
+        if not batch:
             if source.waiting is not None:
                 source.waiting()
-            _wait(ended, pause)
-            pause = min(2 * pause, MOST_PAUSE, max(SHORT_PAUSE, (time.monotonic() - heard) / 100))
+            _wait(ended, PAUSE)
 
 
 @cache
@@ -145,6 +140,8 @@ def _as_completed() -> Any:
                 if future.status in FAILED:  # the task's own error
                     raise
                 self.unread = error.with_traceback(None)  # its frames hold the future
+                with self.thread_condition:
+                    self.thread_condition.notify()
 
     return AsCompleted
 

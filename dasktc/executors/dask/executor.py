@@ -121,7 +121,7 @@ class DaskExecutor(Executor):
         self.faults = FaultPolicy(client, patience, retries, self._token)
         self._share, self._task_memory = 0, 0
         self._named = list[Any]()
-        self._threads: tuple[float, list[str]] = (-LOOK_SECONDS, [])
+        self._limits: dict[str, int] = {}
         self._offers: tuple[float, dict[str, int]] = (-LOOK_SECONDS, {})
         self._replicas: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
         network = str(client.scheduler.address).partition(":")[0]
@@ -147,20 +147,12 @@ class DaskExecutor(Executor):
 
     @property
     def worker_threads(self) -> list[str]:
-        """The address of each thread's worker, cached for a moment because asking takes as long as two tasks."""
-        asked, known = self._threads
-        if not known or time.monotonic() - asked > LOOK_SECONDS:
-            known = self._note(dict(self.faults.ask(self.client.ncores)))
-        return known
+        """The address of each thread's worker, as it was lately: asking takes as long as two tasks."""
+        return [worker for worker, number in sorted(self.faults.lately().items()) for _ in range(number)]
 
     def await_workers(self) -> None:
-        """Wait for a worker, and cache all threads: each question to the scheduler costs a count a millisecond."""
-        self._note(self.faults.threads())
-
-    def _note(self, threads: dict[str, int]) -> list[str]:
-        known = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
-        self._threads = time.monotonic(), known
-        return known
+        """Wait for a worker."""
+        self.faults.threads()
 
     def homes(self, count: int) -> list[str | None]:
         """Assign partitions to threads, evenly and those of a worker side by side; None where there is one worker."""
@@ -197,19 +189,24 @@ class DaskExecutor(Executor):
         bound = self.store.memory(budget)
         if bound is not None:
             return bound
-        workers: dict[str, Any]
         if self.backend.on_device and not budget:
             threads, there = Counter(self.worker_threads), self._on_devices()
             shares = [there[address] // number for address, number in threads.items() if there.get(address)]
             if len(shares) == len(threads):
                 self._share = min(shares)
                 return self._share
-        while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1).get("workers")):
-            self.faults.threads()  # the client's own poll, which asks for no workers, may have replaced the answer
-        self._share = min(
-            (budget or _fillable(worker["memory_limit"])) // worker["nthreads"] for worker in workers.values()
-        )
+        shares = [(budget or _fillable(limit)) // number for limit, number in self._limits_of_workers()]
+        self._share = min(shares)
         return self._share
+
+    def _limits_of_workers(self) -> list[tuple[int, int]]:
+        """Memory limit and threads of each worker; the scheduler is asked only where a worker is new."""
+        while not (threads := self.faults.lately()) or not threads.keys() <= self._limits.keys():
+            workers = self.faults.ask(self.client.scheduler_info, n_workers=-1).get("workers", {})
+            self._limits = {address: worker["memory_limit"] for address, worker in workers.items()}
+            if not threads or not threads.keys() <= self._limits.keys():
+                self.faults.threads()  # a worker left, or the client's own poll has replaced the answer
+        return [(self._limits[address], number) for address, number in threads.items()]
 
     def _on_devices(self) -> dict[str, int]:
         """Bytes available on each worker's device, from the recent answers of `unusable` if there are any."""

@@ -52,6 +52,8 @@ from dasktc.executors.progress import Tracker
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
+LATELY = 2.0
+"""Seconds for which the scheduler's answer to who its workers are is used again; during waits it is renewed sooner."""
 ERRED_SECONDS = 5
 """Longest wait for the scheduler's message that a task runs again."""
 NEVER = (
@@ -90,6 +92,7 @@ class FaultPolicy:
         self.names: dict[Any, Any] = {}
         self.tracker: Tracker | None = None
         self._workers: set[str] = set()
+        self._latest: tuple[float, dict[str, int]] = (0.0, {})
         await_late_workers(self, client)
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -116,11 +119,19 @@ class FaultPolicy:
             if time.monotonic() - began >= self.patience:
                 raise ClusterError(why.format(self._client.scheduler.address, self.patience))
             time.sleep(0.1)
+        self._latest = time.monotonic(), threads
         gone, self._workers = self._workers - threads.keys(), set(threads)
         if self.tracker is not None:
             for worker in sorted(gone):
                 self.tracker.fault(f"worker {worker} went: what it ran and held is made again", worker=worker)
         return threads
+
+    def lately(self) -> dict[str, int]:
+        """Threads of each worker, as they were within LATELY seconds; may be empty."""
+        asked, known = self._latest
+        if not known or time.monotonic() - asked > LATELY:
+            self._latest = time.monotonic(), dict(self.ask(self._client.ncores))
+        return self._latest[1]
 
     def look(self) -> None:
         """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""

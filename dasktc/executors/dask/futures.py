@@ -80,7 +80,7 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
             elif left:
                 break
             elif len(source):  # submit the rest to the workers that are there now
-                source.set_workers(faults.threads(LOST))
+                source.set_workers(faults.lately() or faults.threads(LOST))
             else:
                 return
     raise faults.cancelled(len(left))

@@ -626,9 +626,13 @@ def test_names_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str])
     ("options", "message"),
     [({"graphs": "/nowhere"}, "is no folder"), ({"out": __file__}, "is a file"), ({"backend": "tpu"}, "'tpu'")],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str):
+def test_options_that_make_no_sense_are_refused(
+    options: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         run.run(**options)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import re
@@ -18,6 +19,7 @@ from pipeline import random_edges, skewed_edges, source_of
 from tiers import some
 
 import dasktc
+from dasktc.api import repeat
 from dasktc.cli.main import main
 from dasktc.counting import charts, findings, measures, outputs
 from dasktc.counting import html_report as report
@@ -246,6 +248,17 @@ def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
     assert "nothing was sent" in text
     assert not re.search(r'(?:src|href)="|@import|url\(', text)
     assert "prefers-color-scheme: dark" in text
+
+
+def test_the_report_repeats_every_option_that_was_given(tmp_path):
+    page, path = tmp_path / "r.html", tmp_path / "graph.txt"
+    path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+    dasktc.triangle_count(path, kernel="trust", sort_rows=False, parts=2, partition="hash2d", report=page)
+    command = re.search(r"<code>(dasktc count .*?)</code>", page.read_text())[1]
+    assert command == f"dasktc count {path} --kernel trust --partition hash2d --parts 2 --no-sort-rows"
+    silent = {"source", "client", "security", "per_vertex", "per_edge", "report", "force", "progress"}
+    usual = {name: of.default for name, of in inspect.signature(dasktc.triangle_count).parameters.items()}
+    assert {name: default for name, default in usual.items() if name not in silent} == repeat.USUAL
 
 
 def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, monkeypatch):

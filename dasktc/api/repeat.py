@@ -18,6 +18,7 @@ USUAL: dict[str, Any] = {
     **dict.fromkeys(("scheduler_file", "distribute", "checkpoint", "threads", "work_dir", "host_memory"), None),
     "column_parts": None,
     "proxies": "lstc",
+    "sort_rows": True,
     "assign": "random",
     "retries": RETRIES,
     "worker_timeout": WORKER_SECONDS,
@@ -49,7 +50,8 @@ def repeating(source: Any, given: Mapping[str, Any]) -> str:
     if isinstance(paths, Sequence) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         words = ["dasktc", "count", *map(os.fspath, paths)]
         for name, value in options.items():
-            words += [f"--{name.replace('_', '-')}", _word(value)]
+            option = name.replace("_", "-")
+            words += [f"--no-{option}"] if value is False else [f"--{option}", _word(value)]
         return shlex.join(map(str, words))
     values = {name: shown(value) if isinstance(value, int) else repr(value) for name, value in options.items()}
     said = "".join(f", {name}={value}" for name, value in values.items())

@@ -130,8 +130,8 @@ def run(
     A figure for which the device has no room is skipped, and the last table says so with figures.
     """
     names = chosen(list(figures))
-    folder = _folders(graphs, out)
     used = _backend(backend)
+    folder = _folders(graphs, out)
     sizes = SIZES[used, quick]
     bench = Bench(used, [*generated(sizes), *real(graphs, quick)], sizes, quick, RUNS)
     command, device = _command(figures, backend, quick, graphs, out), _device(used)

@@ -204,20 +204,20 @@ def _all_ranges(
 ) -> list[list[Array]]:
     """Cut an input before each of `starts`: the arrays of each range."""
     made = item if make is None else make(item)
-    pieces = [cut(keys, starts, bound, backend) for keys in (made if isinstance(made, list) else [made])]
-    return [list(of_range) for of_range in zip(*pieces, strict=True)]
+    slices = [cut(keys, starts, bound, backend) for keys in (made if isinstance(made, list) else [made])]
+    return [list(of_range) for of_range in zip(*slices, strict=True)]
 
 
 def _range(
     own: list[Any],
-    pieces: list[list[Array]],
+    came: list[list[Array]],
     pick: Callable[[Any], list[Any]],
     reduce: Callable[..., Any],
     given: tuple[Any, ...],
 ) -> Any:
     """Pick a range's keys out of local inputs, add the pieces that arrived, and reduce them."""
-    keys = [array for piece in pieces for array in piece]
-    pieces.clear()
+    keys = [array for arrays in came for array in arrays]
+    came.clear()
     while own:
         keys += pick(own.pop())
     return reduce(keys, *given)

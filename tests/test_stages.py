@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from itertools import product
 from unittest import mock
 
@@ -19,8 +20,10 @@ from tiers import each_once, some
 
 import dasktc
 from dasktc.api.count import build
+from dasktc.backends.cpu import radix
 from dasktc.executors.base import CPU
 from dasktc.executors.dask import executor as submission
+from dasktc.executors.dask import faults
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
@@ -28,7 +31,7 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
-from dasktc.pipeline.edge_keys import cut
+from dasktc.pipeline.edge_keys import cut, distinct
 from dasktc.planning import cost_model
 
 EDGES = skewed_edges(300, 4_000, 5)
@@ -177,6 +180,23 @@ def test_tasks_of_several_stages_say_when_each_ends(workers):
     assert ended["read"] >= 2
 
 
+def test_a_count_asks_seldom_who_the_workers_are(workers):
+    """Each question takes as long as two tasks, and all workers wait meanwhile."""
+    _, client = workers
+    asked = Counter()
+    questions = {name: getattr(client, name) for name in ("ncores", "scheduler_info")}
+
+    def counted(name, *args, **options):
+        asked[name] += 1
+        return questions[name](*args, **options)
+
+    asking = mock.patch.multiple(client, **{name: partial(counted, name) for name in questions})
+    with asking, mock.patch.object(faults, "LATELY", 3_600):
+        result = dasktc.triangle_count(source_of(EDGES, parts=3), client, distribute="always")
+    assert int(result) == TRIANGLES
+    assert asked == {"ncores": 1, "scheduler_info": 1}
+
+
 def test_generated_parts_are_cut_anew():
     (part,) = kronecker(6, parts=1).parts
     shares = part.shares(5)
@@ -209,6 +229,32 @@ def test_keys_are_cut_at_borders(borders, made):
     for piece, first, end in zip(found, [0, *starts], [*starts, 64 << 6], strict=True):
         assert np.array_equal(np.sort(piece), np.sort(keys[(keys >= first) & (keys < end)]))
     assert sum(map(len, found)) == len(keys)
+
+
+@pytest.mark.parametrize("columns", [1, 7, 64, 1000])
+def test_rows_are_written_batch_by_batch(columns):
+    """Batches end anywhere, also within a row; some rows are empty, also the first and the last ones."""
+    draw = np.random.default_rng(columns)
+    start, rows = 5 * columns, 300
+    keys = np.unique(draw.integers(9 * columns, (rows - 2) * columns, 2_000))
+    batches = np.split(keys, np.sort(draw.integers(0, len(keys), 6)))
+    offsets, found = CPU.shared.rows(batches, len(keys), start, rows - 5, columns)
+    assert np.array_equal(found, keys % columns)
+    assert np.array_equal(offsets, np.searchsorted(keys, start + columns * np.arange(rows - 4)))
+    once = CPU.edges.rows(keys, start, rows - 5, columns)
+    assert np.array_equal(once[0], offsets)
+    assert np.array_equal(once[1], found)
+
+
+@pytest.mark.parametrize("batch", [1, 100, 1 << 16])
+def test_keys_of_several_arrays_are_distinct(batch, monkeypatch):
+    """Equal keys in any of the arrays, and in batches of any size."""
+    monkeypatch.setattr(radix, "BATCH", batch)
+    arrays = [np.random.default_rng(k).integers(0, 3_000, 4_000) for k in range(3)]
+    expected = np.unique(np.concatenate(arrays))
+    assert np.array_equal(distinct(list(arrays), 1 << 12, CPU), expected)
+    assert np.array_equal(distinct([np.arange(10), np.arange(5)], 1 << 12, CPU), np.arange(10))
+    assert len(distinct([np.empty(0, "int64")], 1 << 12, CPU)) == 0
 
 
 def test_weighted_quantiles():

@@ -2,9 +2,9 @@
 
 Pieces go from every worker to every worker at once, as inputs of tasks (the p2p shuffle of dask.dataframe would take
 every edge through the host's memory and disk). In memory, `redistribute` submits one task for each piece that leaves
-its worker, and none for those that stay. On the CPU each partition is first cut into all ranges at once; on a device
-each task picks its keys by a pass of its own, which takes less than a task. Where pieces are smaller than what travels
-in the time of these tasks, each range takes whole partitions instead, and picks its own keys out of them.
+its worker, and none for those that stay. On the CPU a task more cuts each partition into all ranges at once; on a
+device each task picks its keys by a pass of its own. Where pieces are smaller than what travels in the time of these
+tasks, each range takes whole partitions instead, and picks its own keys out of them.
 
 Within a budget each partition is cut once, and every slice is a result of its own (`exchange`). Where every slice is a
 task, P partitions and R ranges make P·R tasks in one step. Beyond DIRECT tasks the keys first go to about √R wide
@@ -165,7 +165,7 @@ class _Pick:
         if self.span is None:
             return keys
         picked = [self.backend.edges.between(some, *self.span) for some in keys]
-        # over UCX one large array travels sooner than several
+        # on a device each piece travels as one array
         return [self.backend.array.concatenate(picked)] if self.backend.on_device and len(picked) > 1 else picked
 
 

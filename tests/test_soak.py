@@ -72,7 +72,7 @@ def test_all_kernels_are_loaded_before_memory_is_judged(monkeypatch):
     loaded = set()
     monkeypatch.setattr(soak.Kernel, "load", lambda kernel: loaded.add(kernel._function.__name__))
     soak._load_kernels()
-    assert {"_order", "_made_of"} <= loaded
+    assert {"_order", "_keys_of"} <= loaded
     assert len(loaded) > 40
 
 

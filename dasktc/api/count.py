@@ -242,7 +242,7 @@ def triangle_count(
     if isinstance(opened, SavedGraph):
         options = fitted(opened, options)
     telling = showing(progress, asked="count", source=opened.name)
-    with telling as watcher, connect(run, options.backend, lean=memory is not None) as anywhere:
+    with telling as watcher, connect(run, options.backend) as anywhere:
         counting = replace(counting, progress=watcher)
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
@@ -376,7 +376,7 @@ def prepare(
         raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
     with ExitStack() as closing, ExitStack() as stack:
         watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
-        anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
+        anywhere = stack.enter_context(connect(run, options.backend))
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         watcher.counts = False

@@ -1,5 +1,7 @@
 """Outermost calls of this package in each thread, during which device memory comes from a pool.
 
+When one has ended, free memory goes back to the device, and to the system (`heap`).
+
 A public function, and each call that a Dask worker makes, is one call (`out_of_memory`); nested calls belong to the
 outermost one. This module imports no GPU library: it uses `cuda.memory` if that is loaded, and `cuda.memory` uses this
 module if it is loaded in the middle of a call.
@@ -12,6 +14,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+
+from dasktc.backends import heap
 
 __all__ = ["nothing_sent", "one_call", "until_the_call_ends"]
 
@@ -44,9 +48,11 @@ def one_call(on_worker: bool = False) -> Iterator[None]:
         yield
     finally:
         _here.depth -= 1
-        if not _here.depth and _here.undo is not None:
-            undo, _here.undo = _here.undo, None
-            undo()
+        if not _here.depth:
+            heap.call_ended(on_worker)
+            if _here.undo is not None:
+                undo, _here.undo = _here.undo, None
+                undo()
 
 
 def nothing_sent() -> AbstractContextManager[None]:

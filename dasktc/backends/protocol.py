@@ -292,8 +292,11 @@ class SharedArrays(Protocol):
     def deal(self, keys: Any, shift: int, places: Any, target: Any, base: int = 0) -> None:
         """Write each key to the next place of its leading digit; `places` is overwritten."""
 
-    def dealt(self, arrays: list[Any], bound: int) -> Any:
-        """Deal keys below `bound`, of several arrays, to the buckets of a new array; the list is emptied."""
+    def dealt(self, arrays: list[Any], bound: int, span: tuple[int, int] | None = None) -> Any:
+        """Deal keys below `bound`, of several arrays, to the buckets of a new array; the list is emptied.
+
+        `span`, a half-open range of all keys, spares a pass that finds it.
+        """
 
     def orient(self, keys: Any, rank: Any, shift: int) -> Any:
         """Replace keys by the keys over their ends' ranks, the higher rank first."""

@@ -55,7 +55,7 @@ def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
         "two workers": RunOptions(workers=2),
     }
     with ExitStack() as stack:
-        executors = {name: stack.enter_context(connect(run, lean=False)) for name, run in runs.items()}
+        executors = {name: stack.enter_context(connect(run)) for name, run in runs.items()}
         measured = [{name: _count(executors[name], path) for name in runs} for _ in range(1 + turns)]
     return {name: [turn[name] for turn in measured[1:]] for name in runs}  # the first turn imports and compiles
 

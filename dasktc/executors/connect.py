@@ -17,11 +17,11 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 from dasktc.backends import get_backend
+from dasktc.backends.heap import KEEPING
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -61,8 +61,6 @@ GPU_WORKER_BYTES = 3 << 29
 """Device memory of a worker without data: CUDA contexts and libraries, those of its nanny included. On an H200 whose
 other programs leave 1.3 GB no worker starts."""
 SPAWN, DASK_TRIM = "distributed.nanny.pre-spawn-environ", 1 << 16
-KEEPING = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1, "MALLOC_TOP_PAD_": 1 << 26}
-"""glibc's names: one heap for all threads, also for large arrays, which grows by 64 MiB and keeps 1 GiB at its end."""
 KEPT_BY_DASK = {
     "distributed.admin.low-level-log-length": (1000, 200),
     "distributed.admin.log-length": (10_000, 1000),
@@ -85,7 +83,7 @@ WORKER_BYTES = 1 << 27
 
 
 @contextmanager
-def connect(run: RunOptions | None = None, backend: str = "cpu", lean: bool = True) -> Iterator[Executor]:
+def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Executor]:
     """Yield the executor that the options ask for, and close what was started for it.
 
     Parameters
@@ -95,8 +93,6 @@ def connect(run: RunOptions | None = None, backend: str = "cpu", lean: bool = Tr
     backend : str
         Kind of local workers to start or, in this process, the backend that counts. The CPU backend is loaded (and
         compiled) here first, so that the workers find compiled code; that of CUDA is loaded by the workers alone.
-    lean : bool
-        Have local CPU workers return freed memory at once, as a budget requires.
 
     Raises
     ------
@@ -112,7 +108,7 @@ def connect(run: RunOptions | None = None, backend: str = "cpu", lean: bool = Tr
         with _remote(run.scheduler, run.scheduler_file, checked(run.security)) as client:
             yield _on(client, run)
     elif run.workers is not None:
-        with started(run.workers, backend, run.security, lean=lean) as client:
+        with started(run.workers, backend, run.security) as client:
             yield _on(client, run)
     else:
         if run.security is not None:
@@ -168,7 +164,6 @@ def started(
     backend: str,
     security: Any = None,
     default: bool = False,
-    lean: bool = True,
     protocol: str = "auto",
 ) -> Iterator[Any]:
     """Start workers on this host, and yield a client of them; both are closed afterwards.
@@ -181,8 +176,6 @@ def started(
     security : distributed.Security, optional
     default : bool
         Make the client the active one of this process.
-    lean : bool
-        As for `connect`.
     protocol : {"auto", "tcp", "ucx"}
         Network between workers with GPUs; "auto": UCX where it is installed. Workers without GPUs use TCP.
 
@@ -196,11 +189,11 @@ def started(
     if find_spec("bokeh") is None:
         log.info("the dashboard has no pages: bokeh is not installed; pip install 'dasktc[dashboard]'")
     if _wants_gpus(backend):
-        start = partial(_on_gpus, protocol=chosen_protocol(protocol))
+        start = _on_gpus(workers, security, default, chosen_protocol(protocol))
     else:
         refuse_ucx(protocol)
-        start = partial(_local, lean=lean)
-    with late_workers, _silence, _brief_logs, start(workers, security, default) as client:
+        start = _local(workers, security, default)
+    with late_workers, _silence, _brief_logs, start as client:
         yield client
 
 
@@ -392,7 +385,7 @@ def _pool(number: int | None) -> int | float:
 
 
 @contextmanager
-def _local(workers: int | str, security: Any, default: bool, lean: bool) -> Iterator[Any]:
+def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
     number = _number(workers, os.cpu_count() or 1)
     import dask
     from distributed import Client, LocalCluster
@@ -400,10 +393,9 @@ def _local(workers: int | str, security: Any, default: bool, lean: bool) -> Iter
     get_backend("cpu")
     with loop_without_interrupts() as loop, ExitStack() as opened:
         try:
-            with held(), _main_guarded(), _starting(number), warnings.catch_warnings():
+            keeping = dask.config.set(_keeping_memory(dask.config.get(SPAWN, {})))  # nannies read it as they are made
+            with held(), _main_guarded(), _starting(number), warnings.catch_warnings(), keeping:
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
-                if not lean:
-                    opened.enter_context(dask.config.set(_keeping_memory(dask.config.get(SPAWN, {}))))
                 cluster = LocalCluster(
                     n_workers=number,
                     threads_per_worker=1,

@@ -374,7 +374,7 @@ def _slab(
     rows, shared = -(-(end - start) // columns), backend.shared
     if shared is None:
         return backend.edges.rows(merge(slices, bound, backend, loose), start, rows, columns)
-    buckets = shared.dealt(slices, bound)
+    buckets = shared.dealt(slices, bound, (start, end))
     batches = (keys for _, _, keys in buckets.sorted(0, len(buckets.ends) - 1, low=loose))
     made: tuple[Array, Array] = shared.rows(batches, len(buckets.keys), start, rows, columns)
     return made

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -333,7 +334,7 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold
         if starts is None:
             starts = splitters(executor, "canonical", given.handles, rows, count)
     bound = 1 << 2 * shift
-    calls = [(bound, executor.backend)] * (len(starts) + 1)
+    calls = [(bound, executor.backend, span) for span in pairwise([0, *starts, bound])]
     fold = None if executor.distributed else fold
     partitions, folded = redistribute(executor, "canonical", given, rows, starts, bound, distinct, calls, fold=fold)
     return Canonical(partitions, rows, folded, np.concatenate(keys) if keys else None)

@@ -86,15 +86,16 @@ def merge(arrays: list[Array], bound: int, backend: Backend, low: int = 0) -> Ar
     return backend.sort(keys, bound)
 
 
-def distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
+def distinct(arrays: list[Array], bound: int, backend: Backend, span: tuple[int, int] | None = None) -> Array:
     """Concatenate arrays of keys, sort them and drop duplicates; the list is emptied, as by `merge`.
 
-    `bound` is 1 << 2 * shift. On a device loops, keys with equal ends, are dropped too.
+    `bound` is 1 << 2 * shift; every key is in the half-open `span`, if it is given. On a device loops, keys with equal
+    ends, are dropped too.
     """
     shift, shared = (bound.bit_length() - 1) // 2, backend.shared
     if shared is None:
         return backend.edges.distinct(merge(arrays, bound, backend), shift)
-    buckets = shared.dealt(arrays, bound)
+    buckets = shared.dealt(arrays, bound, span)
     return distinct_of(buckets, 0, len(buckets.ends) - 1, shift, backend)
 
 

@@ -70,20 +70,6 @@ def _keys(src: Array, dst: Array, low: int, table: Array, shift: int, keys: Arra
         keys[i] = min(a, b) << shift | max(a, b)
 
 
-def _range_keys(src: Array, dst: Array, low: int, shift: int, keys: Array) -> None:
-    for i in range(len(src)):
-        a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
-        keys[i] = min(a, b) << shift | max(a, b)
-
-
-def _between(keys: Array, first: int, end: int, kept: Array) -> int:
-    size = 0
-    for i in range(len(keys)):
-        kept[U(size)] = keys[i]
-        size += (keys[i] >= first) & (keys[i] < end)
-    return size
-
-
 def _count_ranges(keys: Array, starts: Array, guesses: Array, shift: int, counts: Array) -> None:
     for i in range(len(keys)):
         k = U(guesses[U(keys[i] >> shift)])
@@ -156,8 +142,6 @@ without_loops = {
     ids.dtype: Kernel(_without_loops, (ids, ids, *[types.Array(ids.dtype, 1, "C")] * 2)) for ids in (_ids32, _ids64)
 }
 relabel = {ids.dtype: Kernel(_keys, (ids, ids, _number, _table, _number, _made)) for ids in (_ids32, _ids64)}
-range_keys = {ids.dtype: Kernel(_range_keys, (ids, ids, _number, _number, _made)) for ids in (_ids32, _ids64)}
-between = Kernel(_between, (_given_keys, _number, _number, _made))
 count_ranges = Kernel(_count_ranges, (_given_keys, _given_keys, _given_keys, _number, _made))
 split = Kernel(_split, (_given_keys, _given_keys, _given_keys, _number, _made, _made))
 distinct = Kernel(_distinct, (_made,))
@@ -180,19 +164,15 @@ class CpuEdges:
     def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
         """Canonical keys in the order of the edges."""
         src, dst = of_one_type(src, dst)
+        if not hasattr(of, "table"):
+            return radix.Ends(src, dst, of.low, shift).keys()
         keys = np.empty(len(src), np.int64)
-        if hasattr(of, "table"):
-            relabel[_kind(src)](src, dst, of.low, of.table, shift, keys)
-        else:
-            range_keys[_kind(src)](src, dst, of.low, shift, keys)
+        relabel[_kind(src)](src, dst, of.low, of.table, shift, keys)
         return keys
 
     def between(self, keys: radix.Keys, first: int, end: int) -> Array:
         """Select the keys with first <= key < end."""
-        if isinstance(keys, radix.Ends):
-            return keys.keys(first, end)
-        kept = np.empty(len(keys) + 1, np.int64)
-        return kept[: between(keys, first, end, kept)].copy()
+        return radix.select(keys, first, end)
 
     def split(self, keys: radix.Keys, starts: list[int]) -> list[Array]:
         """Partition keys into ranges that begin at 0 and at each of `starts`: unordered slices of arrays."""
@@ -261,6 +241,6 @@ def _kind(ids: Array) -> Any:
 
 def warm() -> None:
     """Compile this module's kernels, or load them from the cache."""
-    by_type = (*mark.values(), *facts.values(), *without_loops.values(), *relabel.values(), *range_keys.values())
-    for kernel in (*by_type, between, count_ranges, split, distinct, degrees, sources, orient, rows):
+    by_type = (*mark.values(), *facts.values(), *without_loops.values(), *relabel.values())
+    for kernel in (*by_type, count_ranges, split, distinct, degrees, sources, orient, rows):
         kernel.load()

@@ -38,6 +38,7 @@ __all__ = [
     "dealt",
     "leading_bits",
     "merge",
+    "select",
     "sort",
     "split",
     "warm",
@@ -83,13 +84,20 @@ def _deal_keys(keys: Array, shift: int, base: int, places: Array, target: Array)
         places[bucket] += 1
 
 
-def _made_of(src: Array, dst: Array, low: int, bits: int, first: int, end: int, made: Array) -> Any:
-    """Write the canonical keys with first <= key < end to `made`, one entry longer than the edges; return how many."""
-    size = np.int64(0)
-    for i in range(U(len(src))):
+def _keys_of(src: Array, dst: Array, low: int, bits: int, keys: Array) -> None:
+    """Write the canonical keys of edges, several at a time by vector instructions."""
+    for i in range(len(src)):
         a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
-        key = min(a, b) << bits | max(a, b)
-        made[U(size)] = key
+        least = min(a, b)
+        keys[i] = least << bits | a + b - least
+
+
+def _between(keys: Array, first: int, end: int, kept: Array) -> Any:
+    """Write the keys with first <= key < end to `kept`, one entry longer than `keys`; return how many."""
+    size = np.int64(0)
+    for i in range(len(keys)):
+        key = keys[i]
+        kept[U(size)] = key
         size += np.int64((key >= first) & (key < end))
     return size
 
@@ -154,7 +162,8 @@ _given = _ids[types.int64]
 ascending = Kernel(_ascending, (_given,))
 count_keys = Kernel(_count_keys, (_given, _number, _number, _array))
 deal_keys = Kernel(_deal_keys, (_given, _number, _number, _array, _array))
-made_of = {of: Kernel(_made_of, (ids, ids, *[_number] * 4, _array)) for of, ids in _ids.items()}
+keys_of = {of: Kernel(_keys_of, (ids, ids, _number, _number, _array)) for of, ids in _ids.items()}
+between = Kernel(_between, (_given, _number, _number, _array))
 part = Kernel(_part, (_given, _number, _array, _number, _number))
 sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, _number))
 
@@ -186,21 +195,21 @@ class Ends:
         """A range of the edges."""
         return replace(self, src=self.src[rows], dst=self.dst[rows])
 
-    def chunks(self, first: int = 0, end: int = ALL) -> Iterator[Array]:
-        """Yield the keys with first <= key < end in chunks; each chunk overwrites the last one."""
-        made = np.empty(CHUNK + 1, np.int64)
+    def chunks(self) -> Iterator[Array]:
+        """Yield the keys in chunks; each chunk overwrites the last one."""
+        made = np.empty(CHUNK, np.int64)
         for begin in range(0, len(self), CHUNK):
-            src, dst = (np.ascontiguousarray(ids[begin : begin + CHUNK]) for ids in (self.src, self.dst))
-            kind = types.int32 if src.dtype == np.int32 else types.int64
-            yield made[: int(made_of[kind](src, dst, self.low, self.shift, first, end, made))]
+            some = self[begin : begin + CHUNK]
+            yield some._write(made[: len(some)])
 
-    def keys(self, first: int = 0, end: int = ALL) -> Array:
-        """Copy the keys with first <= key < end to an array of their own."""
-        keys, size = np.empty(len(self), np.int64), 0
-        for chunk in self.chunks(first, end):
-            keys[size : size + len(chunk)] = chunk
-            size += len(chunk)
-        return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
+    def keys(self) -> Array:
+        """Copy the keys to an array of their own."""
+        return self._write(np.empty(len(self), np.int64))
+
+    def _write(self, keys: Array) -> Array:
+        src, dst = map(np.ascontiguousarray, (self.src, self.dst))
+        keys_of[types.int32 if src.dtype == np.int32 else types.int64](src, dst, self.low, self.shift, keys)
+        return keys
 
 
 Keys = Array | Ends
@@ -340,13 +349,16 @@ def _sorted(buckets: Buckets, spare: Array | None = None, low: int = 0) -> Array
     return buckets.keys
 
 
-def dealt(arrays: list[Keys], bound: int) -> Buckets:
-    """Deal the keys of several arrays to buckets in a new array; parameters as for `merge`."""
+def dealt(arrays: list[Keys], bound: int, span: tuple[int, int] | None = None) -> Buckets:
+    """Deal the keys of several arrays to buckets in a new array; parameters as for `merge`.
+
+    Every key is in the half-open `span`; without one, the keys are read once more to find their smallest and largest.
+    """
     if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
         together = _together(arrays)
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
     given, arrays[:] = list(arrays), []
-    spans = [(0, bound) if isinstance(keys, Ends) else _span(keys) for keys in given]
+    spans = [span or ((0, bound) if isinstance(keys, Ends) else _span(keys)) for keys in given]
     first, end = min(first for first, _ in spans), max(end for _, end in spans)
     _, shift = leading_bits(sum(map(len, given)), max(1, end - first))
     base = first >> shift
@@ -369,6 +381,14 @@ def _span(keys: Array) -> tuple[int, int]:
     return (int(keys.min()), int(keys.max())) if len(keys) else (ALL, 0)
 
 
+def select(keys: Keys, first: int, end: int) -> Array:
+    """Copy the keys with first <= key < end to an array of their own."""
+    kept, size = np.empty(len(keys) + 1, np.int64), 0
+    for chunk in _chunks(keys):
+        size += int(between(chunk, first, end, kept[size:]))
+    return kept[:size] if 4 * size > 3 * len(keys) else kept[:size].copy()
+
+
 def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
     """Deal keys to ranges that begin at 0 and at each of `starts`, by passes that each halve the ranges.
 
@@ -388,5 +408,5 @@ def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
 
 def warm() -> None:
     """Compile this module's kernels, or load them from the cache."""
-    for kernel in (ascending, count_keys, deal_keys, *made_of.values(), part, sort_buckets):
+    for kernel in (ascending, between, count_keys, deal_keys, *keys_of.values(), part, sort_buckets):
         kernel.load()

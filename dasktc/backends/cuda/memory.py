@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -41,6 +40,7 @@ from rmm.allocators.cupy import rmm_cupy_allocator
 
 from dasktc.backends import get_backend
 from dasktc.backends.calls import one_call
+from dasktc.backends.idle import Idle
 
 __all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak", "share", "unsent"]
 
@@ -187,6 +187,8 @@ class _Shared:
         The caller's resource, and the one from which calls allocate.
     budgets : list
         Resources of active budgets.
+    device : cupy.cuda.Device or None
+        The device whose pool returns memory when no call has begun for a while.
     """
 
     def __init__(self) -> None:
@@ -196,6 +198,7 @@ class _Shared:
         self.before: Any = None
         self.installed: Any = None
         self.budgets = list[Any]()
+        self.device: Any = None
         self._callers: tuple[Any, Any] = (None, None)
 
     def begin(self) -> None:
@@ -237,7 +240,11 @@ class _Shared:
             if self._callers[0] is not None and not self._callers[1].allocation_counts.current_bytes:
                 self._callers = (None, None)  # the new resource is the caller's, who may be done with this one
         if self.own is not None:
-            _idle.later() if on_worker else self.give_back(_kept())
+            if on_worker:
+                self.device = cp.cuda.Device()
+                _idle.later()
+            else:
+                self.give_back(_kept())
 
     def give_back(self, keep: int) -> None:
         """Have the pool return memory that it does not need, if no call is under way."""
@@ -286,32 +293,12 @@ class _Shared:
         return bool(unused <= (1 - USABLE) * (cp.cuda.runtime.memGetInfo()[0] + unused))
 
 
-class _Idle:
-    """Thread that returns memory to the device when no call has ended for a while."""
-
-    def __init__(self) -> None:
-        self._wanted, self._at = threading.Event(), 0.0
-        self._thread: threading.Thread | None = None
-
-    def later(self) -> None:
-        self._at = time.monotonic() + IDLE
-        if not self._wanted.is_set():
-            self._wanted.set()
-            if self._thread is None:
-                device = cp.cuda.Device()
-                self._thread = threading.Thread(target=self._run, args=(device,), name="dasktc-idle", daemon=True)
-                self._thread.start()
-
-    def _run(self, device: Any) -> None:
-        while self._wanted.wait():
-            self._wanted.clear()  # first, so that calls that end from now on have this thread look once more
-            while (left := self._at - time.monotonic()) > 0:
-                time.sleep(left)
-            with suppress(Exception), device:  # the device is gone
-                _shared.give_back(_kept())
+def _give_back_when_idle() -> None:
+    with _shared.device:
+        _shared.give_back(_kept())
 
 
-_shared, _idle = _Shared(), _Idle()
+_shared, _idle = _Shared(), Idle(IDLE, _give_back_when_idle)
 
 
 def share(on_worker: bool = False) -> Callable[[], None]:

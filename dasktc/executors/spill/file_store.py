@@ -15,18 +15,16 @@ so it would write those that are read next. Replayed for Kronecker 16: 172 MB wr
 
 from __future__ import annotations
 
-import ctypes
 import operator
 import pickle
-import sys
 import weakref
 from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
 from functools import partial
 from itertools import chain, zip_longest
 from threading import RLock
 from typing import Any
 
+from dasktc.backends.heap import trim
 from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
 from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
@@ -35,7 +33,7 @@ from dasktc.options import bytes_of
 
 __all__ = [
     "LEAST", "OVERHEAD", "SMALL", "FileStore", "blocksize_within", "copy_small", "resolve_once", "small_for",
-    "stage_memory_within", "trim_allocators", "usable",
+    "stage_memory_within", "usable",
 ]  # fmt: skip
 
 SMALL = 1 << 16
@@ -113,7 +111,7 @@ class FileStore(LocalStore):
         """Write results to files until counting tasks have this many bytes of the budget."""
         self._limit = max(0, min(self._limit, self._budget - needed))
         self._task_memory = needed
-        trim_allocators()
+        trim()
         with self._accounting:
             for result in sorted(self._results, key=lambda result: -result.nbytes):
                 if self._resident() <= self._limit:
@@ -147,7 +145,7 @@ class FileStore(LocalStore):
         nbytes = sum(entry.nbytes for entry in values)
         if nbytes < self._small:
             return copy_small(values, many)
-        trim_allocators()
+        trim()
         with self._accounting:
             if self._resident() + nbytes <= self._limit:
                 result = SpillableResult(value, nbytes)
@@ -168,7 +166,7 @@ class FileStore(LocalStore):
         self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int = 1
     ) -> Generator[Callable[[], Any]]:
         """Yield a function that makes each call; the blocks of the next call are read while it runs."""
-        trim_allocators()
+        trim()
         running: dict[int, list[Stored]] = {}
         with self.prefetcher(self._prefetch_capacity(calls, at_a_time)) as blocks:
             for number, (call, following) in enumerate(zip_longest(calls, calls[1:])):
@@ -213,7 +211,7 @@ def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed
         args.clear()
         ended()
         if trimmed:
-            trim_allocators()
+            trim()
 
 
 def _resolve(handle: Any, copy: bool = False) -> Any:
@@ -265,14 +263,6 @@ def stage_memory_within(memory: int) -> int:
 def blocksize_within(memory: int | str, most: int) -> int:
     """Bytes of a file in one part, small enough to decode within the budget: `ReadOptions.blocksize`."""
     return min(most, max(LEAST, bytes_of(memory) or 0) // 16)
-
-
-def trim_allocators() -> None:
-    """Have Arrow and glibc's malloc return free memory to the system."""
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError, TypeError):  # Windows takes no None
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def copy_small(values: list[Flat], many: bool) -> Any:

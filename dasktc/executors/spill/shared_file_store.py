@@ -22,9 +22,10 @@ from itertools import zip_longest
 from typing import Any
 from uuid import uuid4
 
+from dasktc.backends.heap import keep_nothing, trim
 from dasktc.executors.base import AskWorkers, ClusterStore, Function, Tasks, ask_nobody
 from dasktc.executors.dask.worker_state import worker_state
-from dasktc.executors.spill.file_store import LEAST, copy_small, resolve_once, small_for, trim_allocators
+from dasktc.executors.spill.file_store import LEAST, copy_small, resolve_once, small_for
 from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir
@@ -111,6 +112,7 @@ class FileWriter:
 
     def __call__(self, function: Function, *args: Any) -> Any:
         """Load values, call the function, and return the place of its result."""
+        keep_nothing()
         if function is operator.getitem and isinstance(args[0], Stored) and args[0].many:
             return args[0].section(args[1])
         return self.keep(function(*resolve_once(_load, list(args))))
@@ -120,6 +122,7 @@ class FileWriter:
 
         With `arrays` the function returns arrays, which are written, followed by a small result.
         """
+        keep_nothing()
         *call, following = args
         with _prefetcher(run, capacity) as blocks:
             values = blocks.use(_files_of(call))
@@ -138,7 +141,7 @@ class FileWriter:
             if sum(value.nbytes for value in values) < self.small:
                 return copy_small(values, many)
         place = store(os.path.join(self.folder, uuid4().hex), values, many)
-        trim_allocators()
+        trim()
         return place
 
 
@@ -160,7 +163,7 @@ def _prefetcher(run: str, capacity: int) -> Iterator[Prefetcher]:
         if not mine:
             if left is not None:
                 left.__exit__()
-            trim_allocators()
+            trim()
         yield blocks
     finally:
         with state.lock:

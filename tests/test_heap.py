@@ -1,0 +1,179 @@
+"""Free memory of the heap goes back after calls, and workers keep theirs during a count."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import dask
+import pytest
+
+import dasktc
+from dasktc.backends import heap
+from dasktc.backends.idle import Idle
+
+EDGES = ([0, 1, 2], [1, 2, 0])
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's malloc")
+
+
+def _within(seconds: float, done) -> bool:
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends and not done():
+        time.sleep(0.01)
+    return bool(done())
+
+
+@pytest.mark.parametrize("postponed", [True, False])
+def test_something_is_given_back_once_after_many_calls(postponed):
+    made, idle = [], Idle(0.3, lambda: made.append(time.monotonic()), postponed)
+    first = time.monotonic()
+    for _ in range(10):
+        idle.later()
+        time.sleep(0.05)
+    last = time.monotonic()
+    assert _within(10, lambda: made)
+    if postponed:
+        assert made[0] >= last + 0.2
+        assert len(made) == 1
+    else:
+        assert made[0] >= first + 0.3
+    before = len(made)
+    idle.later()
+    assert _within(10, lambda: len(made) > before)
+
+
+def test_an_error_while_giving_back_is_not_the_last():
+    made = []
+
+    def failing() -> None:
+        made.append(threading.current_thread().name)
+        raise OSError
+
+    idle = Idle(0.0, failing)
+    for number in range(1, 4):
+        idle.later()
+        assert _within(10, lambda number=number: len(made) >= number)
+    assert set(made) == {"dasktc-idle"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_gives_back_too():
+    made = threading.Event()
+    idle = Idle(0.0, made.set)
+    idle.later()
+    assert made.wait(10)
+    made.clear()
+    child = os.fork()
+    if not child:
+        idle.later()
+        os._exit(0 if made.wait(10) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+FRAGMENTED = """
+import threading, time, psutil
+import dasktc
+from dasktc.backends import heap
+
+heap._after_calls._seconds = 0.2
+resident = lambda: psutil.Process().memory_info().rss
+kept = []
+
+def receive():
+    freed = []
+    for _ in range(500):
+        freed.append(b"x" * 100_000)
+        kept.append(b"x" * 1000)  # between all that is freed, so that the heap cannot shrink
+    freed.clear()
+
+thread = threading.Thread(target=receive)
+thread.start()
+thread.join()
+assert dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), backend="cpu") == 1
+before, ends = resident(), time.monotonic() + 20
+while resident() > before - 30_000_000 and time.monotonic() < ends:
+    time.sleep(0.05)
+print(before - resident())
+"""
+
+
+@linux
+def test_free_memory_goes_back_after_a_call():
+    done = subprocess.run([sys.executable, "-c", FRAGMENTED], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 30_000_000
+
+
+def _heap(dask_worker) -> tuple[bool, bool]:
+    return heap._kept.started_so, heap._kept.now
+
+
+def _idle_after(seconds: float) -> None:
+    heap._when_idle._seconds = seconds
+
+
+def _held_back(megabytes: int) -> int:
+    """Bytes by which this process grows for arrays that it makes and frees."""
+    import numpy as np
+    import psutil
+
+    before = psutil.Process().memory_info().rss
+    for _ in range(3):
+        arrays = [np.ones(1 << 20, "uint8") for _ in range(megabytes)]
+        del arrays
+    return psutil.Process().memory_info().rss - before
+
+
+@linux
+def test_workers_keep_memory_during_counts_and_not_within_a_budget():
+    with dasktc.cluster(workers=1, backend="cpu") as client:
+        assert dask.config.get("distributed.nanny.pre-spawn-environ").get("MALLOC_TRIM_THRESHOLD_") != 1 << 30
+        client.run(_idle_after, 6.0)
+        assert dasktc.triangle_count(EDGES, distribute="always") == 1
+        assert set(client.run(_heap).values()) == {(True, True)}
+        (kept,) = client.run(_held_back, 200).values()
+        assert kept > 150_000_000
+        assert dasktc.triangle_count(EDGES, distribute="always", memory="100MB") == 1
+        assert set(client.run(_heap).values()) == {(True, False)}
+        (kept,) = client.run(_held_back, 200).values()
+        assert kept < 50_000_000
+        assert _within(60, lambda: set(client.run(_heap).values()) == {(True, True)})
+
+
+@linux
+def test_a_budget_changes_malloc_until_calls_have_ended(monkeypatch):
+    for name, value in heap.KEEPING.items():
+        monkeypatch.setenv(name, str(value))
+    changed, kept = [], heap._Kept()
+    monkeypatch.setattr(heap, "_kept", kept)
+    monkeypatch.setattr(heap.ctypes, "CDLL", lambda _: _Libc(changed))
+    assert kept.started_so
+    heap.keep_nothing()
+    heap.keep_nothing()
+    assert not kept.now
+    assert dict(changed) == {-1: 1 << 16, -2: 0, -4: 1 << 16}
+    changed.clear()
+    heap._rest()
+    assert kept.now
+    assert dict(changed) == {-1: 1 << 30, -2: 1 << 26, -4: 0}
+
+
+class _Libc:
+    def __init__(self, changed: list) -> None:
+        self._changed = changed
+
+    def mallopt(self, name: int, value: int) -> int:
+        self._changed.append((name, value))
+        return 1
+
+    def malloc_trim(self, _: int) -> int:
+        return 1
+
+
+def test_other_processes_are_left_as_they_are(monkeypatch):
+    changed = []
+    monkeypatch.setattr(heap.ctypes, "CDLL", lambda _: _Libc(changed))
+    heap.keep_nothing()
+    heap._rest()
+    assert not changed

@@ -14,6 +14,7 @@ from dasktc.backends import heap
 from dasktc.backends.idle import Idle
 
 EDGES = ([0, 1, 2], [1, 2, 0])
+SPAWNED = {"distributed.worker.multiprocessing-method": "spawn"}  # malloc reads its variables once
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's malloc")
 
 
@@ -101,7 +102,8 @@ print(before - resident())
 
 @linux
 def test_free_memory_goes_back_after_a_call():
-    done = subprocess.run([sys.executable, "-c", FRAGMENTED], capture_output=True, text=True, check=True)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    done = subprocess.run([sys.executable, "-c", FRAGMENTED], capture_output=True, text=True, check=True, env=environ)
     assert int(done.stdout) > 30_000_000
 
 
@@ -126,8 +128,10 @@ def _held_back(megabytes: int) -> int:
 
 
 @linux
-def test_workers_keep_memory_during_counts_and_not_within_a_budget():
-    with dasktc.cluster(workers=1, backend="cpu") as client:
+def test_workers_keep_memory_during_counts_and_not_within_a_budget(monkeypatch):
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", str(1 << 16))  # as Dask leaves it
+    with dask.config.set(SPAWNED), dasktc.cluster(workers=1, backend="cpu") as client:
+        assert not heap.KEEPING.keys() & os.environ.keys(), "programs that the user starts would inherit it"
         assert dask.config.get("distributed.nanny.pre-spawn-environ").get("MALLOC_TRIM_THRESHOLD_") != 1 << 30
         client.run(_idle_after, 6.0)
         assert dasktc.triangle_count(EDGES, distribute="always") == 1
@@ -139,6 +143,15 @@ def test_workers_keep_memory_during_counts_and_not_within_a_budget():
         (kept,) = client.run(_held_back, 200).values()
         assert kept < 50_000_000
         assert _within(60, lambda: set(client.run(_heap).values()) == {(True, True)})
+
+
+@linux
+def test_what_the_user_set_for_workers_stays(monkeypatch):
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "100000")
+    with dask.config.set(SPAWNED), dasktc.cluster(workers=1, backend="cpu") as client:
+        assert os.environ["MALLOC_TRIM_THRESHOLD_"] == "100000"
+        assert set(client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()) == {"100000"}
+        assert set(client.run(_heap).values()) == {(False, False)}
 
 
 @linux

@@ -96,6 +96,36 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
     assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
 
 
+@pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)
+def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
+    cluster, client = workers
+    tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
+    tasks.task_bytes = 0
+    monkeypatch.setattr(DaskExecutor, "memory", lambda self, budget=None: memory)
+    plain = build(LocalExecutor(), source_of(edges), Options())
+    finished = Finished()
+    cluster.scheduler.add_plugin(finished)
+    graph = build(tasks, source_of(edges, parts=5), Options())
+    single = memory > 1 << 20
+    assert (graph.plan.partition == "whole") == single
+    samples_and_starts, cut, slabs = number + 1, number * number, number
+    ahead = samples_and_starts + cut + slabs
+    if single:
+        assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
+        (block,), ((there,),) = plain.blocks.values(), [tasks.gather(graph.blocks.values())]
+        assert there.offsets.tolist() == block.offsets.tolist()
+        assert there.columns.tolist() == block.columns.tolist()
+    assert int(graph.triangle_count()) == TRIANGLES
+    assert not graph.prepared.graph.slabs
+    needed = number if single else len(graph.blocks)
+
+    def held() -> int:
+        return sum(bool(at) and key[0].strip("_").startswith("blocks-") for key, at in client.who_has().items())
+
+    until(lambda: held() == needed)
+    graph.close()
+
+
 @pytest.mark.parametrize(
     ("options", "pieces"),
     each_once(product([{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], [False, True])),

@@ -387,14 +387,12 @@ def _pool(number: int | None) -> int | float:
 @contextmanager
 def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
     number = _number(workers, os.cpu_count() or 1)
-    import dask
     from distributed import Client, LocalCluster
 
     get_backend("cpu")
     with loop_without_interrupts() as loop, ExitStack() as opened:
         try:
-            keeping = dask.config.set(_keeping_memory(dask.config.get(SPAWN, {})))  # nannies read it as they are made
-            with held(), _main_guarded(), _starting(number), warnings.catch_warnings(), keeping:
+            with held(), _main_guarded(), _starting(number), warnings.catch_warnings(), _keeping_memory():
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
                 cluster = LocalCluster(
                     n_workers=number,
@@ -410,16 +408,37 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
         finally:
             with held():
                 opened.close()
+                _forget_keeping()
 
 
-def _keeping_memory(environ: dict[str, Any]) -> dict[str, Any]:
-    """Dask configuration for workers that reuse freed memory instead of trimming it; empty where the user set this.
+@contextmanager
+def _keeping_memory() -> Iterator[None]:
+    """Have the workers that are started meanwhile reuse freed memory instead of trimming it, unless the user set this.
 
     By default Dask has them trim, and malloc maps large arrays anew each time, so that each is faulted in again: two
     workers that count Kronecker 20 then spend 0.7 s of system time, and 0.3 s with one heap.
     """
-    usual = environ.get("MALLOC_TRIM_THRESHOLD_") == DASK_TRIM
-    return {SPAWN: {**environ, **KEEPING}} if usual else {}
+    import dask
+
+    environ = dask.config.get(SPAWN, {})
+    trims, *others = KEEPING
+    left = os.environ.get(trims, str(DASK_TRIM))  # Dask leaves there what it set for earlier workers
+    if environ.get(trims) != DASK_TRIM or left != str(DASK_TRIM) or any(name in os.environ for name in others):
+        yield
+        return
+    os.environ.update({name: str(value) for name, value in KEEPING.items()})  # it goes before Dask's configuration
+    try:
+        with dask.config.set({SPAWN: {**environ, **KEEPING}}):
+            yield
+    finally:
+        _forget_keeping()
+
+
+def _forget_keeping() -> None:
+    """Take our variables out of this process's environment, where Dask puts them whenever a worker starts."""
+    for name, value in KEEPING.items():
+        if os.environ.get(name) == str(value):
+            del os.environ[name]
 
 
 def _with_page(cluster: Any, client: Any) -> None:

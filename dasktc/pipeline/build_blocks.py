@@ -7,6 +7,7 @@ row, by column. With fewer blocks than workers a block is built in slabs of rows
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from types import ModuleType
@@ -15,15 +16,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dasktc.backends import Backend
-from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
-from dasktc.pipeline.canonicalize import partition_count, sorts_here
+from dasktc.pipeline.canonicalize import Canonical, partition_count, sorts_here
 from dasktc.pipeline.edge_keys import merge, transform, unpack
-from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented
+from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented, oriented
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.shuffle import Inputs, deal_here, redistribute, reduced
+from dasktc.pipeline.shuffle import Inputs, cuts_partitions, deal_here, redistribute, reduced, sample_step
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
@@ -31,7 +32,7 @@ from dasktc.planning.schemes import Block, Sizes
 
 __all__ = [
     "Blocks", "GridPartition", "Partition", "build_blocks", "by_ranges", "by_remainder", "check_edges",
-    "measure", "stacked",
+    "measure", "slabs_ahead", "stacked",
 ]  # fmt: skip
 
 Blocks = dict[Block, Any]
@@ -231,6 +232,11 @@ def build_blocks(
         By place in the grid.
     """
     planned = [None if edges is None else int(edges[place]) for place in layout.places]
+    built = graph.take_slabs()
+    if built and layout.shape == (1, 1):
+        graph.partitions.clear()
+        return _stacked_blocks(executor, built, len(built), layout, planned, where)
+    built.clear()
     if layout.shape == (1, 1) and sorts_here(executor, graph.edges):
         block = _block_here(executor, graph, layout)
         check_edges(block, *planned)
@@ -253,6 +259,62 @@ def build_blocks(
         return dict(zip(places, redistribute(*share, _block, calls, at)[0], strict=True))
     slab_handles, _ = redistribute(*share, _slab, spans, at)
     return _stacked_blocks(executor, slab_handles, slabs, layout, planned, where)
+
+
+def slabs_ahead(
+    executor: Executor, edges: Canonical, size: int, shift: int, sorted_rows: bool
+) -> Callable[[list[Any], Any, list[Any]], list[Any]] | None:
+    """Make `orient`'s function that submits the slabs of a single block, one per worker thread.
+
+    Most graphs become a single block, and its slabs depend on nothing that is planned. Built while one worker computes
+    the statistics and the client plans, they take no time of their own. If the plan has other blocks, they are dropped.
+
+    Parameters
+    ----------
+    executor : Executor
+    edges : Canonical
+    size : int
+        Number of vertices, those without an edge included.
+    shift : int
+        Bits of an id in an edge key.
+    sorted_rows : bool
+
+    Returns
+    -------
+    callable (canonical partitions, ranks, oriented partitions) -> list of handles, or None
+        None where partitions are not exchanged in pieces.
+    """
+    count, loose = partition_count(edges.rows, executor), 0 if sorted_rows else shift
+    if not cuts_partitions(executor, len(edges.partitions), count, edges.rows):
+        return None
+
+    def submit(canonical: list[Any], ranks: Any, partitions: list[Any]) -> list[Any]:
+        step = sample_step(edges.rows // len(partitions), count, len(partitions))
+        samples = executor.map("blocks", _every, list(canonical), step)
+        starts = executor.submit("blocks", _starts, samples, ranks, count, shift, executor.backend)
+        calls = [(starts, number, size, shift, loose, executor.backend) for number in range(count)]
+        bound = size << shift
+        return redistribute(executor, "blocks", Inputs(partitions), edges.rows, starts, bound, _slab_ahead, calls)[0]
+
+    return submit
+
+
+def _every(keys: Array, step: int) -> Array:
+    """Every `step`-th key."""
+    return keys[::step].copy()
+
+
+def _starts(samples: list[Array], rank: Array, count: int, shift: int, backend: Backend) -> list[int]:
+    """First keys of all slabs but the first, with about equally many edges each, by samples of canonical keys."""
+    rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
+    return [int(rows[len(rows) * number // count]) << shift if len(rows) else 0 for number in range(1, count)]
+
+
+def _slab_ahead(
+    slices: list[Array], starts: list[int], number: int, size: int, shift: int, loose: int, backend: Backend
+) -> tuple[Array, Array]:
+    start, end = [0, *starts, size << shift][number : number + 2]
+    return _slab(slices, start, end, 1 << shift, size << shift, loose, backend)
 
 
 def _is_dealt(graph: Oriented, layout: Layout) -> bool:
@@ -458,6 +520,7 @@ def _filled(executor: Executor, slabs: list[Any], filling: _Filling) -> Any:
 
 def _stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
+    offsets = offsets[: layout.rows.sizes[place[0]] + 1]  # slabs built ahead also have rows of vertices without edges
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
     where = layout.rows.stride, *firsts, layout.graph.ordered, place
     return OrientedCSR(offsets, columns, *where, sorted_rows=layout.loose_bits == 0)

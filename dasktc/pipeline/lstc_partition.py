@@ -327,6 +327,7 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
     built, shift, columns, parts = {}, parted.shape.shift, parted.sizes.edges, len(parted.members)
     edges = _Edges.of(executor, graph, parts, shift, "blocks")
     graph.partitions.clear()
+    graph.take_slabs()
     before = _held_in_shards(edges, parted.tails)
     for part, members in enumerate(parted.members):
         firsts = [0, *accumulate(held[part] for held in before)]

@@ -52,6 +52,7 @@ CUTS = 1024
 
 RESIDUES = 12
 """Modulus of the ends' remainders by which edges are counted: measures grids of n parts where n divides it."""
+RANK_BYTES = 4
 FEW = 8
 """Most partial sums that are handed to their consumers without a task that adds them up."""
 
@@ -98,6 +99,8 @@ class Oriented(NamedTuple):
         Statistics of the vertices, where their vectors are whole.
     rows : list of int or None
         First row of each range that the edges were dealt to; every range has equally many consecutive partitions.
+    slabs : list of handles
+        Slabs of a single block of all edges, where these are built while the plan is made; else empty.
     residues : array of uint64, shape (RESIDUES²,), or None
         Number of edges for each pair of remainders of source and target, where these were counted.
     """
@@ -111,6 +114,7 @@ class Oriented(NamedTuple):
     facts: Facts | None = None
     rows: list[int] | None = None
     residues: Any = None
+    slabs: list[Any] = []  # noqa: RUF012  (never filled: `orient` makes a new one)
 
     def ranges(self) -> list[Any]:
         """Hand over the partitions and empty their list; one list per range of rows where edges were dealt to these."""
@@ -119,9 +123,19 @@ class Oriented(NamedTuple):
         taken, self.partitions[:] = list(self.partitions), []
         return taken if self.rows is None else grouped
 
+    def take_slabs(self) -> list[Any]:
+        """Hand over the slabs, and empty their list."""
+        taken, self.slabs[:] = list(self.slabs), []
+        return taken
+
 
 def orient(
-    executor: Executor, edges: Canonical, size: int, shift: int, ranges: int | None = None
+    executor: Executor,
+    edges: Canonical,
+    size: int,
+    shift: int,
+    ranges: int | None = None,
+    ahead: Callable[[list[Any], Any, list[Any]], list[Any]] | None = None,
 ) -> tuple[Oriented, Any]:
     """Rank the vertices by degree, and direct every edge to its end of higher degree.
 
@@ -138,6 +152,9 @@ def orient(
         Bits of an id in an edge key.
     ranges : int, optional
         Deal the edges to about this number of ranges of rows in the same pass; only where edges were sampled.
+    ahead : callable (canonical partitions, ranks, oriented partitions) -> list of handles, optional
+        Submits the building of slabs before this function waits for the statistics; only where partitions are
+        exchanged. It may empty the last list.
 
     Returns
     -------
@@ -145,15 +162,19 @@ def orient(
     vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
         Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
-    rows, counts, backend = None, None, executor.backend
+    rows, counts, slabs, backend = None, None, list[Any](), executor.backend
     if edges.folded is None:
         degrees = _folded(executor, degrees_of(size, shift, backend), list(edges.partitions))
     else:
         degrees = [edges.folded]
-    rank = executor.submit("orient", _ranks, list(degrees), backend)
+    ranks = _ranks_for(executor, degrees, len(edges.partitions), size, edges.rows)
+    rank = ranks[0]
     sources = Fold(partial(_zeros, size, backend), partial(add_sources, shift=shift, backend=backend), total)
     if executor.distributed:
-        partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
+        calls = [(keys, own, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]
+        partitions = executor.submit_all("orient", oriented, calls)
+        slabs = ahead(edges.partitions, rank, list(partitions)) if ahead else []
+        edges.partitions.clear()
         outward = _folded(executor, sources, list(partitions))
     elif ranges is None or edges.sample is None or _exceeds(executor.memory_per_call, edges.sample):
         turn = _oriented_in_place if executor.shares_memory else oriented
@@ -182,7 +203,9 @@ def orient(
         Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, executor.backend))
         for function in (_dense, _out_degree, _in_degree)
     )
-    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts, rows, counts), vectors
+    degrees_by_rank = order, out_degree, in_degree
+    graph = Oriented(partitions, *degrees_by_rank, facts.wedges, facts.edges, facts, rows, counts, slabs)
+    return graph, vectors
 
 
 def degrees_of(size: int, shift: int, backend: Backend) -> Fold:
@@ -195,6 +218,22 @@ def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
     if executor.exchanges and len(partitions) <= FEW:
         return executor.map("orient", fold.alone, partitions)
     return [executor.fold("orient", fold, partitions)]
+
+
+def _ranks_for(executor: Executor, degrees: list[Any], count: int, size: int, edges: int) -> list[Any]:
+    """Handles of the ranks, one for each of `count` partitions.
+
+    Each partition's worker computes them for itself where sending them takes longer than the tasks, and the partial
+    sums of degrees no more memory than its edges. Nobody then waits for them to be computed elsewhere and sent.
+    """
+    homes = executor.homes(count)
+    if len(degrees) < 2 or RANK_BYTES * size <= executor.task_bytes or len(degrees) ** 2 * size > edges:
+        homes = [None] * count
+    ranks = {
+        home: executor.submit("orient", _ranks, list(degrees), executor.backend, prefer=home)
+        for home in dict.fromkeys(homes)
+    }
+    return [ranks[home] for home in homes]
 
 
 def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:

@@ -17,7 +17,7 @@ from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
-from dasktc.pipeline.build_blocks import Blocks, Partition
+from dasktc.pipeline.build_blocks import Blocks, Partition, slabs_ahead
 from dasktc.pipeline.canonicalize import Canonical, canonical, partition_count, read
 from dasktc.pipeline.edge_keys import shift_of
 from dasktc.pipeline.id_maps import check_size
@@ -197,7 +197,10 @@ def _prepare_edges(
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
     if shards == 1:
-        graph, vectors = orient(executor, edges, ids, shift, _ranges_of_rows(executor, edges, options))
+        ranges, ahead = _ranges_of_rows(executor, edges, options), None
+        if _single_block(options):
+            ahead = slabs_ahead(executor, edges, ids, shift, options.sort_rows)
+        graph, vectors = orient(executor, edges, ids, shift, ranges, ahead)
         if isinstance(vertices, IdRange):
             vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices))
     else:
@@ -272,6 +275,13 @@ def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> i
         return None
     count = partition_count(edges.rows, executor)
     return count if count > 1 and ORDERS[options.chosen_reorder].chosen is None else None
+
+
+def _single_block(options: Options) -> bool:
+    """Whether the plan probably has a single block, whose rows are the vertices by degree."""
+    asked = options.partition
+    single = options.parts in (None, 1) if asked == "auto" else SCHEMES[asked].replicated
+    return single and ORDERS[options.chosen_reorder].chosen is None
 
 
 def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:

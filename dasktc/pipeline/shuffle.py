@@ -31,6 +31,7 @@ from dasktc.pipeline.edge_keys import cut
 __all__ = [
     "Inputs",
     "Ranges",
+    "cuts_partitions",
     "deal_here",
     "exchange",
     "quantiles",
@@ -85,7 +86,7 @@ def redistribute(
     stage: str,
     inputs: Inputs,
     total: int,
-    starts: list[int],
+    starts: Any,
     bound: int,
     reduce: Callable[..., Any],
     given: Sequence[tuple[Any, ...]],
@@ -101,14 +102,14 @@ def redistribute(
     inputs : Inputs
     total : int
         About the number of keys of all inputs.
-    starts : list of int
-        The first key of the second and of each later range, ascending.
+    starts : list of int, or a handle of one
+        The first key of the second and of each later range, ascending. A handle only where `cuts_partitions`.
     bound : int
         Every key is below `bound`.
     reduce : callable (list of arrays, *given) -> result
         It may empty the list.
     given : sequence of tuples
-        Further arguments of `reduce` for each range; no handles.
+        Further arguments of `reduce` for each range.
     where : sequence of str or None
         The worker for each range; default: those of `Executor.homes`.
     fold : Fold, optional
@@ -122,7 +123,7 @@ def redistribute(
         The result of `fold`.
     """
     handles, keys, shared, at, chosen = inputs
-    count, sources = len(starts) + 1, len(handles)
+    count, sources = len(given), len(handles)
     if not executor.exchanges or sources * count > DIRECT:
         ranges = exchange(executor, stage, inputs, starts, bound)
         return reduced(executor, stage, ranges, reduce, given, fold)
@@ -130,8 +131,7 @@ def redistribute(
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
     held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
     leaving = [[k for k in range(sources) if at[k] != to[r]] for r in range(count)]
-    spared = KEY_BYTES * total * (sources - 1) * (count - 1) // (sources * count)  # bytes that pieces save a worker
-    whole = 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
+    whole = _whole(executor, sources, leaving, total)
     cuts = count > FEW[executor.backend.name] or not (whole or executor.backend.on_device)
     if cuts:
         given_up, held = held, []
@@ -139,10 +139,9 @@ def redistribute(
             one = given_up[k], make, starts, bound, executor.backend
             held.append(executor.submit(stage, _all_ranges, *one, prefer=at[k]))
             given_up[k] = None
-    borders, results = [0, *starts, bound], []
+    borders, results = [] if cuts else [0, *starts, bound], []
     for r in range(count):
-        span = None if count == 1 else (borders[r], borders[r + 1])
-        pick = itemgetter(r) if cuts else _Pick(make, span, executor.backend)
+        pick = itemgetter(r) if cuts else _Pick(make, (borders[r], borders[r + 1]), executor.backend, count == 1)
         apart = [] if whole else leaving[r]
         pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart]
         own = [held[k] for k in range(sources) if k not in apart]
@@ -150,19 +149,35 @@ def redistribute(
     return results, None
 
 
+def cuts_partitions(executor: Executor, sources: int, count: int, total: int) -> bool:
+    """Whether `redistribute` cuts each of its inputs, which are at their homes, into all ranges."""
+    if not executor.exchanges or executor.backend.on_device or sources * count > DIRECT:
+        return False
+    at, to = executor.homes(sources), executor.homes(count)
+    return not _whole(executor, sources, [[k for k in range(sources) if at[k] != home] for home in to], total)
+
+
+def _whole(executor: Executor, sources: int, leaving: list[list[int]], total: int) -> bool:
+    """Whether inputs travel whole: sending only pieces saves less time than the tasks take that cut these out."""
+    count = len(leaving)
+    spared = KEY_BYTES * total * (sources - 1) * (count - 1) // (sources * count)  # bytes, for each worker
+    return 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
+
+
 @dataclass(frozen=True)
 class _Pick:
-    """Selects one range's keys from an uncut input of a shuffle; all keys where `span` is None."""
+    """Selects one range's keys from an uncut input of a shuffle, or all of them."""
 
     make: Callable[[Any], Any] | None
-    span: tuple[int, int] | None
+    span: tuple[int, int]
     backend: Backend
+    everything: bool
 
     def __call__(self, item: Any) -> list[Any]:
         """Return the keys as arrays that `merge` takes."""
         made = item if self.make is None else self.make(item)
         keys = made if isinstance(made, list) else [made]
-        if self.span is None:
+        if self.everything:
             return keys
         picked = [self.backend.edges.between(some, *self.span) for some in keys]
         # on a device each piece travels as one array

@@ -31,6 +31,7 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
+from dasktc.pipeline.build_blocks import slab_starts
 from dasktc.pipeline.edge_keys import cut, distinct
 from dasktc.planning import cost_model
 
@@ -94,6 +95,33 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
     assert finished.tasks["read-rows"] == finished.tasks["canonical"] == number
     assert finished.tasks["blocks"] == 2 * number, "a slab and a copy of the block a worker"
     assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
+
+
+@pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (300, 1)])
+def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
+    cluster, client = workers
+    tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished()
+    tasks.task_bytes = 0
+    cluster.scheduler.add_plugin(finished)
+    edges = skewed_edges(vertices, 4_000, 5)
+    with build(tasks, source_of(edges, parts=5), Options()) as graph:
+        assert int(graph.triangle_count()) == oracle.triangles(edges)
+    degrees, oriented, outward = number, number, number
+    assert finished.tasks["orient"] == degrees + min(rankings, number) + oriented + outward
+
+
+def test_slabs_built_ahead_have_about_equally_many_edges():
+    edges, shift = np.array(sorted(random_edges(1_000, 60_000, 3))), 10
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    rank = np.random.default_rng(1).permutation(1 << shift).astype("int32")
+    keys = (low << shift | high)[low != high]
+    rows = np.maximum(rank[keys >> shift], rank[keys & ((1 << shift) - 1)])
+    for count in (1, 2, 7):
+        starts = slab_starts([keys[0::20], keys[10::20]], rank, count, shift, CPU)
+        assert [start % (1 << shift) for start in starts] == [0] * (count - 1), "a slab begins with a row"
+        held = np.histogram(rows, [0, *(start >> shift for start in starts), 1 << shift])[0]
+        assert held.max() <= 1.1 * len(rows) / count
+    assert slab_starts([keys[:0]], rank, 3, shift, CPU) == [0, 0]
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)

@@ -32,7 +32,7 @@ from dasktc.planning.schemes import Block, Sizes
 
 __all__ = [
     "Blocks", "GridPartition", "Partition", "build_blocks", "by_ranges", "by_remainder", "check_edges",
-    "measure", "slabs_ahead", "stacked",
+    "measure", "slab_starts", "slabs_ahead", "stacked",
 ]  # fmt: skip
 
 Blocks = dict[Block, Any]
@@ -291,7 +291,7 @@ def slabs_ahead(
     def submit(canonical: list[Any], ranks: Any, partitions: list[Any]) -> list[Any]:
         step = sample_step(edges.rows // len(partitions), count, len(partitions))
         samples = executor.map("blocks", _every, list(canonical), step)
-        starts = executor.submit("blocks", _starts, samples, ranks, count, shift, executor.backend)
+        starts = executor.submit("blocks", slab_starts, samples, ranks, count, shift, executor.backend)
         calls = [(starts, number, size, shift, loose, executor.backend) for number in range(count)]
         bound = size << shift
         return redistribute(executor, "blocks", Inputs(partitions), edges.rows, starts, bound, _slab_ahead, calls)[0]
@@ -304,7 +304,7 @@ def _every(keys: Array, step: int) -> Array:
     return keys[::step].copy()
 
 
-def _starts(samples: list[Array], rank: Array, count: int, shift: int, backend: Backend) -> list[int]:
+def slab_starts(samples: list[Array], rank: Array, count: int, shift: int, backend: Backend) -> list[int]:
     """First keys of all slabs but the first, with about equally many edges each, by samples of canonical keys."""
     rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
     return [int(rows[len(rows) * number // count]) << shift if len(rows) else 0 for number in range(1, count)]

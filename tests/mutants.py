@@ -116,7 +116,7 @@ MUTANTS = [
     _m("share-begins", "planning/grid.py", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "test_contracts.py", "share"),
     _m("slabs-spread", "pipeline/build_blocks.py", "at = [where.get(place) if len(places) >= executor.workers else None for place", "at = [where.get(place) for place", "test_contracts.py", "slabs"),
     _m("ranks-memory", "pipeline/orient.py", " or len(degrees) ** 2 * size > edges:", ":", "test_stages.py", "rank_for_themselves"),
-    _m("slabs-unequal", "pipeline/build_blocks.py", "rows[len(rows) * number // count]", "rows[len(rows) * number // (count + 1)]", "test_stages.py", "about_equally"),
+    _m("slabs-unequal", "pipeline/orient.py", "rows[len(rows) * number // ranges]", "rows[len(rows) * number // (ranges + 1)]", "test_stages.py", "about_equally"),
     _m("slabs-rows", "pipeline/build_blocks.py", "    offsets = offsets[: layout.rows.sizes[place[0]] + 1]", "    offsets = offsets[:]", "test_stages.py", "while_the_plan"),
     _m("slabs-kept", "pipeline/orient.py", "        taken, self.slabs[:] = list(self.slabs), []\n", "        taken = list(self.slabs)\n", "test_stages.py", "while_the_plan"),
     _m("heap-kept", "backends/calls.py", "            heap.call_ended(on_worker)\n", "", "test_heap.py", "goes_back"),

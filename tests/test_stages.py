@@ -31,9 +31,11 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
-from dasktc.pipeline.build_blocks import slab_starts
+from dasktc.pipeline.autotune import rules
 from dasktc.pipeline.edge_keys import cut, distinct
+from dasktc.pipeline.orient import row_starts
 from dasktc.planning import cost_model
+from dasktc.registry import KERNELS
 
 EDGES = skewed_edges(300, 4_000, 5)
 TRIANGLES = oracle.triangles(EDGES)
@@ -110,6 +112,11 @@ def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(w
     assert finished.tasks["orient"] == degrees + min(rankings, number) + oriented + outward
 
 
+def test_a_kernel_that_auto_takes_does_not_change_the_order():
+    """Slabs are built over the ranks by degree before the kernel is known."""
+    assert {KERNELS["cpu"][kernel].order for kernel, _ in rules("cpu")} == {Options().chosen_reorder} == {"degree"}
+
+
 def test_slabs_built_ahead_have_about_equally_many_edges():
     edges, shift = np.array(sorted(random_edges(1_000, 60_000, 3))), 10
     low, high = edges.min(axis=1), edges.max(axis=1)
@@ -117,11 +124,11 @@ def test_slabs_built_ahead_have_about_equally_many_edges():
     keys = (low << shift | high)[low != high]
     rows = np.maximum(rank[keys >> shift], rank[keys & ((1 << shift) - 1)])
     for count in (1, 2, 7):
-        starts = slab_starts([keys[0::20], keys[10::20]], rank, count, shift, CPU)
+        starts = row_starts([keys[0::20], keys[10::20]], rank, count, shift, CPU)
         assert [start % (1 << shift) for start in starts] == [0] * (count - 1), "a slab begins with a row"
         held = np.histogram(rows, [0, *(start >> shift for start in starts), 1 << shift])[0]
         assert held.max() <= 1.1 * len(rows) / count
-    assert slab_starts([keys[:0]], rank, 3, shift, CPU) == [0, 0]
+    assert row_starts([keys[:0]], rank, 3, shift, CPU) == [0, 0]
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)
@@ -136,8 +143,8 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     graph = build(tasks, source_of(edges, parts=5), Options())
     single = memory > 1 << 20
     assert (graph.plan.partition == "whole") == single
-    samples_and_starts, cut, slabs = number + 1, number * number, number
-    ahead = samples_and_starts + cut + slabs
+    samples_and_starts, pieces, slabs = number + 1, number * (number - 1), number
+    ahead = samples_and_starts + pieces + slabs
     if single:
         assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
         (block,), ((there,),) = plain.blocks.values(), [tasks.gather(graph.blocks.values())]

@@ -298,6 +298,9 @@ class SharedArrays(Protocol):
         `span`, a half-open range of all keys, spares a pass that finds it.
         """
 
+    def oriented(self, keys: Any, rank: Any, shift: int) -> Any:
+        """Canonical keys that stand for the keys over their ends' ranks, taken in place of these as `ends` are."""
+
     def orient(self, keys: Any, rank: Any, shift: int) -> Any:
         """Replace keys by the keys over their ends' ranks, the higher rank first."""
 

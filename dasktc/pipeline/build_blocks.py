@@ -7,7 +7,7 @@ row, by column. With fewer blocks than workers a block is built in slabs of rows
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from types import ModuleType
@@ -16,15 +16,23 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dasktc.backends import Backend
-from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import Canonical, partition_count, sorts_here
 from dasktc.pipeline.edge_keys import merge, transform, unpack
-from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented, oriented
+from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented, SlabsAhead, row_starts
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.shuffle import Inputs, cuts_partitions, deal_here, redistribute, reduced, sample_step
+from dasktc.pipeline.shuffle import (
+    Inputs,
+    cuts_partitions,
+    deal_here,
+    redistribute,
+    redistribute_cut,
+    reduced,
+    sample_step,
+)
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
@@ -32,7 +40,7 @@ from dasktc.planning.schemes import Block, Sizes
 
 __all__ = [
     "Blocks", "GridPartition", "Partition", "build_blocks", "by_ranges", "by_remainder", "check_edges",
-    "measure", "slab_starts", "slabs_ahead", "stacked",
+    "measure", "slabs_ahead", "stacked",
 ]  # fmt: skip
 
 Blocks = dict[Block, Any]
@@ -261,13 +269,35 @@ def build_blocks(
     return _stacked_blocks(executor, slab_handles, slabs, layout, planned, where)
 
 
-def slabs_ahead(
-    executor: Executor, edges: Canonical, size: int, shift: int, sorted_rows: bool
-) -> Callable[[list[Any], Any, list[Any]], list[Any]] | None:
-    """Make `orient`'s function that submits the slabs of a single block, one per worker thread.
+@dataclass(frozen=True)
+class _Ahead:
+    """Builds the slabs of a single block, one per worker thread; implements `orient.SlabsAhead`.
 
     Most graphs become a single block, and its slabs depend on nothing that is planned. Built while one worker computes
     the statistics and the client plans, they take no time of their own. If the plan has other blocks, they are dropped.
+    """
+
+    executor: Executor
+    count: int
+    step: int
+    size: int
+    shift: int
+    loose: int
+
+    def ranges(self, canonical: list[Any]) -> tuple[Any, ...]:
+        """Samples of the canonical partitions, and the number of ranges."""
+        return self.executor.map("blocks", _every, list(canonical), self.step), self.count
+
+    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...]) -> list[Any]:
+        """Submit the slabs of partitions that are oriented and cut; the list is emptied."""
+        backend = self.executor.backend
+        starts = self.executor.submit("blocks", row_starts, ranges[0], rank, self.count, self.shift, backend)
+        given = [(starts, number, self.size, self.shift, self.loose, backend) for number in range(self.count)]
+        return redistribute_cut(self.executor, "blocks", cut_up, _slab_ahead, given)
+
+
+def slabs_ahead(executor: Executor, edges: Canonical, size: int, shift: int, sorted_rows: bool) -> SlabsAhead | None:
+    """Have the slabs of a single block built ahead; None where partitions are not exchanged in pieces.
 
     Parameters
     ----------
@@ -278,36 +308,17 @@ def slabs_ahead(
     shift : int
         Bits of an id in an edge key.
     sorted_rows : bool
-
-    Returns
-    -------
-    callable (canonical partitions, ranks, oriented partitions) -> list of handles, or None
-        None where partitions are not exchanged in pieces.
     """
-    count, loose = partition_count(edges.rows, executor), 0 if sorted_rows else shift
-    if not cuts_partitions(executor, len(edges.partitions), count, edges.rows):
+    count, sources = partition_count(edges.rows, executor), len(edges.partitions)
+    if not cuts_partitions(executor, sources, count, edges.rows):
         return None
-
-    def submit(canonical: list[Any], ranks: Any, partitions: list[Any]) -> list[Any]:
-        step = sample_step(edges.rows // len(partitions), count, len(partitions))
-        samples = executor.map("blocks", _every, list(canonical), step)
-        starts = executor.submit("blocks", slab_starts, samples, ranks, count, shift, executor.backend)
-        calls = [(starts, number, size, shift, loose, executor.backend) for number in range(count)]
-        bound = size << shift
-        return redistribute(executor, "blocks", Inputs(partitions), edges.rows, starts, bound, _slab_ahead, calls)[0]
-
-    return submit
+    step = sample_step(edges.rows // sources, count, sources)
+    return _Ahead(executor, count, step, size, shift, 0 if sorted_rows else shift)
 
 
 def _every(keys: Array, step: int) -> Array:
     """Every `step`-th key."""
     return keys[::step].copy()
-
-
-def slab_starts(samples: list[Array], rank: Array, count: int, shift: int, backend: Backend) -> list[int]:
-    """First keys of all slabs but the first, with about equally many edges each, by samples of canonical keys."""
-    rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
-    return [int(rows[len(rows) * number // count]) << shift if len(rows) else 0 for number in range(1, count)]
 
 
 def _slab_ahead(

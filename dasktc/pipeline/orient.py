@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,8 @@ __all__ = [
     "order_by",
     "orient",
     "oriented",
+    "oriented_in_ranges",
+    "row_starts",
     "total",
     "wedges_of",
 ]
@@ -81,13 +83,24 @@ class Facts(NamedTuple):
     processors: int
 
 
+class SlabsAhead(Protocol):
+    """Building of the slabs of a single block while the plan is made (`build_blocks.slabs_ahead`)."""
+
+    def ranges(self, canonical: list[Any]) -> tuple[Any, ...]:
+        """Arguments of `oriented_in_ranges`: samples of the canonical partitions, and the number of ranges."""
+
+    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...]) -> list[Any]:
+        """Submit the slabs of partitions that are oriented and cut; the list is emptied."""
+
+
 class Oriented(NamedTuple):
     """An oriented graph over ranks.
 
     Attributes
     ----------
     partitions : list of handles of int64 arrays
-        Keys source << shift | target with target < source, in no order.
+        Keys source << shift | target with target < source, in no order. With `slabs` each is cut: a list that has,
+        for every range of rows, a list of arrays.
     order : Sharded, of `Backend.numbers`
         The dense id of each rank.
     out_degree, in_degree : Sharded, of `Backend.numbers`
@@ -135,7 +148,7 @@ def orient(
     size: int,
     shift: int,
     ranges: int | None = None,
-    ahead: Callable[[list[Any], Any, list[Any]], list[Any]] | None = None,
+    ahead: SlabsAhead | None = None,
 ) -> tuple[Oriented, Any]:
     """Rank the vertices by degree, and direct every edge to its end of higher degree.
 
@@ -152,9 +165,9 @@ def orient(
         Bits of an id in an edge key.
     ranges : int, optional
         Deal the edges to about this number of ranges of rows in the same pass; only where edges were sampled.
-    ahead : callable (canonical partitions, ranks, oriented partitions) -> list of handles, optional
-        Submits the building of slabs before this function waits for the statistics; only where partitions are
-        exchanged. It may empty the last list.
+    ahead : SlabsAhead, optional
+        Have workers build the slabs of a single block before this function waits for the statistics. Oriented
+        partitions are then cut into its ranges of rows.
 
     Returns
     -------
@@ -171,11 +184,12 @@ def orient(
     rank = ranks[0]
     sources = Fold(partial(_zeros, size, backend), partial(add_sources, shift=shift, backend=backend), total)
     if executor.distributed:
-        calls = [(keys, own, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]
-        partitions = executor.submit_all("orient", oriented, calls)
-        slabs = ahead(edges.partitions, rank, list(partitions)) if ahead else []
+        ranges_of = ahead.ranges(edges.partitions) if ahead else ()
+        calls = [(keys, own, *ranges_of, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]
         edges.partitions.clear()
+        partitions = executor.submit_all("orient", oriented_in_ranges if ahead else oriented, calls)
         outward = _folded(executor, sources, list(partitions))
+        slabs = ahead.slabs(list(partitions), rank, ranges_of) if ahead else []
     elif ranges is None or edges.sample is None or _exceeds(executor.memory_per_call, edges.sample):
         turn = _oriented_in_place if executor.shares_memory else oriented
         partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)
@@ -344,9 +358,13 @@ def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Arr
     return degree
 
 
-def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
-    """Add the out-degrees that oriented edges contribute to `out_degree`, in place."""
-    backend.edges.add_sources(out_degree, keys, shift)
+def add_sources(out_degree: Array, keys: Array | list[Any], shift: int, backend: Backend) -> Array:
+    """Add the out-degrees that oriented edges, which may be cut, contribute to `out_degree`, in place."""
+    if isinstance(keys, list):
+        for some in keys:
+            add_sources(out_degree, some, shift, backend)
+    else:
+        backend.edges.add_sources(out_degree, keys, shift)
     return out_degree
 
 
@@ -363,6 +381,24 @@ def inverse(order: Array, backend: Backend) -> Array:
 def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     """Relabel canonical keys by rank, the larger rank as the source; the edges keep their positions."""
     return backend.edges.oriented(keys, aligned(rank), shift)
+
+
+def oriented_in_ranges(
+    keys: Array, rank: Array, samples: list[Array], ranges: int, shift: int, backend: Backend
+) -> list[list[Array]]:
+    """Orient keys, and cut them into ranges of rows with about equally many edges, in one pass."""
+    shared: Any = backend.shared
+    starts = row_starts(samples, rank, ranges, shift, backend)
+    return [[some] for some in backend.edges.split(shared.oriented(keys, aligned(rank), shift), starts)]
+
+
+def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
+    """First keys of all ranges of rows but the first, with about equally many edges each, by samples of canonical keys.
+
+    Whoever has the same samples and ranks computes the same.
+    """
+    rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
+    return [int(rows[len(rows) * number // ranges]) << shift if len(rows) else 0 for number in range(1, ranges)]
 
 
 def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:

@@ -278,7 +278,10 @@ def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> i
 
 
 def _single_block(options: Options) -> bool:
-    """Whether the plan probably has a single block, whose rows are the vertices by degree."""
+    """Whether the plan probably has a single block, whose rows are the vertices by degree.
+
+    Kernels that `auto` takes on the CPU have the same order.
+    """
     asked = options.partition
     single = options.parts in (None, 1) if asked == "auto" else SCHEMES[asked].replicated
     return single and ORDERS[options.chosen_reorder].chosen is None

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from math import isqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ __all__ = [
     "exchange",
     "quantiles",
     "redistribute",
+    "redistribute_cut",
     "reduced",
     "sample_step",
     "splitters",
@@ -86,7 +88,7 @@ def redistribute(
     stage: str,
     inputs: Inputs,
     total: int,
-    starts: Any,
+    starts: list[int],
     bound: int,
     reduce: Callable[..., Any],
     given: Sequence[tuple[Any, ...]],
@@ -102,14 +104,14 @@ def redistribute(
     inputs : Inputs
     total : int
         About the number of keys of all inputs.
-    starts : list of int, or a handle of one
-        The first key of the second and of each later range, ascending. A handle only where `cuts_partitions`.
+    starts : list of int
+        The first key of the second and of each later range, ascending.
     bound : int
         Every key is below `bound`.
     reduce : callable (list of arrays, *given) -> result
         It may empty the list.
     given : sequence of tuples
-        Further arguments of `reduce` for each range.
+        Further arguments of `reduce` for each range; no handles.
     where : sequence of str or None
         The worker for each range; default: those of `Executor.homes`.
     fold : Fold, optional
@@ -123,14 +125,14 @@ def redistribute(
         The result of `fold`.
     """
     handles, keys, shared, at, chosen = inputs
-    count, sources = len(given), len(handles)
+    count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
         ranges = exchange(executor, stage, inputs, starts, bound)
         return reduced(executor, stage, ranges, reduce, given, fold)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
     held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
-    leaving = [[k for k in range(sources) if at[k] != to[r]] for r in range(count)]
+    leaving = _leaving(at, to)
     whole = _whole(executor, sources, leaving, total)
     cuts = count > FEW[executor.backend.name] or not (whole or executor.backend.on_device)
     if cuts:
@@ -139,22 +141,63 @@ def redistribute(
             one = given_up[k], make, starts, bound, executor.backend
             held.append(executor.submit(stage, _all_ranges, *one, prefer=at[k]))
             given_up[k] = None
-    borders, results = [] if cuts else [0, *starts, bound], []
-    for r in range(count):
-        pick = itemgetter(r) if cuts else _Pick(make, (borders[r], borders[r + 1]), executor.backend, count == 1)
-        apart = [] if whole else leaving[r]
-        pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart]
-        own = [held[k] for k in range(sources) if k not in apart]
-        results.append(executor.submit(stage, _range, own, pieces, pick, reduce, given[r], prefer=to[r]))
-    return results, None
+    spans = list(pairwise([0, *starts, bound]))
+    picks = [itemgetter(r) if cuts else _Pick(make, spans[r], executor.backend, count == 1) for r in range(count)]
+    apart = [[]] * count if whole else leaving
+    return _picked(executor, stage, held, picks, apart, at, to, reduce, given), None
+
+
+def redistribute_cut(
+    executor: Executor, stage: str, cut_up: list[Any], reduce: Callable[..., Any], given: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    """Redistribute keys whose partitions are already cut, where `cuts_partitions`; return the result of each range.
+
+    Parameters
+    ----------
+    executor : Executor
+    stage : str
+    cut_up : list of handles
+        Each of a list that has, for every range, a list of arrays. Emptied.
+    reduce : callable (list of arrays, *given) -> result
+        It may empty the list.
+    given : sequence of tuples
+        Further arguments of `reduce` for each range; handles may be among them.
+    """
+    at, to, held = executor.homes(len(cut_up)), executor.homes(len(given)), _taken_over(cut_up)
+    picks = [itemgetter(r) for r in range(len(given))]
+    return _picked(executor, stage, held, picks, _leaving(at, to), at, to, reduce, given)
 
 
 def cuts_partitions(executor: Executor, sources: int, count: int, total: int) -> bool:
-    """Whether `redistribute` cuts each of its inputs, which are at their homes, into all ranges."""
+    """Whether partitions, each at its home, are cut before they are redistributed, so that pieces of them travel."""
     if not executor.exchanges or executor.backend.on_device or sources * count > DIRECT:
         return False
-    at, to = executor.homes(sources), executor.homes(count)
-    return not _whole(executor, sources, [[k for k in range(sources) if at[k] != home] for home in to], total)
+    return not _whole(executor, sources, _leaving(executor.homes(sources), executor.homes(count)), total)
+
+
+def _leaving(at: Sequence[str | None], to: Sequence[str | None]) -> list[list[int]]:
+    """For each range, the inputs from which keys have to travel to it."""
+    return [[k for k in range(len(at)) if at[k] != home] for home in to]
+
+
+def _picked(
+    executor: Executor,
+    stage: str,
+    held: list[Any],
+    picks: Sequence[Callable[[Any], list[Any]]],
+    apart: list[list[int]],
+    at: Sequence[str | None],
+    to: Sequence[str | None],
+    reduce: Callable[..., Any],
+    given: Sequence[tuple[Any, ...]],
+) -> list[Any]:
+    """Reduce each range; pieces of the inputs in `apart` are picked there and travel, and other inputs travel whole."""
+    results = []
+    for r, pick in enumerate(picks):
+        pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart[r]]
+        own = [held[k] for k in range(len(held)) if k not in apart[r]]
+        results.append(executor.submit(stage, _range, own, pieces, pick, reduce, given[r], prefer=to[r]))
+    return results
 
 
 def _whole(executor: Executor, sources: int, leaving: list[list[int]], total: int) -> bool:

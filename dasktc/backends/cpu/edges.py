@@ -109,13 +109,6 @@ def _sources(keys: Array, shift: int, degrees: Array) -> None:
         degrees[U(keys[i] >> shift)] += 1
 
 
-def _oriented(keys: Array, rank: Array, shift: int, oriented: Array) -> None:
-    mask = (1 << shift) - 1
-    for i in range(len(keys)):
-        a, b = np.int64(rank[U(keys[i] >> shift)]), np.int64(rank[U(keys[i] & mask)])
-        oriented[i] = max(a, b) << shift | min(a, b)
-
-
 def _rows(keys: Array, start: int, columns: int, first: int, row: int, offsets: Array, numbers: Array) -> int:
     """Continue rows from `row` on with further keys, of which `first` came before; return the last key's row."""
     end = start + (row + 1) * columns
@@ -147,7 +140,6 @@ split = Kernel(_split, (_given_keys, _given_keys, _given_keys, _number, _made, _
 distinct = Kernel(_distinct, (_made,))
 degrees = Kernel(_degrees, (_given_keys, _number, _made))
 sources = Kernel(_sources, (_given_keys, _number, _made))
-orient = Kernel(_oriented, (_given_keys, _table, _number, _made))
 rows = Kernel(_rows, (_given_keys, *[_number] * 4, _made, types.Array(types.int32, 1, "C")))
 
 
@@ -178,7 +170,7 @@ class CpuEdges:
         """Partition keys into ranges that begin at 0 and at each of `starts`: unordered slices of arrays."""
         if len(starts) < HALVED or not len(keys):
             return radix.split(keys, starts)
-        if isinstance(keys, radix.Ends):
+        if not isinstance(keys, np.ndarray):
             keys = keys.keys()
         borders = np.array([*starts, np.iinfo(np.int64).max], np.int64)
         largest = max(int(keys.max()), starts[-1])
@@ -206,9 +198,7 @@ class CpuEdges:
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""
-        oriented = np.empty(len(keys), np.int64)
-        orient(keys, rank, shift, oriented)
-        return oriented
+        return radix.Oriented(keys, rank, shift).keys()
 
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
@@ -242,5 +232,5 @@ def _kind(ids: Array) -> Any:
 def warm() -> None:
     """Compile this module's kernels, or load them from the cache."""
     by_type = (*mark.values(), *facts.values(), *without_loops.values(), *relabel.values())
-    for kernel in (*by_type, count_ranges, split, distinct, degrees, sources, orient, rows):
+    for kernel in (*by_type, count_ranges, split, distinct, degrees, sources, rows):
         kernel.load()

@@ -33,6 +33,7 @@ __all__ = [
     "Buckets",
     "Ends",
     "Keys",
+    "Oriented",
     "count",
     "deal",
     "dealt",
@@ -90,6 +91,14 @@ def _keys_of(src: Array, dst: Array, low: int, bits: int, keys: Array) -> None:
         a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
         least = min(a, b)
         keys[i] = least << bits | a + b - least
+
+
+def _orient(keys: Array, rank: Array, shift: int, oriented: Array) -> None:
+    """Write the keys over the ranks of the ends, the higher rank first."""
+    mask = (1 << shift) - 1
+    for i in range(len(keys)):
+        a, b = np.int64(rank[U(keys[i] >> shift)]), np.int64(rank[U(keys[i] & mask)])
+        oriented[i] = max(a, b) << shift | min(a, b)
 
 
 def _between(keys: Array, first: int, end: int, kept: Array) -> Any:
@@ -163,6 +172,7 @@ ascending = Kernel(_ascending, (_given,))
 count_keys = Kernel(_count_keys, (_given, _number, _number, _array))
 deal_keys = Kernel(_deal_keys, (_given, _number, _number, _array, _array))
 keys_of = {of: Kernel(_keys_of, (ids, ids, _number, _number, _array)) for of, ids in _ids.items()}
+orient = Kernel(_orient, (_given, _ids[types.int32], _number, _array))
 between = Kernel(_between, (_given, _number, _number, _array))
 part = Kernel(_part, (_given, _number, _array, _number, _number))
 sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, _number))
@@ -212,8 +222,44 @@ class Ends:
         return keys
 
 
-Keys = Array | Ends
-"""Keys as an array of int64, or the edges from which they are computed."""
+@dataclass(frozen=True)
+class Oriented:
+    """Canonical keys that stand for the keys over their ends' ranks, which are computed as those of `Ends` are.
+
+    Attributes
+    ----------
+    canonical : array of int64
+    rank : array of int32
+    shift : int
+        Bits of an id in a key.
+    """
+
+    canonical: Array
+    rank: Array
+    shift: int
+
+    def __len__(self) -> int:
+        """Number of edges."""
+        return len(self.canonical)
+
+    def chunks(self) -> Iterator[Array]:
+        """Yield the keys in chunks; each chunk overwrites the last one."""
+        made = np.empty(CHUNK, np.int64)
+        for begin in range(0, len(self), CHUNK):
+            some = self.canonical[begin : begin + CHUNK]
+            keys = made[: len(some)]
+            orient(some, self.rank, self.shift, keys)
+            yield keys
+
+    def keys(self) -> Array:
+        """Copy the keys to an array of their own."""
+        keys = np.empty(len(self), np.int64)
+        orient(self.canonical, self.rank, self.shift, keys)
+        return keys
+
+
+Keys = Array | Ends | Oriented
+"""Keys as an array of int64, or that from which they are computed."""
 
 
 def leading_bits(keys: int, bound: int) -> tuple[int, int]:
@@ -241,7 +287,7 @@ def deal(keys: Keys, shift: int, places: Array, target: Array, base: int = 0) ->
 
 
 def _chunks(keys: Keys) -> Iterable[Array]:
-    return keys.chunks() if isinstance(keys, Ends) else [keys]
+    return [keys] if isinstance(keys, np.ndarray) else keys.chunks()
 
 
 @dataclass(frozen=True)
@@ -358,7 +404,7 @@ def dealt(arrays: list[Keys], bound: int, span: tuple[int, int] | None = None) -
         together = _together(arrays)
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
     given, arrays[:] = list(arrays), []
-    spans = [span or ((0, bound) if isinstance(keys, Ends) else _span(keys)) for keys in given]
+    spans = [span or (_span(keys) if isinstance(keys, np.ndarray) else (0, bound)) for keys in given]
     first, end = min(first for first, _ in spans), max(end for _, end in spans)
     _, shift = leading_bits(sum(map(len, given)), max(1, end - first))
     base = first >> shift
@@ -372,7 +418,7 @@ def dealt(arrays: list[Keys], bound: int, span: tuple[int, int] | None = None) -
 
 def _together(arrays: list[Keys]) -> Array:
     """Concatenate keys in a new array, and empty the list."""
-    given, arrays[:] = [keys.keys() if isinstance(keys, Ends) else keys for keys in arrays], []
+    given, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
     return np.concatenate([np.empty(0, np.int64), *given])
 
 
@@ -395,7 +441,7 @@ def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
     Each range gets an array of its own, or a slice of one, in no order.
     """
     if not starts:
-        return [keys.keys() if isinstance(keys, Ends) else keys]
+        return [keys if isinstance(keys, np.ndarray) else keys.keys()]
     middle = len(starts) // 2
     both, front = np.empty(len(keys), np.int64), 0
     behind = len(both)
@@ -408,5 +454,5 @@ def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
 
 def warm() -> None:
     """Compile this module's kernels, or load them from the cache."""
-    for kernel in (ascending, between, count_keys, deal_keys, *keys_of.values(), part, sort_buckets):
+    for kernel in (ascending, between, count_keys, deal_keys, *keys_of.values(), orient, part, sort_buckets):
         kernel.load()

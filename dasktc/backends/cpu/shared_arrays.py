@@ -36,9 +36,13 @@ class CpuSharedArrays:
         src, dst = edges.of_one_type(src, dst)
         return radix.Ends(src, dst, low, shift)
 
+    def oriented(self, keys: Array, rank: Array, shift: int) -> radix.Oriented:
+        """Canonical keys that stand for the keys over their ends' ranks."""
+        return radix.Oriented(keys, rank, shift)
+
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
         """Replace keys by the keys over their ends' ranks, the higher rank first."""
-        edges.orient(keys, rank, shift, keys)
+        radix.orient(keys, rank, shift, keys)
         return keys
 
     def rows(self, batches: Iterable[Array], size: int, start: int, count: int, columns: int) -> tuple[Array, Array]:

@@ -198,7 +198,7 @@ class CpuEdges:
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""
-        return radix.Oriented(keys, rank, shift).keys()
+        return radix.OrientedKeys(keys, rank, shift).keys()
 
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numba import types
@@ -33,7 +33,7 @@ __all__ = [
     "Buckets",
     "Ends",
     "Keys",
-    "Oriented",
+    "OrientedKeys",
     "count",
     "deal",
     "dealt",
@@ -178,9 +178,39 @@ part = Kernel(_part, (_given, _number, _array, _number, _number))
 sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, _number))
 
 
+class _Computed:
+    """Keys that are computed at each reading, one chunk at a time, in cache."""
+
+    def __len__(self) -> int:
+        """Number of keys."""
+        raise NotImplementedError
+
+    def __getitem__(self, rows: slice) -> Self:
+        """A range of them."""
+        raise NotImplementedError
+
+    def _write(self, keys: Array) -> None:
+        raise NotImplementedError
+
+    def chunks(self) -> Iterator[Array]:
+        """Yield the keys in chunks; each chunk overwrites the last one."""
+        made = np.empty(CHUNK, np.int64)
+        for begin in range(0, len(self), CHUNK):
+            some = self[begin : begin + CHUNK]
+            keys = made[: len(some)]
+            some._write(keys)
+            yield keys
+
+    def keys(self) -> Array:
+        """Copy the keys to an array of their own."""
+        keys = np.empty(len(self), np.int64)
+        self._write(keys)
+        return keys
+
+
 @dataclass(frozen=True)
-class Ends:
-    """Edges that stand for their canonical keys, which are computed at each reading, one chunk at a time, in cache.
+class Ends(_Computed):
+    """Edges that stand for their canonical keys.
 
     Attributes
     ----------
@@ -205,26 +235,14 @@ class Ends:
         """A range of the edges."""
         return replace(self, src=self.src[rows], dst=self.dst[rows])
 
-    def chunks(self) -> Iterator[Array]:
-        """Yield the keys in chunks; each chunk overwrites the last one."""
-        made = np.empty(CHUNK, np.int64)
-        for begin in range(0, len(self), CHUNK):
-            some = self[begin : begin + CHUNK]
-            yield some._write(made[: len(some)])
-
-    def keys(self) -> Array:
-        """Copy the keys to an array of their own."""
-        return self._write(np.empty(len(self), np.int64))
-
-    def _write(self, keys: Array) -> Array:
+    def _write(self, keys: Array) -> None:
         src, dst = map(np.ascontiguousarray, (self.src, self.dst))
         keys_of[types.int32 if src.dtype == np.int32 else types.int64](src, dst, self.low, self.shift, keys)
-        return keys
 
 
 @dataclass(frozen=True)
-class Oriented:
-    """Canonical keys that stand for the keys over their ends' ranks, which are computed as those of `Ends` are.
+class OrientedKeys(_Computed):
+    """Canonical keys that stand for the keys over their ends' ranks, the higher rank first.
 
     Attributes
     ----------
@@ -242,24 +260,16 @@ class Oriented:
         """Number of edges."""
         return len(self.canonical)
 
-    def chunks(self) -> Iterator[Array]:
-        """Yield the keys in chunks; each chunk overwrites the last one."""
-        made = np.empty(CHUNK, np.int64)
-        for begin in range(0, len(self), CHUNK):
-            some = self.canonical[begin : begin + CHUNK]
-            keys = made[: len(some)]
-            orient(some, self.rank, self.shift, keys)
-            yield keys
+    def __getitem__(self, rows: slice) -> OrientedKeys:
+        """A range of the edges."""
+        return replace(self, canonical=self.canonical[rows])
 
-    def keys(self) -> Array:
-        """Copy the keys to an array of their own."""
-        keys = np.empty(len(self), np.int64)
+    def _write(self, keys: Array) -> None:
         orient(self.canonical, self.rank, self.shift, keys)
-        return keys
 
 
-Keys = Array | Ends | Oriented
-"""Keys as an array of int64, or that from which they are computed."""
+Keys = Array | Ends | OrientedKeys
+"""Keys as an array of int64, or what they are computed from."""
 
 
 def leading_bits(keys: int, bound: int) -> tuple[int, int]:

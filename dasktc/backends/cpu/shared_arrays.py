@@ -36,9 +36,9 @@ class CpuSharedArrays:
         src, dst = edges.of_one_type(src, dst)
         return radix.Ends(src, dst, low, shift)
 
-    def oriented(self, keys: Array, rank: Array, shift: int) -> radix.Oriented:
+    def oriented(self, keys: Array, rank: Array, shift: int) -> radix.OrientedKeys:
         """Canonical keys that stand for the keys over their ends' ranks."""
-        return radix.Oriented(keys, rank, shift)
+        return radix.OrientedKeys(keys, rank, shift)
 
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
         """Replace keys by the keys over their ends' ranks, the higher rank first."""

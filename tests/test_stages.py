@@ -143,8 +143,8 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     graph = build(tasks, source_of(edges, parts=5), Options())
     single = memory > 1 << 20
     assert (graph.plan.partition == "whole") == single
-    samples_and_starts, pieces, slabs = number + 1, number * (number - 1), number
-    ahead = samples_and_starts + pieces + slabs
+    samples_and_starts, pieces, collected, slabs = number + 1, number * (number - 1), number, number
+    ahead = samples_and_starts + pieces + collected + slabs
     if single:
         assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
         (block,), ((there,),) = plain.blocks.values(), [tasks.gather(graph.blocks.values())]

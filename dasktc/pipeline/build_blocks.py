@@ -288,12 +288,17 @@ class _Ahead:
         """Samples of the canonical partitions, and the number of ranges."""
         return self.executor.map("blocks", _every, list(canonical), self.step), self.count
 
-    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...]) -> list[Any]:
-        """Submit the slabs of partitions that are oriented and cut; the list is emptied."""
-        backend = self.executor.backend
-        starts = self.executor.submit("blocks", row_starts, ranges[0], rank, self.count, self.shift, backend)
-        given = [(starts, number, self.size, self.shift, self.loose, backend) for number in range(self.count)]
-        return redistribute_cut(self.executor, "blocks", cut_up, _slab_ahead, given)
+    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...], outward: list[Any]) -> list[Any]:
+        """Submit the slabs of partitions that are oriented and cut; their list is emptied.
+
+        The pieces travel while out-degrees are counted. Slabs wait for these: on a worker that began with its slab, the
+        statistics, and with them the client's plan, would wait for that.
+        """
+        executor, backend = self.executor, self.executor.backend
+        pieces = redistribute_cut(executor, "blocks", cut_up, list, [()] * self.count)
+        starts = executor.submit("blocks", _starts, ranges[0], rank, self.count, self.shift, backend, outward)
+        given = starts, self.size, self.shift, self.loose, backend
+        return [executor.submit("blocks", _slab_ahead, some, number, *given) for number, some in enumerate(pieces)]
 
 
 def slabs_ahead(executor: Executor, edges: Canonical, size: int, shift: int, sorted_rows: bool) -> SlabsAhead | None:
@@ -321,11 +326,15 @@ def _every(keys: Array, step: int) -> Array:
     return keys[::step].copy()
 
 
+def _starts(samples: list[Array], rank: Array, count: int, shift: int, backend: Backend, _: list[Any]) -> list[int]:
+    return row_starts(samples, rank, count, shift, backend)
+
+
 def _slab_ahead(
-    slices: list[Array], starts: list[int], number: int, size: int, shift: int, loose: int, backend: Backend
+    slices: list[Array], number: int, starts: list[int], size: int, shift: int, loose: int, backend: Backend
 ) -> tuple[Array, Array]:
     start, end = [0, *starts, size << shift][number : number + 2]
-    return _slab(slices, start, end, 1 << shift, size << shift, loose, backend)
+    return _slab(list(slices), start, end, 1 << shift, size << shift, loose, backend)
 
 
 def _is_dealt(graph: Oriented, layout: Layout) -> bool:

@@ -89,8 +89,11 @@ class SlabsAhead(Protocol):
     def ranges(self, canonical: list[Any]) -> tuple[Any, ...]:
         """Arguments of `oriented_in_ranges`: samples of the canonical partitions, and the number of ranges."""
 
-    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...]) -> list[Any]:
-        """Submit the slabs of partitions that are oriented and cut; the list is emptied."""
+    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...], outward: list[Any]) -> list[Any]:
+        """Submit the slabs of partitions that are oriented and cut; their list is emptied.
+
+        No slab is built before `outward`, on which the plan depends, is there.
+        """
 
 
 class Oriented(NamedTuple):
@@ -189,7 +192,7 @@ def orient(
         edges.partitions.clear()
         partitions = executor.submit_all("orient", oriented_in_ranges if ahead else oriented, calls)
         outward = _folded(executor, sources, list(partitions))
-        slabs = ahead.slabs(list(partitions), rank, ranges_of) if ahead else []
+        slabs = ahead.slabs(list(partitions), rank, ranges_of, outward) if ahead else []
     elif ranges is None or edges.sample is None or _exceeds(executor.memory_per_call, edges.sample):
         turn = _oriented_in_place if executor.shares_memory else oriented
         partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)

@@ -146,6 +146,7 @@ def test_workers_keep_memory_during_counts_and_not_within_a_budget(monkeypatch):
 
 
 @linux
+@pytest.mark.slow
 def test_what_the_user_set_for_workers_stays(monkeypatch):
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "100000")
     with dask.config.set(SPAWNED), dasktc.cluster(workers=1, backend="cpu") as client:

@@ -99,7 +99,7 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
     assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
 
 
-@pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (300, 1)])
+@pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
 def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
     cluster, client = workers
     tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished()

@@ -128,6 +128,7 @@ def _held_back(megabytes: int) -> int:
 
 
 @linux
+@pytest.mark.slow
 def test_workers_keep_memory_during_counts_and_not_within_a_budget(monkeypatch):
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", str(1 << 16))  # as Dask leaves it
     with dask.config.set(SPAWNED), dasktc.cluster(workers=1, backend="cpu") as client:

@@ -295,7 +295,7 @@ class _Ahead:
         statistics, and with them the client's plan, would wait for that.
         """
         executor, backend = self.executor, self.executor.backend
-        pieces = redistribute_cut(executor, "blocks", cut_up, list, [()] * self.count)
+        pieces = redistribute_cut(executor, "blocks", cut_up, self.count)
         starts = executor.submit("blocks", _starts, ranges[0], rank, self.count, self.shift, backend, outward)
         given = starts, self.size, self.shift, self.loose, backend
         return [executor.submit("blocks", _slab_ahead, some, number, *given) for number, some in enumerate(pieces)]

@@ -197,10 +197,8 @@ def _prepare_edges(
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
     if shards == 1:
-        ranges, ahead = _ranges_of_rows(executor, edges, options), None
-        if _single_block(options):
-            ahead = slabs_ahead(executor, edges, ids, shift, options.sort_rows)
-        graph, vectors = orient(executor, edges, ids, shift, ranges, ahead)
+        ahead = slabs_ahead(executor, edges, ids, shift, options.sort_rows) if _single_block(options) else None
+        graph, vectors = orient(executor, edges, ids, shift, _ranges_of_rows(executor, edges, options), ahead)
         if isinstance(vertices, IdRange):
             vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices))
     else:

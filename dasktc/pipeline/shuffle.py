@@ -147,10 +147,8 @@ def redistribute(
     return _picked(executor, stage, held, picks, apart, at, to, reduce, given), None
 
 
-def redistribute_cut(
-    executor: Executor, stage: str, cut_up: list[Any], reduce: Callable[..., Any], given: Sequence[tuple[Any, ...]]
-) -> list[Any]:
-    """Redistribute keys whose partitions are already cut, where `cuts_partitions`; return the result of each range.
+def redistribute_cut(executor: Executor, stage: str, cut_up: list[Any], count: int) -> list[Any]:
+    """Bring the pieces of each of `count` ranges together, where `cuts_partitions`; return handles of lists of arrays.
 
     Parameters
     ----------
@@ -158,14 +156,11 @@ def redistribute_cut(
     stage : str
     cut_up : list of handles
         Each of a list that has, for every range, a list of arrays. Emptied.
-    reduce : callable (list of arrays, *given) -> result
-        It may empty the list.
-    given : sequence of tuples
-        Further arguments of `reduce` for each range; handles may be among them.
+    count : int
     """
-    at, to, held = executor.homes(len(cut_up)), executor.homes(len(given)), _taken_over(cut_up)
-    picks = [itemgetter(r) for r in range(len(given))]
-    return _picked(executor, stage, held, picks, _leaving(at, to), at, to, reduce, given)
+    at, to, held = executor.homes(len(cut_up)), executor.homes(count), _taken_over(cut_up)
+    picks = list(map(itemgetter, range(count)))
+    return _picked(executor, stage, held, picks, _leaving(at, to), at, to, list, [()] * count)
 
 
 def cuts_partitions(executor: Executor, sources: int, count: int, total: int) -> bool:

@@ -117,8 +117,8 @@ class Edges(Protocol):
     """Functions of a backend on edges, each in one pass.
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
-    degrees are arrays of `Backend.numbers`, and ranks of int32. Results are new arrays, and inputs are not changed,
-    except the first arguments of `mark`, `add_degrees` and `add_sources`, and the keys of `distinct`.
+    degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
+    of `mark`, `add_degrees` and `add_sources`, and the keys of `distinct`.
 
     Attributes
     ----------
@@ -217,10 +217,13 @@ class RawEdges(Protocol):
 
 
 class Vertices(Protocol):
-    """Functions of a backend on vertex vectors, arrays of `Backend.numbers`; results are new arrays."""
+    """Functions of a backend on vertex vectors, arrays of int32; results are new arrays."""
 
     def order(self, weights: Any) -> Any:
-        """Vertices by descending weight, ties by ascending number; None where a sort of keys is faster."""
+        """Vertices by descending weight, ties by ascending number.
+
+        None where a sort of keys is faster, or the weights' type is another.
+        """
 
     def inverse(self, order: Any) -> Any:
         """The place of each vertex in an order."""
@@ -386,8 +389,6 @@ class Backend:
         Returns bytes in the backend's memory, which `fill` (buffer, start) reads in several threads.
     rows : callable (text, separator, columns) -> (source, target) or None, or None
         The backend's own parser of whole lines of integers; returns None for a text that the host must parse.
-    numbers : str
-        Type of vertex vectors and degrees; narrow on a device, where they take noticeable memory beside the edges.
     references : (str, str)
         A short and plain kernel with which others are verified, and the one with which that is verified.
     cliques : callable (task, size) -> (cliques, work, wedges)
@@ -427,7 +428,6 @@ class Backend:
     merge: Callable[[list[Any], int, int], Any] | None = None
     upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
     rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
-    numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
 

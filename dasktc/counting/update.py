@@ -556,8 +556,7 @@ def _size(edit: _Edit, parts: int) -> _Size:
 
 
 def _vector(edit: _Edit, name: str, backend: str) -> Array:
-    chosen = get_backend(backend)
-    return chosen.array.asarray(getattr(edit, name).astype(chosen.numbers))
+    return get_backend(backend).array.asarray(getattr(edit, name).astype("int32"))
 
 
 def _names(edit: _Edit) -> VertexMap:

@@ -104,10 +104,10 @@ class Oriented(NamedTuple):
     partitions : list of handles of int64 arrays
         Keys source << shift | target with target < source, in no order. With `slabs` each is cut: a list that has,
         for every range of rows, a list of arrays.
-    order : Sharded, of `Backend.numbers`
+    order : Sharded, of int32
         The dense id of each rank.
-    out_degree, in_degree : Sharded, of `Backend.numbers`
-        Degrees by rank.
+    out_degree, in_degree : Sharded, of int32
+        Degrees by rank; in-degrees of int64 where vertices are in shards.
     wedges : int
         Σ in(v)·out(v).
     edges : int
@@ -271,7 +271,7 @@ def _dense(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     order = inverse(rank, backend)[:vertices]
     if vertices < len(degree):
         order = (backend.array.cumsum(degree > 0, dtype="int64") - 1).take(order)
-    return order.astype(backend.numbers, copy=False)
+    return order.astype("int32", copy=False)
 
 
 def _out_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
@@ -330,11 +330,11 @@ def order_by(weight: Array, backend: Backend) -> Array:
 
     Returns
     -------
-    array of `Backend.numbers`, shape (V,)
+    array of int32, shape (V,)
         The vertices in this order; int64 where a weight and an id do not fit 63 bits together.
     """
     xp, own = backend.array, backend.vertices
-    if own is not None and weight.dtype == backend.numbers and (order := own.order(weight)) is not None:
+    if own is not None and (order := own.order(weight)) is not None:
         return order
     if not len(weight):
         return _zeros(0, backend)
@@ -345,14 +345,14 @@ def order_by(weight: Array, backend: Backend) -> Array:
     keys *= -1
     keys += top
     keys <<= bits
-    keys |= xp.arange(len(weight), dtype=backend.numbers)
+    keys |= xp.arange(len(weight), dtype="int32")
     keys = backend.sort(keys, (top + 1) << bits)
     keys &= (1 << bits) - 1
-    return keys.astype(backend.numbers, copy=False)
+    return keys.astype("int32", copy=False)
 
 
 def _zeros(size: int, backend: Backend) -> Array:
-    return backend.array.zeros(size, dtype=backend.numbers)
+    return backend.array.zeros(size, dtype="int32")
 
 
 def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
@@ -374,7 +374,7 @@ def add_sources(out_degree: Array, keys: Array | list[Any], shift: int, backend:
 def inverse(order: Array, backend: Backend) -> Array:
     """The inverse of a permutation, int32: each vertex's rank in an order."""
     xp, own = backend.array, backend.vertices
-    if own is not None and order.dtype == backend.numbers:
+    if own is not None and order.dtype == "int32":
         return own.inverse(order)
     rank = xp.empty(len(order), dtype="int32")
     rank[order] = xp.arange(len(order), dtype="int32")

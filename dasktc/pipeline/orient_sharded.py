@@ -102,11 +102,11 @@ def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
 
 def _with_degrees(keys: Array, shift: int, backend: Backend) -> list[Array]:
     ids, local = localised(keys, shift, backend)
-    return [ids, local, add_degrees(_none(ids, backend), local, shift, backend).astype("int32")]
+    return [ids, local, add_degrees(_none(ids, backend), local, shift, backend)]
 
 
 def _none(ids: Array, backend: Backend) -> Array:
-    return backend.array.zeros(len(ids), dtype=backend.numbers)
+    return backend.array.zeros(len(ids), dtype="int32")
 
 
 def _oriented(local: Array, rank: Array, shift: int, backend: Backend) -> list[Array]:
@@ -115,7 +115,7 @@ def _oriented(local: Array, rank: Array, shift: int, backend: Backend) -> list[A
     by_rank = oriented(local, inverse(order, backend), shift, backend)
     sources = add_sources(_none(rank, backend), by_rank, shift, backend)
     ranks = rank.take(order)
-    return [relabel(by_rank, ranks, shift, backend), ranks, sources.astype("int32")]
+    return [relabel(by_rank, ranks, shift, backend), ranks, sources]
 
 
 # orders

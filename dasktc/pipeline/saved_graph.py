@@ -708,7 +708,7 @@ def _members(block: OrientedCSR) -> Array:
 
 def _open_vector(executor: Executor, places: list[dict[str, StoredArray]], starts: tuple[int, ...]) -> list[Any]:
     files, backend = _Files([of["values"] for of in places], starts[-1]), executor.backend
-    return [executor.submit("open", _vector, files, *span, backend, backend.numbers) for span in pairwise(starts)]
+    return [executor.submit("open", _vector, files, *span, backend, "int32") for span in pairwise(starts)]
 
 
 @dataclass(frozen=True)

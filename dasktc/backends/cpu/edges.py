@@ -127,7 +127,7 @@ def _given(dtype: Any, layout: str = "C") -> Any:
 
 _number, _made, _given_keys = types.int64, types.Array(types.int64, 1, "C"), _given(types.int64)
 _bytes, _ids32, _ids64 = types.Array(types.uint8, 1, "C"), _given(types.int32, "A"), _given(types.int64, "A")
-_table = _given(types.int32)
+_table, _made32 = _given(types.int32), types.Array(types.int32, 1, "C")
 
 mark = {ids.dtype: Kernel(_mark, (ids, ids, _number, _bytes)) for ids in (_ids32, _ids64)}
 facts = {ids.dtype: Kernel(_facts, (ids, ids)) for ids in (_ids32, _ids64)}
@@ -138,9 +138,9 @@ relabel = {ids.dtype: Kernel(_keys, (ids, ids, _number, _table, _number, _made))
 count_ranges = Kernel(_count_ranges, (_given_keys, _given_keys, _given_keys, _number, _made))
 split = Kernel(_split, (_given_keys, _given_keys, _given_keys, _number, _made, _made))
 distinct = Kernel(_distinct, (_made,))
-degrees = Kernel(_degrees, (_given_keys, _number, _made))
-sources = Kernel(_sources, (_given_keys, _number, _made))
-rows = Kernel(_rows, (_given_keys, *[_number] * 4, _made, types.Array(types.int32, 1, "C")))
+degrees = Kernel(_degrees, (_given_keys, _number, _made32))
+sources = Kernel(_sources, (_given_keys, _number, _made32))
+rows = Kernel(_rows, (_given_keys, *[_number] * 4, _made, _made32))
 
 
 class CpuEdges:

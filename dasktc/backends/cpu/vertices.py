@@ -42,31 +42,34 @@ def _inverse(order: Array, rank: Array) -> None:
 def _wedges(degree: Array, rank: Array, outward: Array) -> tuple[int, int]:
     high = low = 0
     for v in range(U(len(degree))):
-        out = outward[U(rank[v])]
+        out = np.int64(outward[U(rank[v])])
         inward = degree[v] - out
         high += inward * (out >> 20)
         low += inward * (out & ((1 << 20) - 1))
     return high, low
 
 
-_given, _made = types.Array(types.int64, 1, "C", readonly=True), types.Array(types.int64, 1, "C")
-_ranks, _given_ranks = types.Array(types.int32, 1, "C"), types.Array(types.int32, 1, "C", readonly=True)
+_given, _made = types.Array(types.int32, 1, "C", readonly=True), types.Array(types.int32, 1, "C")
+_weights = [_given, types.Array(types.int64, 1, "C", readonly=True)]
 
-order = Kernel(_order, (_given, _made, _made))
-inverse = Kernel(_inverse, (_given, _ranks))
-wedges = Kernel(_wedges, (_given, _given_ranks, _given))
+order = {str(weights.dtype): Kernel(_order, (weights, _made, _made)) for weights in _weights}
+inverse = Kernel(_inverse, (_given, _made))
+wedges = Kernel(_wedges, (_given, _given, _given))
 
 
 class CpuVertices:
-    """Functions of the CPU on vertex vectors, arrays of int64; implements `protocol.Vertices`."""
+    """Functions of the CPU on vertex vectors, arrays of int32; implements `protocol.Vertices`."""
 
     def order(self, weights: Array) -> Array | None:
-        """Vertices by descending weight, ties by ascending number; None where weights are too large to be counted."""
+        """Vertices by descending weight, of int32 or int64, ties by ascending number.
+
+        None where weights are too large to be counted.
+        """
         top = int(weights.max(initial=0))
         if top > LARGEST * len(weights):
             return None
-        numbers = np.empty(len(weights), np.int64)
-        order(np.ascontiguousarray(weights), np.zeros(top + 1, np.int64), numbers)
+        numbers = np.empty(len(weights), np.int32)
+        order[str(weights.dtype)](np.ascontiguousarray(weights), np.zeros(top + 1, np.int32), numbers)
         return numbers
 
     def inverse(self, order: Array) -> Array:
@@ -76,7 +79,7 @@ class CpuVertices:
         return rank
 
     def wedges(self, degree: Array, rank: Array, outward: Array) -> int:
-        """Σ in·out over all vertices; `rank` is int32."""
+        """Σ in·out over all vertices."""
         high, low = wedges(*map(np.ascontiguousarray, (degree, rank, outward)))
         return (int(high) << 20) + int(low)
 
@@ -87,5 +90,5 @@ class CpuVertices:
 
 def warm() -> None:
     """Compile this module's kernels, or load them from the cache."""
-    for kernel in (order, inverse, wedges):
+    for kernel in (*order.values(), inverse, wedges):
         kernel.load()

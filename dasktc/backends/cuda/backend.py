@@ -318,7 +318,6 @@ def backend() -> Backend:
         merge=RadixSort(device()).merge,
         upload=Uploader(),
         rows=DeviceText(device()).rows,
-        numbers="int32",
         references=("plain", "merge"),
         processors=lambda: device().processors,
     )

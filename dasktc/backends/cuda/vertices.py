@@ -29,8 +29,10 @@ class DeviceVertices:
 
     device: Device
 
-    def order(self, weights: Array) -> Array:
-        """Vertices by descending weight, ties by ascending number."""
+    def order(self, weights: Array) -> Array | None:
+        """Vertices by descending weight, ties by ascending number; None where weights are not of int32."""
+        if weights.dtype != np.int32:
+            return None
         keys = self._empty(len(weights), "int64")
         most = int(weights.max()) if len(weights) > MANY else MOST
         self._run("vertices_keys", weights, np.int64(most), keys)

@@ -288,7 +288,7 @@ class Watched(LocalExecutor):
 
         return call
 
-    def submit(self, stage, function, *args, prefer=None):
+    def submit(self, stage, function, *args, **options):
         return self.watched(function)(*args)
 
     def map(self, stage, function, inputs, *shared):

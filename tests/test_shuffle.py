@@ -252,7 +252,7 @@ def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder
 class Frozen(Watched):
     """Makes results read-only, because on a cluster a task's input may be another task's input, too."""
 
-    def submit(self, stage, function, *args, prefer=None):
+    def submit(self, stage, function, *args, **options):
         return frozen(function(*args))
 
     def map(self, stage, function, inputs, *shared):

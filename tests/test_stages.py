@@ -57,14 +57,17 @@ def workers(request):
 
 
 class Finished(SchedulerPlugin):
-    """Counts the finished tasks of each group."""
+    """Counts the finished tasks of each group, and those of a higher priority than others."""
 
-    def __init__(self):
-        self.tasks = Counter()
+    def __init__(self, scheduler):
+        self.tasks, self.urgent, self._scheduler = Counter(), Counter(), scheduler
+        scheduler.add_plugin(self)
 
     def transition(self, key, start, finish, *args, **kwargs):
         if (start, finish) == ("processing", "memory"):
-            self.tasks[key[0].rpartition("-")[0].strip("_")] += 1
+            group = key[0].rpartition("-")[0].strip("_")
+            self.tasks[group] += 1
+            self.urgent[group] += self._scheduler.tasks[key].priority[0] < 0
 
 
 @pytest.mark.parametrize(
@@ -88,8 +91,7 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
         waits.append(args)
         return results(*args, **options)
 
-    finished = Finished()
-    cluster.scheduler.add_plugin(finished)
+    finished = Finished(cluster.scheduler)
     with mock.patch.object(submission, "results", counted):
         result = dasktc.triangle_count(source or tmp_path, client, partition=partition)
     assert int(result) == triangles
@@ -102,9 +104,8 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
 @pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
 def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
     cluster, client = workers
-    tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished()
+    tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
     tasks.task_bytes = 0
-    cluster.scheduler.add_plugin(finished)
     edges = skewed_edges(vertices, 4_000, 5)
     with build(tasks, source_of(edges, parts=5), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
@@ -138,15 +139,16 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     tasks.task_bytes = 0
     monkeypatch.setattr(DaskExecutor, "memory", lambda self, budget=None: memory)
     plain = build(LocalExecutor(), source_of(edges), Options())
-    finished = Finished()
-    cluster.scheduler.add_plugin(finished)
+    finished = Finished(cluster.scheduler)
     graph = build(tasks, source_of(edges, parts=5), Options())
     single = memory > 1 << 20
+    assert (finished.urgent["orient"], finished.urgent["orient-plan"]) == (0, 1), "the plan waits for no slab"
     assert (graph.plan.partition == "whole") == single
-    samples_and_starts, pieces, collected, slabs = number + 1, number * (number - 1), number, number
-    ahead = samples_and_starts + pieces + collected + slabs
+    samples, pieces, collected, slabs = number, number * (number - 1), number, number
+    ahead = samples + pieces + collected + slabs
     if single:
         assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
+        assert finished.urgent["blocks"] == pieces, "they run before out-degrees are counted"
         (block,), ((there,),) = plain.blocks.values(), [tasks.gather(graph.blocks.values())]
         assert there.offsets.tolist() == block.offsets.tolist()
         assert there.columns.tolist() == block.columns.tolist()

@@ -155,14 +155,22 @@ class Executor(Protocol):
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute Dask Delayeds together, and return handles of their values; None stays None."""
 
-    def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
+    def submit(
+        self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
+    ) -> Any:
         """Call `function(*args)`, on the preferred worker if it lives.
 
-        Handles among args (or lists of them) are replaced by their results.
+        Handles among args (or lists of them) are replaced by their results. Urgent calls run before others that are
+        ready: short ones whose results other workers, or the caller, wait for.
         """
 
     def measured(
-        self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: ArgumentLists,
+        prefer: Sequence[str | None] = (),
+        urgent: bool = False,
     ) -> tuple[list[Any], list[Any]]:
         """Make calls; return handles of their results' values, and the (small) facts about each."""
         made = self.map(stage, partial(_apart, function), [list(call) for call in calls])

@@ -95,7 +95,9 @@ class LocalExecutor(Executor):
         how = {"scheduler": "sync"} if self.workers == 1 else {"scheduler": "threads", "num_workers": self.workers}
         return list(dask.compute(*delayed, **how))
 
-    def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
+    def submit(
+        self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
+    ) -> Any:
         """Call the function, and keep its result."""
         return self.store.call(function, list(args))
 

@@ -22,7 +22,7 @@ from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import Canonical, partition_count, sorts_here
 from dasktc.pipeline.edge_keys import merge, transform, unpack
-from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented, SlabsAhead, row_starts
+from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented, Ranks, SlabsAhead
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.shuffle import (
     Inputs,
@@ -284,21 +284,26 @@ class _Ahead:
     shift: int
     loose: int
 
-    def ranges(self, canonical: list[Any]) -> tuple[Any, ...]:
-        """Samples of the canonical partitions, and the number of ranges."""
+    def samples(self, canonical: list[Any]) -> tuple[list[Any], int]:
+        """Samples of the canonical partitions, and the number of ranges of rows."""
         return self.executor.map("blocks", _every, list(canonical), self.step), self.count
 
-    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...], outward: list[Any]) -> list[Any]:
-        """Submit the slabs of partitions that are oriented and cut; their list is emptied.
+    def exchanged(self, cut_up: list[Any]) -> list[Any]:
+        """Bring together the slices of each range, of partitions that are oriented and cut; their list is emptied."""
+        return redistribute_cut(self.executor, "blocks", cut_up, self.count)
 
-        The pieces travel while out-degrees are counted. Slabs wait for these: on a worker that began with its slab, the
-        statistics, and with them the client's plan, would wait for that.
+    def slabs(self, slices: list[Any], ranks: list[Any], outward: list[Any], planner: str | None) -> list[Any]:
+        """Submit the slab of each range; on the planner it waits for `outward`.
+
+        Had that worker begun with its slab, the statistics, and with them the client's plan, would wait for it.
         """
-        executor, backend = self.executor, self.executor.backend
-        pieces = redistribute_cut(executor, "blocks", cut_up, self.count)
-        starts = executor.submit("blocks", _starts, ranges[0], rank, self.count, self.shift, backend, outward)
-        given = starts, self.size, self.shift, self.loose, backend
-        return [executor.submit("blocks", _slab_ahead, some, number, *given) for number, some in enumerate(pieces)]
+        there = dict(zip(self.executor.homes(len(ranks)), ranks, strict=True))
+        given, made = (self.size, self.shift, self.loose, self.executor.backend), []
+        for number, home in enumerate(self.executor.homes(self.count)):
+            after = outward if home == planner else []
+            one = slices[number], number, there.get(home, ranks[0]), *given, after
+            made.append(self.executor.submit("blocks", _slab_ahead, *one, prefer=home))
+        return made
 
 
 def slabs_ahead(executor: Executor, edges: Canonical, size: int, shift: int, sorted_rows: bool) -> SlabsAhead | None:
@@ -326,14 +331,17 @@ def _every(keys: Array, step: int) -> Array:
     return keys[::step].copy()
 
 
-def _starts(samples: list[Array], rank: Array, count: int, shift: int, backend: Backend, _: list[Any]) -> list[int]:
-    return row_starts(samples, rank, count, shift, backend)
-
-
 def _slab_ahead(
-    slices: list[Array], number: int, starts: list[int], size: int, shift: int, loose: int, backend: Backend
+    slices: list[Array],
+    number: int,
+    ranks: Ranks,
+    size: int,
+    shift: int,
+    loose: int,
+    backend: Backend,
+    after: list[Any],
 ) -> tuple[Array, Array]:
-    start, end = [0, *starts, size << shift][number : number + 2]
+    start, end = [0, *ranks.starts, size << shift][number : number + 2]
     return _slab(list(slices), start, end, 1 << shift, size << shift, loose, backend)
 
 

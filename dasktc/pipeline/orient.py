@@ -32,6 +32,8 @@ __all__ = [
     "RESIDUES",
     "Facts",
     "Oriented",
+    "Ranks",
+    "SlabsAhead",
     "add_degrees",
     "add_sources",
     "degrees_of",
@@ -86,14 +88,40 @@ class Facts(NamedTuple):
 class SlabsAhead(Protocol):
     """Building of the slabs of a single block while the plan is made (`build_blocks.slabs_ahead`)."""
 
-    def ranges(self, canonical: list[Any]) -> tuple[Any, ...]:
-        """Arguments of `oriented_in_ranges`: samples of the canonical partitions, and the number of ranges."""
+    def samples(self, canonical: list[Any]) -> tuple[list[Any], int]:
+        """Samples of the canonical partitions, and the number of ranges of rows."""
 
-    def slabs(self, cut_up: list[Any], rank: Any, ranges: tuple[Any, ...], outward: list[Any]) -> list[Any]:
-        """Submit the slabs of partitions that are oriented and cut; their list is emptied.
+    def exchanged(self, cut_up: list[Any]) -> list[Any]:
+        """Bring together the slices of each range, of partitions that are oriented and cut; their list is emptied."""
 
-        No slab is built before `outward`, on which the plan depends, is there.
+    def slabs(self, slices: list[Any], ranks: list[Any], outward: list[Any], planner: str | None) -> list[Any]:
+        """Submit the slab of each range.
+
+        Parameters
+        ----------
+        slices : list of handles
+        ranks : list of handles of Ranks
+            Those of each canonical partition's worker.
+        outward : list of handles
+            What the plan depends on: the worker that makes it builds no slab before these are there.
+        planner : str or None
+            That worker.
         """
+
+
+class Ranks(NamedTuple):
+    """Ranks of the vertices, and ranges of rows with about equally many edges.
+
+    Attributes
+    ----------
+    rank : array of int32, shape (V,)
+        By dense id.
+    starts : list of int
+        First oriented key of each range but the first.
+    """
+
+    rank: Array
+    starts: list[int]
 
 
 class Oriented(NamedTuple):
@@ -183,16 +211,17 @@ def orient(
         degrees = _folded(executor, degrees_of(size, shift, backend), list(edges.partitions))
     else:
         degrees = [edges.folded]
-    ranks = _ranks_for(executor, degrees, len(edges.partitions), size, edges.rows)
-    rank = ranks[0]
+    samples = ahead.samples(edges.partitions) if ahead else None
+    ranks = _ranks_for(executor, degrees, len(edges.partitions), size, edges.rows, shift, samples)
+    rank, planner = ranks[0], executor.homes(1)[0]
     sources = Fold(partial(_zeros, size, backend), partial(add_sources, shift=shift, backend=backend), total)
     if executor.distributed:
-        ranges_of = ahead.ranges(edges.partitions) if ahead else ()
-        calls = [(keys, own, *ranges_of, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]
+        calls = [(keys, own, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]
         edges.partitions.clear()
         partitions = executor.submit_all("orient", oriented_in_ranges if ahead else oriented, calls)
+        slices = ahead.exchanged(list(partitions)) if ahead else []  # they travel while out-degrees are counted
         outward = _folded(executor, sources, list(partitions))
-        slabs = ahead.slabs(list(partitions), rank, ranges_of, outward) if ahead else []
+        slabs = ahead.slabs(slices, ranks, outward, planner) if ahead else []
     elif ranges is None or edges.sample is None or _exceeds(executor.memory_per_call, edges.sample):
         turn = _oriented_in_place if executor.shares_memory else oriented
         partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)
@@ -211,7 +240,7 @@ def orient(
     vectors: Any
     if executor.exchanges:
         (vectors,), (facts,) = executor.measured(
-            "orient-plan", _measured, [(degrees, rank, outward, cuts, executor.backend)]
+            "orient-plan", _measured, [(degrees, rank, outward, cuts, executor.backend)], [planner], urgent=True
         )
     else:
         vectors = [*degrees, rank, *outward]
@@ -237,8 +266,16 @@ def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
     return [executor.fold("orient", fold, partitions)]
 
 
-def _ranks_for(executor: Executor, degrees: list[Any], count: int, size: int, edges: int) -> list[Any]:
-    """Handles of the ranks, one for each of `count` partitions.
+def _ranks_for(
+    executor: Executor,
+    degrees: list[Any],
+    count: int,
+    size: int,
+    edges: int,
+    shift: int,
+    samples: tuple[list[Any], int] | None,
+) -> list[Any]:
+    """Handles of the ranks, one for each of `count` partitions; with samples those of Ranks.
 
     Each partition's worker computes them for itself where sending them takes longer than the tasks, and the partial
     sums of degrees no more memory than its edges. Nobody then waits for them to be computed elsewhere and sent.
@@ -246,8 +283,9 @@ def _ranks_for(executor: Executor, degrees: list[Any], count: int, size: int, ed
     homes = executor.homes(count)
     if len(degrees) < 2 or RANK_BYTES * size <= executor.task_bytes or len(degrees) ** 2 * size > edges:
         homes = [None] * count
+    ranked, given = (_ranks, ()) if samples is None else (_ranks_and_starts, (*samples, shift))
     ranks = {
-        home: executor.submit("orient", _ranks, list(degrees), executor.backend, prefer=home)
+        home: executor.submit("orient", ranked, list(degrees), *given, executor.backend, prefer=home)
         for home in dict.fromkeys(homes)
     }
     return [ranks[home] for home in homes]
@@ -263,6 +301,12 @@ def _sum(vectors: list[Array]) -> Array:
 
 def _ranks(degrees: list[Array], backend: Backend) -> Array:
     return inverse(order_by(_sum(degrees), backend), backend)
+
+
+def _ranks_and_starts(degrees: list[Array], samples: list[Array], ranges: int, shift: int, backend: Backend) -> Ranks:
+    """Ranks, and the starts of ranges by samples of canonical keys; whoever has the same input computes the same."""
+    rank = _ranks(degrees, backend)
+    return Ranks(rank, row_starts(samples, rank, ranges, shift, backend))
 
 
 def _dense(vectors: list[Array], vertices: int, backend: Backend) -> Array:
@@ -285,8 +329,10 @@ def _in_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     return inward
 
 
-def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int, backend: Backend) -> Measured:
-    vectors = [_sum(degrees), rank, _sum(outward)]
+def _measured(
+    degrees: list[Array], ranks: Array | Ranks, outward: list[Array], cuts: int, backend: Backend
+) -> Measured:
+    vectors = [_sum(degrees), ranks.rank if isinstance(ranks, Ranks) else ranks, _sum(outward)]
     return Measured(vectors, _facts(vectors, cuts, backend))
 
 
@@ -386,20 +432,14 @@ def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     return backend.edges.oriented(keys, aligned(rank), shift)
 
 
-def oriented_in_ranges(
-    keys: Array, rank: Array, samples: list[Array], ranges: int, shift: int, backend: Backend
-) -> list[list[Array]]:
-    """Orient keys, and cut them into ranges of rows with about equally many edges, in one pass."""
+def oriented_in_ranges(keys: Array, ranks: Ranks, shift: int, backend: Backend) -> list[list[Array]]:
+    """Orient keys, and cut them into the ranges of rows, in one pass."""
     shared: Any = backend.shared
-    starts = row_starts(samples, rank, ranges, shift, backend)
-    return [[some] for some in backend.edges.split(shared.oriented(keys, aligned(rank), shift), starts)]
+    return [[some] for some in backend.edges.split(shared.oriented(keys, aligned(ranks.rank), shift), ranks.starts)]
 
 
 def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
-    """First keys of all ranges of rows but the first, with about equally many edges each, by samples of canonical keys.
-
-    Whoever has the same samples and ranks computes the same.
-    """
+    """First keys of all ranges of rows but the first, with about equally many edges each, by sampled canonical keys."""
     rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
     return [int(rows[len(rows) * number // ranges]) << shift if len(rows) else 0 for number in range(1, ranges)]
 

@@ -189,7 +189,7 @@ def _picked(
     """Reduce each range; pieces of the inputs in `apart` are picked there and travel, and other inputs travel whole."""
     results = []
     for r, pick in enumerate(picks):
-        pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart[r]]
+        pieces = [executor.submit(stage, pick, held[k], prefer=at[k], urgent=True) for k in apart[r]]
         own = [held[k] for k in range(len(held)) if k not in apart[r]]
         results.append(executor.submit(stage, _range, own, pieces, pick, reduce, given[r], prefer=to[r]))
     return results

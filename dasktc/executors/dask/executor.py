@@ -257,24 +257,42 @@ class DaskExecutor(Executor):
         futures: list[Any] = self.faults.ask(self.client.compute, delayed)
         return futures
 
-    def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
+    def submit(
+        self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
+    ) -> Any:
         """Submit one call, to the preferred worker if it lives; the future's key is (stage-token, number)."""
-        return self._submit(stage, self.store.wrap(function), *args, prefer=prefer)
+        return self._submit(stage, self.store.wrap(function), *args, prefer=prefer, urgent=urgent)
 
-    def _submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
+    def _submit(
+        self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
+    ) -> Any:
         """Submit one call, whose function is wrapped already."""
-        options: dict[str, Any] = {"key": self._key(stage), "pure": False, **_preferred(prefer)}
+        # Calls that are submitted within 0.1 s have the same priority: Dask runs those that are ready in any order.
+        options: dict[str, Any] = {
+            "key": self._key(stage),
+            "pure": False,
+            "priority": int(urgent),
+            **_preferred(prefer),
+        }
         return self.faults.ask(self.client.submit, _call, function, *args, **options)
 
     def measured(
-        self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: ArgumentLists,
+        prefer: Sequence[str | None] = (),
+        urgent: bool = False,
     ) -> tuple[list[Any], list[Any]]:
         """Submit the calls, and ask the workers for the facts, which takes no tasks and moves no values."""
         if not self.exchanges:
             return super().measured(stage, function, calls)
         given = list(calls)
         where = list(prefer) or [None] * len(given)
-        futures = [self._submit(stage, function, *call, prefer=at) for call, at in zip(given, where, strict=True)]
+        futures = [
+            self._submit(stage, function, *call, prefer=at, urgent=urgent)
+            for call, at in zip(given, where, strict=True)
+        ]
         given.clear()
         self.wait(futures)
         keys, facts = [future.key for future in futures], dict[Any, Any]()

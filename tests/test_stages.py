@@ -144,8 +144,8 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     single = memory > 1 << 20
     assert (finished.urgent["orient"], finished.urgent["orient-plan"]) == (0, 1), "the plan waits for no slab"
     assert (graph.plan.partition == "whole") == single
-    samples, pieces, collected, slabs = number, number * (number - 1), number, number
-    ahead = samples + pieces + collected + slabs
+    samples, pieces, slabs = number, number * (number - 1), number
+    ahead = samples + pieces + slabs
     if single:
         assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
         assert finished.urgent["blocks"] == pieces, "they run before out-degrees are counted"

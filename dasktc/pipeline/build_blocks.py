@@ -288,22 +288,18 @@ class _Ahead:
         """Samples of the canonical partitions, and the number of ranges of rows."""
         return self.executor.map("blocks", _every, list(canonical), self.step), self.count
 
-    def exchanged(self, cut_up: list[Any]) -> list[Any]:
-        """Bring together the slices of each range, of partitions that are oriented and cut; their list is emptied."""
-        return redistribute_cut(self.executor, "blocks", cut_up, self.count)
-
-    def slabs(self, slices: list[Any], ranks: list[Any], outward: list[Any], planner: str | None) -> list[Any]:
+    def slabs(self, cut_up: list[Any], ranks: list[Any], outward: list[Any], planner: str | None) -> list[Any]:
         """Submit the slab of each range; on the planner it waits for `outward`.
 
         Had that worker begun with its slab, the statistics, and with them the client's plan, would wait for it.
         """
         there = dict(zip(self.executor.homes(len(ranks)), ranks, strict=True))
-        given, made = (self.size, self.shift, self.loose, self.executor.backend), []
+        given = []
         for number, home in enumerate(self.executor.homes(self.count)):
             after = outward if home == planner else []
-            one = slices[number], number, there.get(home, ranks[0]), *given, after
-            made.append(self.executor.submit("blocks", _slab_ahead, *one, prefer=home))
-        return made
+            shape = number, self.size, self.shift, self.loose, self.executor.backend
+            given.append((there.get(home, ranks[0]), *shape, after))
+        return redistribute_cut(self.executor, "blocks", cut_up, self.count, _slab_ahead, given)
 
 
 def slabs_ahead(executor: Executor, edges: Canonical, size: int, shift: int, sorted_rows: bool) -> SlabsAhead | None:
@@ -333,8 +329,8 @@ def _every(keys: Array, step: int) -> Array:
 
 def _slab_ahead(
     slices: list[Array],
-    number: int,
     ranks: Ranks,
+    number: int,
     size: int,
     shift: int,
     loose: int,
@@ -342,7 +338,7 @@ def _slab_ahead(
     after: list[Any],
 ) -> tuple[Array, Array]:
     start, end = [0, *ranks.starts, size << shift][number : number + 2]
-    return _slab(list(slices), start, end, 1 << shift, size << shift, loose, backend)
+    return _slab(slices, start, end, 1 << shift, size << shift, loose, backend)
 
 
 def _is_dealt(graph: Oriented, layout: Layout) -> bool:

@@ -91,15 +91,13 @@ class SlabsAhead(Protocol):
     def samples(self, canonical: list[Any]) -> tuple[list[Any], int]:
         """Samples of the canonical partitions, and the number of ranges of rows."""
 
-    def exchanged(self, cut_up: list[Any]) -> list[Any]:
-        """Bring together the slices of each range, of partitions that are oriented and cut; their list is emptied."""
-
-    def slabs(self, slices: list[Any], ranks: list[Any], outward: list[Any], planner: str | None) -> list[Any]:
+    def slabs(self, cut_up: list[Any], ranks: list[Any], outward: list[Any], planner: str | None) -> list[Any]:
         """Submit the slab of each range.
 
         Parameters
         ----------
-        slices : list of handles
+        cut_up : list of handles
+            Partitions that are oriented and cut; emptied.
         ranks : list of handles of Ranks
             Those of each canonical partition's worker.
         outward : list of handles
@@ -219,9 +217,8 @@ def orient(
         calls = [(keys, own, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]
         edges.partitions.clear()
         partitions = executor.submit_all("orient", oriented_in_ranges if ahead else oriented, calls)
-        slices = ahead.exchanged(list(partitions)) if ahead else []  # they travel while out-degrees are counted
         outward = _folded(executor, sources, list(partitions))
-        slabs = ahead.slabs(slices, ranks, outward, planner) if ahead else []
+        slabs = ahead.slabs(list(partitions), ranks, outward, planner) if ahead else []
     elif ranges is None or edges.sample is None or _exceeds(executor.memory_per_call, edges.sample):
         turn = _oriented_in_place if executor.shares_memory else oriented
         partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)

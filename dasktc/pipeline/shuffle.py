@@ -147,8 +147,15 @@ def redistribute(
     return _picked(executor, stage, held, picks, apart, at, to, reduce, given), None
 
 
-def redistribute_cut(executor: Executor, stage: str, cut_up: list[Any], count: int) -> list[Any]:
-    """Bring the pieces of each of `count` ranges together, where `cuts_partitions`; return handles of lists of arrays.
+def redistribute_cut(
+    executor: Executor,
+    stage: str,
+    cut_up: list[Any],
+    count: int,
+    reduce: Callable[..., Any],
+    given: Sequence[tuple[Any, ...]],
+) -> list[Any]:
+    """Redistribute partitions that are cut, where `cuts_partitions`, and reduce the keys of each range to one result.
 
     Parameters
     ----------
@@ -157,10 +164,12 @@ def redistribute_cut(executor: Executor, stage: str, cut_up: list[Any], count: i
     cut_up : list of handles
         Each of a list that has, for every range, a list of arrays. Emptied.
     count : int
+    reduce, given
+        As for `redistribute`; `given` may contain handles.
     """
     at, to, held = executor.homes(len(cut_up)), executor.homes(count), _taken_over(cut_up)
     picks = list(map(itemgetter, range(count)))
-    return _picked(executor, stage, held, picks, _leaving(at, to), at, to, list, [()] * count)
+    return _picked(executor, stage, held, picks, _leaving(at, to), at, to, reduce, given)
 
 
 def cuts_partitions(executor: Executor, sources: int, count: int, total: int) -> bool:

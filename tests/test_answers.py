@@ -156,6 +156,7 @@ def test_within_a_budget_a_dask_frame_is_not_refused(tmp_path, options):
     graph.close()
 
 
+@pytest.mark.slow
 def test_on_a_cluster(client):
     graph, alone = prepare(NAMED, client=client, partition="hash2d", parts=2), prepare(NAMED)
     with small_partitions(40):

@@ -85,6 +85,7 @@ def whole(of: OrientedCSR) -> BlockTask:
 # what every figure has
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", run.FIGURES)
 def test_every_figure_has_a_table_a_plot_and_statements(figures: dict[str, Figure], name: str):
     figure = figures[name]
@@ -97,6 +98,7 @@ def test_every_figure_has_a_table_a_plot_and_statements(figures: dict[str, Figur
     assert json.loads(json.dumps(figure.to_dict()))["statements"]
 
 
+@pytest.mark.slow
 def test_what_takes_a_gpu_is_said_and_not_answered(figures: dict[str, Figure]):
     for said in (v for figure in figures.values() for v in figure.verdicts):
         assert (said.direction is None) >= ("needs a GPU" in said.here)
@@ -107,6 +109,7 @@ def test_what_takes_a_gpu_is_said_and_not_answered(figures: dict[str, Figure]):
 # TRUST
 
 
+@pytest.mark.slow
 def test_levels_read_are_all_reads(figures: dict[str, Figure]):
     for row in rows(figures["trust-fig3"]):
         shares = [row[str(level)] for level in trust_hash.LEVELS]
@@ -132,6 +135,7 @@ def test_level_reads_are_those_of_a_list_searched_from_its_head(edges: list[tupl
     ]
 
 
+@pytest.mark.slow
 def test_shares_of_the_time_sum_to_one(figures: dict[str, Figure]):
     for row in rows(figures["trust-fig4"]):
         assert row["construction"] + row["intersection"] + row["rest"] == pytest.approx(1)
@@ -154,6 +158,7 @@ def longest_bucket(of: OrientedCSR, small_row: int) -> int:
     return max(found)
 
 
+@pytest.mark.slow
 def test_the_longest_bucket_is_that_of_an_independent_count(bench: Bench, figures: dict[str, Figure]):
     for case, row in zip(bench.cases, rows(figures["trust-table3"]), strict=True):
         assert row["BS"] == longest_bucket(bench.block(case, "none"), loops.ONE_SIZE)
@@ -172,6 +177,7 @@ def test_a_row_of_one_bucket_takes_32_or_1024_buckets():
     assert loops.hashed(whole(hub), loops.BUILD).collision == longest_bucket(hub, 100) == 5
 
 
+@pytest.mark.slow
 def test_speeds_are_over_the_baseline(figures: dict[str, Figure]):
     for row in rows(figures["trust-fig12"]):
         assert row["BS"] == 1
@@ -190,6 +196,7 @@ def test_lists_of_a_row_are_as_unlike_as_an_independent_count_says(edges: list[t
     assert trust_degrees.ratios_of_lists(of).tolist() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_reads_by_order_are_over_those_in_degree_order(bench: Bench, figures: dict[str, Figure]):
     for case, row in zip(bench.cases, rows(figures["trust-fig13"]), strict=True):
         reads = {order: lanes.reads_a_lookup(bench, case, order) for order in ("degree", "indegree")}
@@ -312,6 +319,7 @@ def test_ranges_of_vertices_hold_all_edges_and_all_work(edges: list[tuple[int, i
 IMBALANCES = ("time IR", "work IR", "space IR", "range work IR", "range space IR")
 
 
+@pytest.mark.slow
 def test_imbalances_are_at_least_one(figures: dict[str, Figure]):
     found = rows(figures["trust-table6"])
     assert [(row["n"], row["m"], row["tasks"]) for row in found] == [(2, 1, 8), (2, 2, 16)] * 3
@@ -429,6 +437,7 @@ def test_binning_puts_each_edge_with_work_into_its_bin(edges: list[tuple[int, in
 # LSTC
 
 
+@pytest.mark.slow
 def test_no_part_grows_when_proxies_are_removed(figures: dict[str, Figure]):
     for name, letter in (("lstc-table3", "V"), ("lstc-table4", "E")):
         found = rows(figures[name])
@@ -439,12 +448,14 @@ def test_no_part_grows_when_proxies_are_removed(figures: dict[str, Figure]):
             assert of[-1] == sum(of[:-1])
 
 
+@pytest.mark.slow
 def test_local_vertices_are_in_their_part(bench: Bench, figures: dict[str, Figure]):
     totals = {row["graph"]: row["V_res"] for row in rows(figures["lstc-table3"]) if row["part"] == "total"}
     for case in bench.cases:
         assert totals[case.name] >= bench.block(case).rows
 
 
+@pytest.mark.slow
 def test_every_way_to_deal_vertices_out_is_there(figures: dict[str, Figure]):
     pytest.importorskip("pymetis")
     ways = ["random", "contiguous", "metis", lstc.UNDIVIDED]
@@ -452,6 +463,7 @@ def test_every_way_to_deal_vertices_out_is_there(figures: dict[str, Figure]):
     assert all(row["total"] == row["partition"] + row["kernel"] for row in rows(figures["lstc-table6"]))
 
 
+@pytest.mark.slow
 def test_a_wider_tile_searches_no_more(figures: dict[str, Figure], bench: Bench):
     for case, row in zip(bench.cases, rows(figures["lstc-fig7"]), strict=True):
         searches = [row[str(width)] for width in lstc.WIDTHS]
@@ -491,12 +503,14 @@ def test_collisions_are_those_of_an_independent_count(edges: list[tuple[int, int
     assert loops.collisions(whole(of), longer) == (met, entries)
 
 
+@pytest.mark.slow
 def test_the_published_collisions_of_a_star_product(figures: dict[str, Figure]):
     found = {row["graph"]: row for row in rows(figures["hindex-fig3"])}
     assert 2 * found["Theory-16-25-81-B1k"]["shorter"] == 2_304_450
     assert all(row["shorter"] <= row["longer"] for row in found.values())
 
 
+@pytest.mark.slow
 def test_rates_are_of_the_graphs_that_are_named(figures: dict[str, Figure]):
     assert [row["graph"] for row in rows(figures["hindex-table4"])] == ["Kronecker 6", "Kronecker 7", "Kronecker 8"]
     found = {row["graph"]: row for row in rows(figures["hindex-table5"])}
@@ -510,6 +524,7 @@ def test_rates_are_of_the_graphs_that_are_named(figures: dict[str, Figure]):
 # TC-Stream
 
 
+@pytest.mark.slow
 def test_steps_of_a_count_from_disk(figures: dict[str, Figure]):
     for row in rows(figures["tcstream-overlap"]):
         assert row["copy"] is None
@@ -530,6 +545,7 @@ def test_the_executor_reads_all_blocks_from_files_in_turn_and_ahead(bench: Bench
     assert min(turn.load, ahead.load) > 0
 
 
+@pytest.mark.slow
 def test_the_transformation_and_tight_parts_take_less(figures: dict[str, Figure]):
     cells = {(row["graph"], row["parts"], row["proxies"]): row["max MB"] for row in rows(figures["lstc-table5"])}
     for graph, parts, _ in cells:
@@ -537,6 +553,7 @@ def test_the_transformation_and_tight_parts_take_less(figures: dict[str, Figure]
         assert of == sorted(of)
 
 
+@pytest.mark.slow
 def test_reads_with_and_without_shared_memory(bench: Bench, figures: dict[str, Figure]):
     for case, row in zip(bench.cases, rows(figures["lstc-fig10"]), strict=True):
         of, within, alone, wedges = lengths(bench.block(case)), 0, 0, 0

@@ -101,6 +101,7 @@ def test_supports_are_those_of_visit(variant, ordered, reverse, parts, splits):
 
 
 @needs_compiler
+@pytest.mark.slow
 @given(graphs(), st.integers(1, 4), st.integers(1, 4), st.sampled_from(sorted(VARIANTS)))
 def test_supports_of_any_graph(graph, parts, splits, variant):
     edges, vertices, ordered = graph

@@ -101,6 +101,7 @@ print(before - resident())
 
 
 @linux
+@pytest.mark.slow
 def test_free_memory_goes_back_after_a_call():
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     done = subprocess.run([sys.executable, "-c", FRAGMENTED], capture_output=True, text=True, check=True, env=environ)

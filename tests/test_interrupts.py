@@ -245,7 +245,8 @@ with one_at_a_time():
 """
 
 
-@pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGTERM], lambda number: number == signal.SIGTERM))
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_that_c_code_drops_comes_again(number):
     """NumPy compares a dtype with another object, makes the text of an error, and clears that error."""
     done = subprocess.run([sys.executable, "-c", DROPPED, str(int(number))], capture_output=True, text=True, timeout=30)

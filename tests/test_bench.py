@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from processes import fork_workers
 from dasktc.api.count import as_source, build
 from dasktc.api.graph import Graph
 from dasktc.backends.cpu import hub_tables
-from dasktc.bench import cpu, others, tables
+from dasktc.bench import cpu, others, tables, ways
 from dasktc.bench.kernels import HAND, OURS, Inputs
 from dasktc.bench.measure import StageMeter, forget_peak, in_fresh_process, peak_bytes, resident_bytes
 from dasktc.bench.pipeline import ClusterRun
@@ -115,8 +116,21 @@ def test_threads_and_workers_count_from_files_in_turns(report: Report):
         *(name for name in found if name.endswith("threads")),
         "one worker",
         "two workers",
+        ways.HALVES,
     ]
     assert found["one thread"]["wall over one thread"] == found["one thread"]["CPU over one thread"] == 1
+
+
+@pytest.mark.parametrize("second", [5, 6])
+def test_two_processes_count_at_the_same_time(second):
+    counts = [(5, 2.0), (second, 4.0)]
+    pair = mock.Mock(submit=lambda *call: mock.Mock(result=counts.pop))
+    if second != 5:
+        with pytest.raises(CountError, match="one counts 6 triangles, the other 5"):
+            ways._halves(pair, "")
+    else:
+        way = ways._halves(pair, "")
+        assert (way.triangles, way.cpu) == (5, 3.0)
 
 
 def test_ways_are_compared_within_turns():

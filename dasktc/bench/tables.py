@@ -11,7 +11,7 @@ from dasktc.bench.kernels import HAND, Counter
 from dasktc.bench.pipeline import ClusterRun, ProcessRun
 from dasktc.bench.report import Section
 from dasktc.bench.turns import Turn
-from dasktc.bench.ways import Way
+from dasktc.bench.ways import HALVES, Way
 from dasktc.errors import CountError
 
 __all__ = ["Measured", "sections"]
@@ -190,8 +190,9 @@ def _ways(results: Measured) -> Section:
         },
         notes=[
             "seconds: medians; ratios: medians over turns; all clusters are up; CPU s: of the process and its workers",
-            "targets: two threads 0.6 and 1.1, one worker 1.1 and two 0.6 of the wall time; a busy machine has less to "
-            "gain",
+            "targets: two threads 0.6 and 1.1, one worker 1.1 and two 0.6 of the wall time",
+            f"{HALVES}: half of the seconds in which two processes, of one thread each, count the whole graph at the "
+            "same time: what the machine gives two processes that need nothing from each other",
         ],
     )
     one = results.ways["one thread"]

@@ -1,18 +1,26 @@
 """Counts from files to the number by one thread, all threads, one worker process and two, in turns.
 
-All clusters are up all the time, so that other load of the machine affects all counts of a turn alike.
+All clusters are up all the time, so that other load of the machine affects all counts of a turn alike. Two processes
+that each count the whole graph at the same time, with one thread, show what the machine gives two processes that send
+each other nothing: half of their time is the least that two workers could take with the same passes over the edges.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dasktc.errors import CountError
 
 if TYPE_CHECKING:
     from dasktc.executors.base import Executor
 
-__all__ = ["Way", "in_ways"]
+__all__ = ["HALVES", "Way", "in_ways"]
+
+HALVES = "two processes, half"
 
 
 class Way(NamedTuple):
@@ -22,7 +30,8 @@ class Way(NamedTuple):
     ----------
     triangles : int
     wall, cpu : float
-        Wall seconds, and CPU seconds of this process and all workers.
+        Wall seconds, and CPU seconds of this process and all workers; of two processes that count the whole graph
+        each, half of them.
     """
 
     triangles: int
@@ -56,8 +65,12 @@ def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
     }
     with ExitStack() as stack:
         executors = {name: stack.enter_context(connect(run)) for name, run in runs.items()}
-        measured = [{name: _count(executors[name], path) for name in runs} for _ in range(1 + turns)]
-    return {name: [turn[name] for turn in measured[1:]] for name in runs}  # the first turn imports and compiles
+        pair = stack.enter_context(ProcessPoolExecutor(2, multiprocessing.get_context("spawn")))
+        measured = [
+            {name: _count(executors[name], path) for name in runs} | {HALVES: _halves(pair, path)}
+            for _ in range(1 + turns)
+        ]
+    return {name: [turn[name] for turn in measured[1:]] for name in measured[0]}  # the first turn imports and compiles
 
 
 def _count(executor: Executor, path: str) -> Way:
@@ -70,6 +83,25 @@ def _count(executor: Executor, path: str) -> Way:
         where = {"client": executor.client}  # type: ignore[attr-defined]
     triangles = triangle_count(path, backend="cpu", **where).triangles
     return Way(triangles, time.perf_counter() - began, _cpu(executor) - spent)
+
+
+def _halves(pair: ProcessPoolExecutor, path: str) -> Way:
+    """Count in two processes at the same time; return half of the seconds until both have ended, and of their CPU."""
+    began = time.perf_counter()
+    counts = [pair.submit(_count_alone, path) for _ in range(2)]
+    (triangles, cpu), (again, more) = (count.result() for count in counts)
+    wall = time.perf_counter() - began
+    if triangles != again:
+        raise CountError(f"of two processes one counts {triangles:,} triangles, the other {again:,}: report this")
+    return Way(triangles, wall / 2, (cpu + more) / 2)
+
+
+def _count_alone(path: str) -> tuple[int, float]:
+    """Count with one thread of this process; return the triangles and the CPU seconds."""
+    from dasktc.api.count import triangle_count
+
+    spent = time.process_time()
+    return triangle_count(path, backend="cpu", threads=1).triangles, time.process_time() - spent
 
 
 def _cpu(executor: Executor) -> float:

@@ -2,7 +2,7 @@
 
 All clusters are up all the time, so that other load of the machine affects all counts of a turn alike. Two processes
 that each count the whole graph at the same time, with one thread, show what the machine gives two processes that send
-each other nothing: half of their time is the least that two workers could take with the same passes over the edges.
+each other nothing.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ def orient(
         degrees = [edges.folded]
     samples = ahead.samples(edges.partitions) if ahead else None
     ranks = _ranks_for(executor, degrees, len(edges.partitions), size, edges.rows, shift, samples)
-    rank, planner = ranks[0], executor.homes(1)[0]
+    rank, planner = ranks[0], executor.homes(1)[0] if ahead else None
     sources = Fold(partial(_zeros, size, backend), partial(add_sources, shift=shift, backend=backend), total)
     if executor.distributed:
         calls = [(keys, own, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]

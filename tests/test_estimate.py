@@ -144,7 +144,7 @@ def test_an_estimate_is_no_count(kronecker):
     shared = set(estimate.to_dict()) & set(count.to_dict())
     assert shared <= {
         "vertices", "edges", "loops_dropped", "duplicates_dropped", "backend", "partition", "workers", "seconds",
-        "wedges",
+        "wedges", "read",
     }  # fmt: skip
     assert "triangles" not in json.loads(json.dumps(estimate.to_dict()))
 

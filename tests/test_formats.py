@@ -537,8 +537,8 @@ def test_ids_in_names_of_folders_are_not_passed_over(tmp_path):
     ("table", "options", "says"),
     [
         ({"a": [1, 2]}, {}, "columns a"),
-        ({"Unnamed: 0": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "which two hold ids is unclear"),
-        ({"id": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "which two hold ids is unclear"),
+        ({"Unnamed: 0": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "perhaps numbers the rows"),
+        ({"id": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "perhaps numbers the rows"),
         ({"a": [1.0, 2.0], "b": [1, 2]}, {}, "--columns"),
         ({"src": [1.0, 2.0], "dst": [1, 2]}, {}, "'src' double"),
         ({"src": [1, None], "dst": [1, 2]}, {}, "lacks 1 ids"),

@@ -29,6 +29,7 @@ from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress import Progress, Tracker
+from dasktc.io.evidence import Reading
 from dasktc.io.saved_folder import check_new, new_folder
 from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
@@ -106,6 +107,20 @@ class Graph(CountingContext):
         """The distributed.Client whose workers hold the blocks; None if this process holds them."""
         return getattr(self.executor, "client", None)
 
+    @property
+    def read(self) -> Reading:
+        """What was read of the source: id columns and how they were found, rows, lines skipped as comments or headers.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0]})
+        >>> dasktc.prepare(frame).read.ids
+        "columns 'source' and 'target', 1 and 2 of 2, by name"
+        """
+        return self.prepared.source.read
+
     def close(self) -> None:
         """Release the blocks and their files, and end the workers that were started for this graph.
 
@@ -145,6 +160,7 @@ class Graph(CountingContext):
         return [
             ("vertices", f"{plan.vertices:,}"),
             ("edges", f"{plan.edges:,}"),
+            *self.read.summary(),
             ("prepared", f"for {options.chosen_kernel} on {options.chosen_backend}, {options.chosen_reorder} order"),
             ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plan.tasks:,} tasks"),
             ("blocks", f"{format_size(plan.bytes_total)} {where}{within}"),

@@ -83,6 +83,7 @@ def _result(
         edges=graph.edges,
         loops_dropped=graph.prepared.loops,
         duplicates_dropped=graph.prepared.rows - graph.prepared.loops - graph.edges,
+        read=graph.prepared.source.read,
         backend=graph.options.chosen_backend,
         workers=graph.executor.workers,
         kernel=graph.options.chosen_kernel,

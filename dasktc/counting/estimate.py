@@ -33,6 +33,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.vertex_counts import known_triangles
 from dasktc.errors import CountError
+from dasktc.io.evidence import Reading
 from dasktc.options import real_number, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.planning.schemes import Triple
@@ -81,6 +82,8 @@ class TriangleEstimate:
     vertices, edges : int
         Exact numbers of vertices with an edge after clean-up, and of distinct undirected edges.
     loops_dropped, duplicates_dropped : int
+    read : Reading
+        What was read, as of a count.
     backend, partition : str
     workers, seed : int
     seconds : dict of str to float
@@ -101,6 +104,7 @@ class TriangleEstimate:
     edges: int
     loops_dropped: int
     duplicates_dropped: int
+    read: Reading
     backend: str
     partition: str
     workers: int
@@ -115,6 +119,7 @@ class TriangleEstimate:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON. Only the keys of graph and run are shared with a count's result."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "value"}
+        fields["read"] = self.read.to_dict()
         return {"estimate": self.value, **fields, "half_width": self.half_width}
 
     def summary(self) -> Rows:
@@ -128,6 +133,7 @@ class TriangleEstimate:
             ("why", self.why),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
+            *self.read.summary(),
             ("dropped", f"{self.loops_dropped:,} loops, {self.duplicates_dropped:,} duplicates"),
             ("run", f"{self.backend}, {self.workers} at a time, {self.partition}, seed {self.seed}"),
             ("seconds", seconds),
@@ -303,6 +309,7 @@ def _facts(graph: CountingContext, wedges: int, asked: tuple[float, float, int])
         "edges": graph.edges,
         "loops_dropped": prepared.loops,
         "duplicates_dropped": prepared.rows - prepared.loops - graph.edges,
+        "read": prepared.source.read,
         "backend": graph.options.chosen_backend,
         "partition": graph.plan.partition,
         "workers": graph.executor.workers,

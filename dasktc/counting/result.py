@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dasktc.backends.csr import TaskCount
 from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.tasks import Record
+from dasktc.io.evidence import Reading
 from dasktc.planning.plan import Plan
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class TriangleCount(int):
         Distinct undirected edges after clean-up.
     loops_dropped, duplicates_dropped : int
         Rows of the source that were loops, and rows that repeated an edge in either direction.
+    read : Reading
+        What was read: the two id columns and how they were found, rows, and lines skipped as comments or headers.
     backend, kernel, reorder : str
         Backend and kernel that counted, and the vertex order.
     workers : int
@@ -55,6 +58,7 @@ class TriangleCount(int):
     edges: int
     loops_dropped: int
     duplicates_dropped: int
+    read: Reading
     backend: str
     workers: int
     kernel: str
@@ -175,6 +179,7 @@ class TriangleCount(int):
             "edges": self.edges,
             "loops_dropped": self.loops_dropped,
             "duplicates_dropped": self.duplicates_dropped,
+            "read": self.read.to_dict(),
             "backend": self.backend,
             "workers": self.workers,
             "kernel": self.kernel,
@@ -203,6 +208,7 @@ class TriangleCount(int):
             ("triangles", f"{self.triangles:,}"),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
+            *self.read.summary(),
             ("dropped", f"{self.loops_dropped:,} loops, {self.duplicates_dropped:,} duplicates"),
             (
                 "counted by",
@@ -219,7 +225,7 @@ class TriangleCount(int):
             ),
         ]
         if self.plan.distribution:
-            rows.insert(6, ("cluster", self.plan.distribution))
+            rows.insert(len(rows) - 2, ("cluster", self.plan.distribution))
         if self.resumed:
             rows.append(("resumed", f"{self.resumed:,} tasks were in the checkpoint"))
         return rows

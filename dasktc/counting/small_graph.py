@@ -28,6 +28,7 @@ from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.usage import this_process
+from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, format_size
@@ -145,7 +146,7 @@ def count_small(
             f"{bits.triangles:,} triangles counted, but {source.triangles:,} are known for {source.name}: the count or "
             "the source is wrong; report this with the output of `dasktc info`"
         )
-    return _result(bits, keys, _plan(bits, keys, memory), times), source
+    return _result(bits, keys, _plan(bits, keys, memory), times, replace(source.read, rows=rows)), source
 
 
 def _open(executor: Executor, source: Source, options: Options, counting: CountOptions) -> bool:
@@ -197,7 +198,7 @@ def _plan(bits: BitCount, keys: SmallKeys, memory: int) -> Plan:
     )
 
 
-def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float]) -> TriangleCount:
+def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], reading: Reading) -> TriangleCount:
     read, prepare, count = (after - before for before, after in pairwise(times))
     ended = time.time()
     one = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
@@ -207,6 +208,7 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float]) -> 
         edges=bits.edges,
         loops_dropped=keys.loops,
         duplicates_dropped=len(keys.keys) - keys.loops - bits.edges,
+        read=reading,
         backend=ONE.backend,
         workers=1,
         kernel=KERNEL,

@@ -14,6 +14,7 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
+from dasktc.io.evidence import Reading
 from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
 from dasktc.io.formats.dialect import Doubt
@@ -144,6 +145,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     urls = [url for name in names for url in listing.expand(name)]
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
+    reading: Reading | None = None
     rows = stored = 0.0  # infinite if unknown for one file
     for url in urls:
         start = streams.head(url)
@@ -153,6 +155,10 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         _refuse_unused(url, name, options)
         of_file, ids = _module(name).parts(url, options)
         first_of.setdefault(ids, url)
+        taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None) or Reading(
+            f"{name} file"
+        )
+        reading = reading.joined(taken) if reading else taken
         parts.extend(of_file)
         nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
@@ -171,6 +177,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         next(iter(first_of)),
         size=size,
         weight=options.weight,
+        reading=reading,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dasktc.io.evidence import Reading
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 
@@ -21,6 +22,9 @@ class Part(Protocol):
     `most` rows (on a device `chunks_on_device`). `read_on_device(backend, upstream)` returns the frame on the device,
     or None if only the host's reader can read the data. Parts in memory have `rows`, the number of edges, and
     `ends(backend)`, which returns both columns as arrays of the backend, or None if only `read` can.
+
+    A part that can say more about its rows has `noting(notes)`, which returns the part that fills `notes` while it is
+    read, and `choice`, which is None unless its id columns are to be judged by the rows noted (`io.evidence`).
     """
 
     @property
@@ -105,6 +109,8 @@ class Source:
     frames : {"cudf", "dask", "dask-cudf"} or None
         Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
         Dask collection. None for any other source.
+    reading : Reading or None
+        The id columns and how they were found; None where edges do not stand in columns.
     """
 
     name: str
@@ -115,3 +121,9 @@ class Source:
     in_memory: bool = False
     weight: str | None = None
     frames: str | None = None
+    reading: Reading | None = None
+
+    @property
+    def read(self) -> Reading:
+        """What is read, or was read, of the source."""
+        return self.reading or Reading(self.name)

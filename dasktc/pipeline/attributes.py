@@ -21,9 +21,11 @@ import numpy as np
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors.base import CPU, Executor
+from dasktc.io.evidence import Notes, runs_of
 from dasktc.io.source import Source
 from dasktc.options import AttributeOptions, Ids
 from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.canonicalize import judged, noted
 from dasktc.pipeline.edge_keys import pack, shift_of, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.orient import inverse
@@ -102,15 +104,17 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
         "src", "dst", and "weight" where there are any.
     """
     upstream = executor.upstream([part.upstream for part in source.parts])
-    frames: list[Frame] = executor.gather(
-        executor.submit_all("read-rows", _read, list(zip(source.parts, upstream, strict=True)))
-    )
+    calls = [(part, of, runs_of(len(upstream))) for part, of in zip(source.parts, upstream, strict=True)]
+    made: list[tuple[Frame, Notes | None]] = executor.gather(executor.submit_all("read-rows", _read, calls))
+    reading = judged(source, source.parts, [notes for _, notes in made if notes is not None])
+    frames = [frame for frame, _ in made]
     parts = tuple(_ReadPart(frame[["src", "dst"]], source.ids) for frame in frames)
-    return replace(source, parts=parts, weight=None), frames
+    return replace(source, parts=parts, weight=None, reading=reading), frames
 
 
-def _read(part: Any, upstream: Any) -> Frame:
-    return part.read(CPU, upstream)
+def _read(part: Any, upstream: Any, runs: int) -> tuple[Frame, Notes | None]:
+    part, notes = noted(part, runs)
+    return part.read(CPU, upstream), notes
 
 
 def attach(

@@ -7,7 +7,7 @@ Loops are removed, directions dropped, and of equal edges one is kept. From here
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.measured import Measured
+from dasktc.io.evidence import Notes, Reading, judge_all, runs_of
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, distinct_of, pack, shift_of
@@ -29,7 +30,7 @@ from dasktc.pipeline.shuffle import Inputs, deal_here, quantiles, redistribute, 
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
 from dasktc.planning.placement import ONE_PARTITION
 
-__all__ = ["Canonical", "Frames", "canonical", "edges_of", "partition_count", "read"]
+__all__ = ["Canonical", "Frames", "canonical", "edges_of", "judged", "noted", "partition_count", "read"]
 
 Array = Any
 Frame = Any
@@ -93,6 +94,8 @@ class Frames(NamedTuple):
         For each handle a sample of its edges and their number, where ids are integers.
     at : sequence of str or None
         The worker that holds each frame, where Dask chose it.
+    reading : Reading
+        What was read.
     """
 
     frames: list[Any]
@@ -101,15 +104,17 @@ class Frames(NamedTuple):
     span: Span | None
     samples: Sequence[tuple[Any, int]] = ()
     at: Sequence[str | None] = ()
+    reading: Reading = Reading()
 
 
 class _Counts(NamedTuple):
-    """Statistics of frames: rows, loops, and where ids are integers their span and a sample of the edges."""
+    """Statistics of frames: rows, loops, where ids are integers their span and a sample of the edges; parts' notes."""
 
     rows: int
     loops: int
     span: Span | None = None
     sample: Any = None
+    notes: tuple[Notes, ...] = ()
 
 
 def read(executor: Executor, source: Source) -> Frames:
@@ -119,7 +124,8 @@ def read(executor: Executor, source: Source) -> Frames:
         groups = _grouped(parts, executor)
         upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
         step = partial(sample_step, ranges=executor.workers, parts=len(groups))
-        calls = [(group, [next(upstream) for _ in group], step, executor.backend) for group in groups]
+        runs = runs_of(len(parts))
+        calls = [(group, [next(upstream) for _ in group], step, executor.backend, runs) for group in groups]
         placed = any(part.upstream is not None for part in parts)  # data on workers: each part is read where it is
         frames, totals = executor.measured("read-rows", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()
@@ -128,17 +134,44 @@ def read(executor: Executor, source: Source) -> Frames:
         if executor.backend.on_device:
             parts = _joined(parts, most)
         upstream_of = executor.upstream([part.upstream for part in parts])
-        given = [(part, up, most, executor.backend) for part, up in zip(parts, upstream_of, strict=True)]
+        groups, runs = [(part,) for part in parts], runs_of(len(parts))
+        given = [(part, up, most, executor.backend, runs) for part, up in zip(parts, upstream_of, strict=True)]
         streamed = executor.stream("read-rows", _read_chunks, given)
         frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
+    rows = sum(of.rows for of in totals)
+    notes = [of for counts in totals for of in counts.notes]
+    reading = replace(judged(source, [part for group in groups for part in group], notes), rows=rows)
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
     samples = [(of.sample, of.rows - of.loops) for of in totals if of.sample is not None]
     if source.ids == "int" and executor.backend.on_device and not executor.exchanges:
         frames = _split_frames(executor, frames, [of.rows for of in totals])
     elif not executor.distributed and executor.memory_per_call is None and len(frames) < executor.workers:
-        frames = _shared_out(executor, frames, sum(of.rows for of in totals))
-    return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span, samples, at)
+        frames = _shared_out(executor, frames, rows)
+    return Frames(frames, rows, sum(of.loops for of in totals), span, samples, at, reading)
+
+
+def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Reading:
+    """Judge the choice of a source's id columns by the rows that its parts noted, and return what was read.
+
+    Parameters
+    ----------
+    source : Source
+    parts : sequence of Part
+        Those that were read, in order.
+    notes : sequence of Notes
+        Of those of them that note their rows.
+
+    Raises
+    ------
+    InputError
+        As `evidence.judge`.
+    """
+    noting = [part for part in parts if hasattr(part, "noting")]
+    choices = [(getattr(part, "choice", None), getattr(part, "begins", True)) for part in noting]
+    judge_all((choice, of.sample(begins)) for (choice, begins), of in zip(choices, notes, strict=True))
+    reading = source.read
+    return replace(reading, comments_below=reading.comments_below + sum(of.comments for of in notes))
 
 
 def _grouped(parts: Sequence[Part], executor: Executor) -> list[tuple[Part, ...]]:
@@ -197,9 +230,12 @@ class _NoPart:
         return backend.frame.DataFrame({"src": none, "dst": none})
 
 
-def _read(parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int], int], backend: Backend) -> Measured:
+def _read(
+    parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int], int], backend: Backend, runs: int = 1
+) -> Measured:
     """Read parts, drop loops and sample every `step_of(rows)`-th edge: a frame, or one frame a part."""
-    pairs = list(zip(parts, upstream, strict=True))
+    noting, notes = zip(*(noted(part, runs) for part in parts), strict=True)
+    pairs = list(zip(noting, upstream, strict=True))
     made = [_without_loops(backend.read(*pair), backend) for pair in with_steps(pairs)]
     stage_ended("read")
     frames, counts = [frame for frame, _ in made], [of for _, of in made]
@@ -207,7 +243,8 @@ def _read(parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int],
     known = len(spans) == len(counts)
     step = step_of(total)
     sample = np.concatenate([_sample(frame, step) for frame in frames], axis=1) if known else None
-    facts = _Counts(total, sum(of.loops for of in counts), Span.of(spans) if known else None, sample)
+    of_parts = tuple(of for of in notes if of is not None)
+    facts = _Counts(total, sum(of.loops for of in counts), Span.of(spans) if known else None, sample, of_parts)
     return Measured(frames[0] if len(frames) == 1 else frames, facts)
 
 
@@ -255,21 +292,34 @@ def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array,
         yield _ends(ends, first, first + most)
 
 
-def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend) -> Iterator[Any]:
-    """Read a part as frames of at most `most` rows, each followed by its statistics.
+def noted(part: Any, runs: int) -> tuple[Any, Notes | None]:
+    """Return a part that notes at most `runs` runs of its rows as it is read, and these notes, where it can."""
+    if not hasattr(part, "noting"):
+        return part, None
+    notes = Notes(runs)
+    return part.noting(notes), notes
+
+
+def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: int = 1) -> Iterator[Any]:
+    """Read a part as frames of at most `most` rows, each followed by its statistics; the last ones have the notes.
 
     A part without a chunked reader is read at once, and its frame is sliced.
     """
+    part, notes = noted(part, runs)
+    counts: _Counts | None = None
     chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
     for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
         rows = len(frame[0] if isinstance(frame, tuple) else frame)
         for first in range(0, max(1, rows), most):
             some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]
+            if counts is not None:
+                yield counts
             proper, counts = _without_loops(some, backend)
             if isinstance(proper, tuple):
                 counts = counts._replace(sample=_sample(proper, max(1, counts.rows // SAMPLED)))
             yield proper
-            yield counts
+    assert counts is not None
+    yield counts if notes is None else counts._replace(notes=(notes,))
 
 
 def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:

@@ -69,7 +69,7 @@ class Prepared:
     rows, loops : int
         Rows read, and how many of them were loops.
     source : Source
-        Without its parts, so that the caller's data is not kept alive.
+        Without its parts, so that the caller's data is not kept alive; its `read` says what was read.
     options : Options
         With kernel and order chosen.
     seconds : dict of str to float
@@ -240,7 +240,8 @@ def _prepare_edges(
     times = kernel_times(backend, options)
     progress.forecast["count"] = counting_seconds(plan, partition.wedges, times, backend)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    return Prepared(graph, partition, plan, named, rows, loops, replace(source, parts=()), options, seconds)
+    source = replace(source, parts=(), reading=frames.reading)
+    return Prepared(graph, partition, plan, named, rows, loops, source, options, seconds)
 
 
 def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:

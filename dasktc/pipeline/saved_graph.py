@@ -30,6 +30,7 @@ from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import CountError, InputError, shown, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
+from dasktc.io.evidence import Reading
 from dasktc.io.saved_folder import MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
@@ -68,6 +69,18 @@ _FIELDS = {
     "edges": int,
     "rows": int,
     "loops": int,
+    "read": (
+        {
+            "what": str,
+            "columns": ([int], _NO),
+            "names": ([str], _NO),
+            "width": (int, _NO),
+            "found": (str, _NO),
+            "rows": (int, _NO),
+            **{name: int for name in ("comments_above", "comments_below", "headers", "others")},
+        },
+        _NO,
+    ),
     "wedges": [int],
     "partition": str,
     "parts": int,
@@ -184,6 +197,7 @@ def write_graph(
         "edges": plan.edges,
         "rows": prepared.rows,
         "loops": prepared.loops,
+        "read": prepared.source.read.to_dict() | {"what": without_secrets(prepared.source.read.what)},
         "wedges": [graph.wedges, prepared.wedges],
         "partition": plan.partition,
         "parts": plan.parts,
@@ -337,7 +351,11 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     check_sizes(folder, sizes)
     _refuse_reading(folder, content["ids"], options)
     rows, ids = SourceSize(content["rows"], sum(sizes.values())), cast(Ids, content["ids"])
-    return SavedGraph(content["name"], (), ids, content["triangles"], size=rows, folder=folder, manifest=content)
+    fields = content.get("read")  # of graphs that were saved before it was recorded there is none
+    reading = None if fields is None else Reading.of_dict({name: fields.get(name) for name in Reading().to_dict()})
+    return SavedGraph(
+        content["name"], (), ids, content["triangles"], size=rows, reading=reading, folder=folder, manifest=content
+    )
 
 
 def _interpret(folder: str, content: Manifest) -> None:
@@ -531,7 +549,7 @@ def open_plan(
     graph = Oriented([], order, out_degree, in_degree, of_graph, edges)
     partition = _partition(content, sizes, proxies, to_stream)
     numbered = Sharded(starts, partial(_open_ids, executor, ids, starts, shards == 1))
-    source = Source(saved.name, (), saved.ids, saved.triangles)
+    source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading)
     seconds = {"read": 0.0, "prepare": 0.0}
     return Prepared(graph, partition, plan, numbered, content["rows"], content["loops"], source, options, seconds)
 

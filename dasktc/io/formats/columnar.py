@@ -5,14 +5,17 @@ The first bytes of a file determine which of the three formats it has.
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError, shown
+from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, judge, note_frame, refuse_two_pairs
 from dasktc.io.formats import columns, npy, streams
+from dasktc.io.id_names import known_pairs
 from dasktc.io.weights import weights_of
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ log = logging.getLogger("dasktc")
 MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK": "npz"}
 ROW_BYTES = 16
 """Bytes of `ReadOptions.blocksize` per Parquet row: two 64-bit ids."""
+FIRST_ROWS = 1 << 16
+"""Rows of a row group among which rows are sampled; decoding it takes them all."""
 PAGE_BYTES = 1 << 18
 """Bytes read at a time if a row group is not read as a whole."""
 
@@ -41,7 +46,30 @@ class _RowGroups:
     weight: str | None = None
     first: int = 0
     """Number of preceding rows in the file, for errors."""
+    reading: Reading | None = None
+    choice: Choice | None = None
+    notes: Notes | None = None
     upstream: None = None
+
+    def noting(self, notes: Notes) -> _RowGroups:
+        """Return this part, which notes rows of all columns when it is read."""
+        return replace(self, notes=notes)
+
+    def note(self) -> None:
+        """Note rows of each row group, of all columns: evenly spaced ones of its first `FIRST_ROWS`."""
+        if self.notes is None:
+            return
+        self.notes.count += self.rows
+        if self.choice is None:
+            return
+        from pyarrow.parquet import ParquetFile
+
+        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
+            file = ParquetFile(stream)
+            names = _columns_of(file.schema_arrow)[:COLUMNS]
+            for group in [group for group in self.groups if self.notes.wanted()]:
+                for batch in islice(file.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False), 1):
+                    note_frame(self.notes, batch)
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         import pyarrow as pa
@@ -52,6 +80,7 @@ class _RowGroups:
                 self.groups, columns=self._columns, use_threads=False
             )
         self._check(table.num_rows)
+        self.note()
         frame = self._frame(backend, table)
         del table
         pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of decoding
@@ -71,6 +100,12 @@ class _RowGroups:
                 rows += len(batch)
                 pa.default_memory_pool().release_unused()
         self._check(rows)
+        self.note()
+
+    @property
+    def begins(self) -> bool:
+        """Whether the part begins with the first row of its file."""
+        return self.first == 0
 
     @property
     def _columns(self) -> list[str]:
@@ -99,7 +134,10 @@ class _RowGroups:
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read with cuDF; return None if ids are missing or of a type that only the host's reader supports."""
         with columns.one_line(self.url):
-            return _read_by_cudf(backend, [self])
+            frame = _read_by_cudf(backend, [self])
+        if frame is not None:
+            self.note()
+        return frame
 
     def joined(self, other: Any) -> _Files | None:
         """Return one part for this and another; None if one call of cuDF cannot read both."""
@@ -118,6 +156,20 @@ class _Files:
         """Rows of all row groups."""
         return sum(part.rows for part in self.parts)
 
+    @property
+    def begins(self) -> bool:
+        """Whether the parts begin with the first row of a file."""
+        return self.parts[0].begins
+
+    @property
+    def choice(self) -> Choice | None:
+        """The choice of the id columns, which is the same in all files."""
+        return self.parts[0].choice
+
+    def noting(self, notes: Notes) -> _Files:
+        """Return these parts, which note rows of all columns when they are read."""
+        return _Files(tuple(part.noting(notes) for part in self.parts))
+
     def joined(self, other: Any) -> _Files | None:
         """Return one part for these and another; None if one call of cuDF cannot read all."""
         first = self.parts[0]
@@ -133,6 +185,8 @@ class _Files:
         """Read all row groups in one call, or one by one if that fails; return None as for one file."""
         try:
             if (frame := _read_by_cudf(backend, self.parts)) is not None:
+                for part in self.parts:
+                    part.note()
                 return frame
         except MemoryError:
             raise
@@ -204,11 +258,12 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     with streams.open_decompressed(url) as stream, columns.one_line(url):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
-        kinds = {field.name: _kind(field.type) for field in schema if not field.name.startswith("__index_level_")}
+        kinds = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {sum(rows):,} rows where it says {metadata.num_rows:,}")
     names = columns.choose(url, list(kinds), options.columns, kinds)
+    reading, choice = _reading(url, names, kinds, options, _index_of(schema))
     types = {kinds[name] for name in names}
     if None in types or (len(types) > 1 and options.ids is None):
         chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
@@ -227,7 +282,39 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     counts = [sum(rows[group] for group in groups) for groups in together]
     firsts = accumulate(counts, initial=0)
     of_parts = zip(together, counts, firsts, strict=False)
-    return [_RowGroups(url, names, groups, count, ids, weight, first) for groups, count, first in of_parts], ids
+    made = [
+        _RowGroups(url, names, groups, count, ids, weight, first, choice=choice) for groups, count, first in of_parts
+    ]
+    return [replace(part, reading=reading) if not part.first else part for part in made], ids
+
+
+def _reading(
+    url: str, names: tuple[str, str], kinds: Mapping[str, Ids | None], options: ReadOptions, index: tuple[str, ...]
+) -> tuple[Reading, Choice | None]:
+    """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
+    labels = list(kinds)
+    one, other = (labels.index(name) for name in names)
+    found = "given" if options.columns else "by name" if (one, other) in known_pairs(labels) else "by position"
+    reading = Reading("parquet file", (one + 1, other + 1), names, len(labels), found)
+    choice = Choice(url, (one, other), tuple(labels), kinds=tuple(kind or "other" for kind in kinds.values()))
+    if found == "given":
+        return reading, None
+    refuse_two_pairs(choice)
+    if found == "by name":
+        return reading, None
+    judge(replace(choice, index=index))
+    return reading, choice if len(labels) > 2 else None
+
+
+def _columns_of(schema: Any) -> list[str]:
+    """Return the names of a file's columns, without those that pandas gives an index without a name."""
+    return [name for name in schema.names if not name.startswith("__index_level_")]
+
+
+def _index_of(schema: Any) -> tuple[str, ...]:
+    """Return the names of the columns that pandas wrote of a frame's index."""
+    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    return tuple(name for name in index if isinstance(name, str) and not name.startswith("__index_level_"))
 
 
 def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:

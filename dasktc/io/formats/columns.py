@@ -1,4 +1,4 @@
-"""Id columns: common names, the choice of two, checks for integers; converts library errors to one line."""
+"""Id columns: the choice of two, checks for integers; converts library errors to one line."""
 
 from __future__ import annotations
 
@@ -10,72 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.errors import InputError
+from dasktc.io.id_names import known_pairs
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
 
 __all__ = [
-    "NUMBERS",
-    "PAIRS",
     "check_two",
     "choose",
     "frame",
     "integers",
-    "known_pairs",
     "listed",
     "named",
-    "numbers_rows",
     "one_line",
     "place_of",
-    "plain",
 ]
 
 Array = Any
-PAIRS: dict[tuple[str, ...], bool] = {
-    ("src", "dst"): True,
-    ("source", "target"): True,
-    ("source", "destination"): True,
-    ("from", "to"): True,
-    ("u", "v"): False,
-    ("row", "col"): False,
-    ("id1", "id2"): True,
-    ("node1", "node2"): True,
-    ("vertex1", "vertex2"): True,
-    ("fromnode", "tonode"): True,
-    ("sourcenode", "targetnode"): True,
-    ("startnode", "endnode"): True,
-    ("srcid", "dstid"): True,
-    ("sourceid", "targetid"): True,
-    ("fromid", "toid"): True,
-    ("startid", "endid"): True,
-    ("fromnodeid", "tonodeid"): True,
-}
-"""Common names of the two id columns, in the form of `plain`, in order of preference.
-
-True marks pairs that cannot be two adjacent vertices: in a text file they are certainly a header, even above text ids.
-"""
-NUMBERS = frozenset({"", "edgeid", "eid", "index", "idx", "rowid", "rownumber", "unnamed0", "indexlevel0"})
-"""Names, in the form of `plain`, of columns that may number the rows: they are id columns only on request."""
-
-
-def plain(name: str) -> str:
-    """Return a column name in lower case without signs between its words; Neo4j's `a:START_ID(B)` gives `startid`."""
-    name = re.sub(r"^.*:(START_ID|END_ID)(\(.*\))?$", r"\1", name)
-    return re.sub(r"[\W_]+", "", name).lower()
-
-
-def numbers_rows(names: Sequence[str], types: Sequence[object]) -> bool:
-    """Return whether the first column may number the rows, by its name; `id` only if three columns have its type."""
-    name = plain(names[0]) if len(names) > 2 else "a"
-    return name in NUMBERS or (name == "id" and types.count(types[0]) > 2)
-
-
-def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of two columns with names of `PAIRS`, in order of preference."""
-    found = [plain(name) for name in names]
-    for first, second in PAIRS:
-        if first in found and second in found:
-            yield found.index(first), found.index(second)
 
 
 def choose(
@@ -112,9 +63,7 @@ def choose(
                     "are not read as ids; write both ids into the files, or name two of these with --columns A,B"
                 )
             return names[pair[0]], names[pair[1]]
-        numbered = numbers_rows(names, [*map(kinds.get, names)])
-        alike = len(names) > 1 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]
-        if alike and not numbered:
+        if len(names) > 1 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]:
             return names[0], names[1]
     raise InputError(
         f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "

@@ -12,16 +12,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from dasktc.errors import InputError, shown
+from dasktc.io.evidence import COLUMNS, Choice, Reading, Sample, judge, refuse_two_pairs
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.columns import NUMBERS, PAIRS, check_two, known_pairs, listed, place_of, plain
+from dasktc.io.formats.columns import check_two, listed, place_of
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
+from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 
-__all__ = ["Layout", "sniff"]
+__all__ = ["Layout", "fields_of", "sniff"]
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
@@ -29,6 +32,8 @@ _FRACTION = r"-?[0-9]*\.[0-9]+([eE][-+]?[0-9]+)?"
 _FIGURES = _NUMBER + r"|-?[0-9]{1,3}([,.'\u2019 \u00a0\u202f][0-9]{3})+|-?[0-9]+( +-?[0-9]+)+"
 _MISSING = {"", "-", "?", "\\n", "na", "n/a", "nan", "none", "null", "inf", "-inf"}
 _ROWS = 256
+LONG = 4096
+"""Characters of a line that are taken as evidence."""
 _HEAD, _MOST = 1 << 16, 1 << 20
 
 
@@ -37,7 +42,7 @@ class Layout(NamedTuple):
 
     `start` is its byte, `line` its line from 1. `edges` is not None if the first data row may be a header of vertex and
     edge counts: it is one if exactly `edges` data rows follow. `doubt` describes a first row that may be a header or an
-    edge.
+    edge. `reading` and `choice` say which columns were taken; `choice` is None where the caller or names chose them.
     """
 
     dialect: Dialect
@@ -46,6 +51,8 @@ class Layout(NamedTuple):
     edges: int | None
     bytes_per_row: float
     doubt: Doubt | None
+    reading: Reading
+    choice: Choice | None
 
 
 class _Row(NamedTuple):
@@ -92,7 +99,13 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     names = split(rows[0].text, reading.separator) if reading.header else []
     if names:
         _refuse_names(url, names, rows, reading, options)
+    taken, choice = _taken(url, rows, reading, names, options)
+    mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
+    if mixed:
+        _judge_head(url, rows, reading, choice)
     ids = options.ids or _ids(url, rows[reading.header :], reading, options)
+    if not mixed:
+        _judge_head(url, rows, reading, choice)
     first = rows[reading.header]
     weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
     one, other = reading.columns
@@ -102,28 +115,62 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     doubt = None
     if reading.doubtful and ids == "text":
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(reading.header))
-    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width, doubt)
+    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width, doubt, taken, choice)
+
+
+def _taken(
+    url: str, rows: list[_Row], reading: _Reading, names: list[str], options: ReadOptions
+) -> tuple[Reading, Choice | None]:
+    """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
+    one, other = reading.columns
+    width = max(len(split(without_attributes(row.text), reading.separator)) for row in rows)
+    found = "given" if options.columns else "by name" if (one, other) in known_pairs(names) else "by position"
+    named = (names[one], names[other]) if max(one, other) < len(names) else None
+    taken = Reading("text file", (one + 1, other + 1), named, max(width, one + 1, other + 1), found)
+    above = _comments_above(url, rows[0], options.skip or 0)
+    taken = replace(taken, headers=int(reading.header), comments_above=above)
+    if found == "given":
+        return taken, None
+    line = rows[0].line if names else None
+    choice = Choice(url, reading.columns, tuple(names[:COLUMNS]), line, blanks=reading.separator is None)
+    refuse_two_pairs(replace(choice, labels=tuple(names)))
+    return taken, choice if found == "by position" else None
+
+
+def _comments_above(url: str, first: _Row, skip: int) -> int:
+    """Count the comments between the skipped lines and the first row."""
+    above = streams.head(url, first.start).split(b"\n")[skip:-1] if first.line > skip + 1 else []
+    return sum(line.lstrip(b" \t\xef\xbb\xbf")[:1] in (b"#", b"%") for line in above)
+
+
+def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice | None) -> None:
+    """Judge the first rows of a file: all of a short one, else only what they show for themselves."""
+    if choice is None:
+        return
+    short = not streams.is_compressed(url) and streams.size(url) < _HEAD
+    data, whole = rows[reading.header :], len(rows) < _ROWS and short
+    fields = [fields_of(row.text, reading.separator) for row in data]
+    judge(choice, [Sample(len(fields), [fields])], whole=whole)
+
+
+def fields_of(text: str, separator: str | None) -> tuple[str, ...]:
+    """Return the fields of a line for evidence: those that are compared, without attributes in brackets."""
+    return tuple(split(without_attributes(text[:LONG]), separator))
 
 
 def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
-    """Refuse a header that does not determine which columns hold ids."""
-    said = f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}"
+    """Refuse a header with one name fewer than the rows below it have fields."""
     named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
+    if options.columns is not None and not named:
+        return
     table = [[*filter(None, split(row.text, reading.separator))] for row in rows[1:]]
     distinct = len({fields[0] for fields in table if fields}) == len(table)
-    numbers = NUMBERS | ({"id"} if distinct else set())
-    unnamed = [at for at in reading.columns if at < len(names) and plain(names[at]) in numbers]
-    if options.columns is None and unnamed and (len(names) > 2 or "" in names):
+    if distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
         raise InputError(
-            f"{said}: {names[unnamed[0]]!r} perhaps numbers the rows; say which two hold ids, by name or by place from "
-            "0, as in --columns 1,2"
+            f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}, and rows have one "
+            f"more: the first perhaps names the row, as R writes it; use --skip {rows[0].line} --columns 1,2 if it "
+            "does, --columns 0,1 if the last column has no name"
         )
-    if named or options.columns is None:
-        if distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
-            raise InputError(
-                f"{said}, and rows have one more: the first perhaps names the row, as R writes it; use "
-                f"--skip {rows[0].line} --columns 1,2 if it does, --columns 0,1 if the last column has no name"
-            )
 
 
 def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], name: str) -> int:
@@ -315,10 +362,10 @@ def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
 
 def _widths(separator: str | None, rows: list[_Row]) -> list[int]:
     """Return the number of fields per row, without the attributes in brackets that NetworkX writes."""
-    return [len(split(_without_attributes(row.text), separator)) for row in rows]
+    return [len(split(without_attributes(row.text), separator)) for row in rows]
 
 
-def _without_attributes(text: str) -> str:
+def without_attributes(text: str) -> str:
     """Remove the text from the first opening bracket to the last closing one, with the blanks before it."""
     for opening, closing in ("{}", "[]"):
         first, last = text.find(opening), text.rfind(closing)
@@ -333,7 +380,6 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
     if kind == "int":
-        _refuse_others(url, rows, reading, options.columns is not None)
         return "int"
     where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
     fields = [split(rows[place].text, reading.separator)[at] for at in reading.columns if kind == "text"]
@@ -385,44 +431,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
             "or use --ids text if the first two words of a line are ids"
         )
-    _refuse_others(url, rows, reading, options.columns is not None)
     return "text"
-
-
-def _refuse_others(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
-    """Refuse adjacency lists (rows of three widths, all ids), matrices, and triples (a relation between two ids)."""
-    table = [split(_without_attributes(row.text), reading.separator) for row in rows]
-    widths = sorted({len(fields) for fields in table})
-    if asked:
-        return
-    bits = len(rows) > 1 and {field for fields in table for field in fields} <= {"0", "1"}
-    if len(widths) == 1 and (
-        (bits and widths[0] > 2) or (len(rows) == widths[0] > 3 and table == [*map(list, zip(*table, strict=True))])
-    ):
-        raise InputError(
-            f"{url} holds lines of {widths[0]} numbers that are perhaps an adjacency matrix: write one edge a line, or "
-            "use --columns 0,1 if the first two are ids"
-        )
-    if widths[0] > 2 and reading.columns == (0, 1) and "int" not in reading.kinds:
-        one, other, third = ({fields[place] for fields in table} for place in range(3))
-        if not one & other and len(one & third) > 1 and 2 * len(other) <= len(table):
-            raise InputError(
-                f"{url} holds ids in columns 1 and 3 that are the same, and others in column 2: perhaps relations; use "
-                "--columns 0,2 if they are, --columns 0,1 if they are ids"
-            )
-    if len(widths) < 3:
-        return
-    ids = {field for fields in table for field in fields[:2]}
-    further = {field for fields in table for field in fields[2:] if field}
-    if (
-        all(map(is_integer, further))
-        if "int" in reading.kinds
-        else any(f in ids and not is_integer(f) for f in further)
-    ):
-        raise InputError(
-            f"{url} holds lines of {widths[0]} to {widths[-1]} ids: perhaps a vertex and all its neighbours a line; "
-            "write one edge a line, or use --columns 0,1 if only the first two are ids"
-        )
 
 
 def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:

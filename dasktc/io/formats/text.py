@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dasktc.errors import InputError
+from dasktc.io.evidence import RUN, Choice, Notes, Reading
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.dialect import Dialect, Doubt
+from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt
 from dasktc.io.formats.rows import BadLine, count_rows, parse, parse_weighted
-from dasktc.io.formats.sniff import Layout, sniff
+from dasktc.io.formats.sniff import LONG, Layout, fields_of, sniff
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -30,6 +31,8 @@ __all__ = ["parts"]
 
 Array = Any
 _BLOCK = 4 << 20
+_FEW = 1 << 16
+"""Bytes of a block whose rows may all be noted."""
 ROW_BYTES = 8
 """Bytes of a short line; with this size per row a block has at most a chunk's rows."""
 
@@ -40,7 +43,8 @@ class _Lines:
 
     With `aligned`, a line begins at `start`. `counts` is set in a part that is the whole file: the number
     of the line that may be a header of counts, and the number of rows that follow it if it is one. `doubt`,
-    in the first part of a file, describes a first row that may be a header or an edge.
+    in the first part of a file, describes a first row that may be a header or an edge, and `reading` the columns taken.
+    `choice` is set if rows are to be noted so that it can be judged.
     """
 
     url: str
@@ -50,7 +54,19 @@ class _Lines:
     aligned: bool = True
     counts: tuple[int, int] | None = None
     doubt: Doubt | None = None
+    reading: Reading | None = None
+    choice: Choice | None = None
+    notes: Notes | None = None
     upstream: None = None
+
+    def noting(self, notes: Notes) -> Part:
+        """Return this part, which fills `notes` while it is read."""
+        return replace(self, notes=notes)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the part begins with the first row of its file."""
+        return self.reading is not None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         return next(self.chunks(backend, sys.maxsize))
@@ -65,6 +81,7 @@ class _Lines:
         rows = pending = 0
         for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
             sources, targets, count = self._parsed(offset, block)
+            self._note(block)
             source.append(sources)
             target.append(targets)
             rows, pending = rows + count, pending + count
@@ -80,7 +97,9 @@ class _Lines:
         source, target, weights = column(), column(), [np.empty(0)]
         for offset, block in self.blocks():
             with self._numbered(offset):
-                sources, targets, of_block, _ = parse_weighted(block, self.dialect)
+                sources, targets, of_block, *counts = parse_weighted(block, self.dialect)
+            self._note(block)
+            self._count(*counts)
             source.append(sources)
             target.append(targets)
             weights.append(of_block)
@@ -95,13 +114,17 @@ class _Lines:
         pair = None if self.stop is None or streams.is_remote(self.url) else self._at_once(backend, self.stop)
         if pair is not None:
             self._refuse_counts(len(pair[0]))
+            self._count(len(pair[0]))
             return pair
         xp, rows = backend.array, 0
         none = xp.empty(0, dtype="int32")
         pairs: list[tuple[Array, Array]] = [(none, none)]
         for offset, block in self.blocks():
             pair = self._device_rows(backend, xp.asarray(np.frombuffer(block, np.uint8)))
+            self._note(block)
             sources, targets, count = (*pair, len(pair[0])) if pair else self._parsed(offset, block)
+            if pair:
+                self._count(count)
             pairs.append((xp.asarray(sources), xp.asarray(targets)))
             rows += count
         self._refuse_counts(rows)
@@ -126,11 +149,48 @@ class _Lines:
                 long.append(lines.may_be_long(buffer))
 
             text = backend.upload(last - first, checked)
-        return None if any(long) else self._device_rows(backend, text)
+            pair = None if any(long) else self._device_rows(backend, text)
+            if pair is not None:
+                self._note_places(fill, first, last)
+        return pair
+
+    def _note(self, block: bytes) -> None:
+        """Note evenly spaced runs of the rows of a block; all rows where these are few."""
+        if self.notes is None or self.choice is None or not self.notes.wanted():
+            return
+        if len(block) <= _FEW and block.count(b"\n") <= RUN * self.notes.most:
+            self._note_rows(block.split(b"\n"))
+            return
+        for start in range(0, len(block), max(1, len(block) // self.notes.most)):
+            begin = block.find(b"\n", start - 1) + 1 if start else 0
+            self._note_rows(block[begin : begin + LONG].split(b"\n")[:RUN])
+
+    def _note_places(self, fill: Any, first: int, last: int) -> None:
+        """Note runs of rows of a local file from bytes spaced evenly; the host reads no others."""
+        if self.notes is None or self.choice is None:
+            return
+        for start in range(first, last, max(LONG, (last - first) // self.notes.most)):
+            buffer = bytearray(min(LONG, last - start))
+            fill(buffer, start)
+            self._note_rows(
+                bytes(buffer).split(b"\n")[start > first :][: RUN + 1][: -1 if start + LONG < last else None]
+            )
+
+    def _note_rows(self, rows: list[bytes]) -> None:
+        assert self.notes is not None
+        texts = (row.decode("utf-8", "replace").strip(BLANKS) for row in rows)
+        self.notes.add([fields_of(text, self.dialect.separator) for text in texts if text[:1] not in ("", "#", "%")])
+
+    def _count(self, rows: int, comments: int = 0) -> None:
+        if self.notes is not None:
+            self.notes.count += rows
+            self.notes.comments += comments
 
     def _parsed(self, offset: int, block: bytes) -> tuple[Array, Array, int]:
         with self._numbered(offset):
-            return parse(block, self.dialect)
+            source, target, *counts = parse(block, self.dialect)
+        self._count(*counts)
+        return source, target, counts[0]
 
     @contextmanager
     def _numbered(self, offset: int) -> Iterator[None]:
@@ -171,18 +231,22 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         The file holds no edge, or its first rows are ambiguous and an option must settle how to read them.
     """
     layout = sniff(url, options)
-    dialect = layout.dialect
+    dialect, choice = layout.dialect, layout.choice
+    if layout.reading.width == 2 and not (choice and choice.blanks and dialect.ids == "text"):
+        choice = None  # there is nothing to compare
     stop = None if streams.is_compressed(url) else streams.size(url)
+    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=choice)
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
-        return [_Lines(url, layout.start, stop, dialect, counts=counts, doubt=layout.doubt)], dialect.ids
+        return [replace(whole, counts=counts)], dialect.ids
     _check_counts(url, stop, layout)
     starts = range(layout.start, stop, options.blocksize)
+    later = replace(whole, doubt=None, reading=None, aligned=False)
     cuts = [
-        _Lines(url, start, min(start + options.blocksize, stop), dialect, aligned=start == layout.start)
+        replace(whole if start == layout.start else later, start=start, stop=min(start + options.blocksize, stop))
         for start in starts
     ]
-    return [replace(cuts[0], doubt=layout.doubt), *cuts[1:]], dialect.ids
+    return [*cuts], dialect.ids
 
 
 def _check_counts(url: str, stop: int, layout: Layout) -> None:

@@ -5,15 +5,16 @@ The data stays on the device. No GPU library is imported here: objects are recog
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dasktc.errors import InputError
+from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
 from dasktc.io.memory.columns import agree, places_of
 from dasktc.io.memory.kinds import kind, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries
-from dasktc.io.memory.tables import an_edge_a_row, choose_two
+from dasktc.io.memory.tables import Taken, an_edge_a_row, choose_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -81,7 +82,14 @@ class DevicePartition:
     names: tuple[Any, Any] | None
     of: str
     how: str
+    choice: Choice | None = None
+    notes: Notes | None = None
+    begins: bool = False
     borrowed: ClassVar[bool] = True
+
+    def noting(self, notes: Notes) -> DevicePartition:
+        """Return this part, which notes rows of all columns when it is read."""
+        return replace(self, notes=notes)
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Raise InputError, because a copy to the host must be requested."""
@@ -89,6 +97,8 @@ class DevicePartition:
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
+        if self.notes is not None and self.choice is not None:
+            note_frame(self.notes, upstream)
         labels = self.names or (0, 1)
         src, dst = (upstream[:, label] if self.names is None else upstream[label] for label in labels)
         for label, column in zip(labels, (src, dst), strict=True):
@@ -126,7 +136,10 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     root = next(root for root in (*roots(first), *roots(getattr(first, "_meta", None))) if root in ON_GPU)
     if hasattr(obj, "to_delayed"):
         return _partitions(obj, options, ON_GPU[root])
-    columns, labels = _columns(obj, first, options, ON_GPU[root])
+    found = _columns(obj, first, options, ON_GPU[root])
+    columns, labels = found.pair, found.labels
+    if found.choice is not None:
+        judge(found.choice, [sample_of(obj if hasattr(obj, "iloc") else obj.view_edge_list())])
     places = places_of(labels, kind(first))
     ids = agree([_ids(column, at.of) for column, at in zip(columns, places, strict=True)], places)
     if options.ids not in (None, ids):
@@ -135,7 +148,8 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
         raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of equal length")
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
-    return Source(kind(first), (part,) if size.rows else (), ids, size=size, in_memory=True, frames="cudf")
+    made = (part,) if size.rows else ()
+    return Source(kind(first), made, ids, size=size, in_memory=True, frames="cudf", reading=found.reading)
 
 
 def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
@@ -143,34 +157,55 @@ def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
     meta, named = obj._meta, hasattr(obj._meta, "columns")
     if not named:
         obj = an_edge_a_row(obj, kind(obj))
-    alone: tuple[list[Any], list[Any]] | None = None if named else ([meta.reshape(-1)] * 2, [0, 1])
-    columns, labels = alone or _columns(meta, meta, options, how)
+    found = _columns(meta, meta, options, how) if named else _Columns([meta.reshape(-1)] * 2, [0, 1])
+    columns, labels = found.pair, found.labels
     places = places_of(labels, kind(obj))
     ids = agree([_ids(column, at.of) for column, at in zip(columns, places, strict=True)], places)
     names = None
     if named:
         names = tuple(meta.columns[[str(name) for name in meta.columns].index(label)] for label in labels)
-    parts = (DevicePartition(delayed, names, kind(obj), how) for delayed in partitions(obj))
-    return Source(kind(obj), tuple(parts), ids, frames="dask-cudf")
+    parts = tuple(
+        DevicePartition(delayed, names, kind(obj), how, found.choice, begins=number == 0)
+        for number, delayed in enumerate(partitions(obj))
+    )
+    return Source(kind(obj), parts, ids, frames="dask-cudf", reading=found.reading)
 
 
-def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list[Any], list[Any]]:
-    """Return the two columns and their names."""
+class _Columns(NamedTuple):
+    """Two columns and their names, and for a frame's how they were taken."""
+
+    pair: list[Any]
+    labels: list[Any]
+    taken: Taken | None = None
+
+    @property
+    def reading(self) -> Reading | None:
+        return None if self.taken is None else self.taken.reading
+
+    @property
+    def choice(self) -> Choice | None:
+        return None if self.taken is None else self.taken.choice
+
+
+def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> _Columns:
+    """Return the two columns of an object."""
     if isinstance(obj, tuple | list):
         if len(obj) == 2 and all(getattr(column, "ndim", 0) == 1 for column in obj):
-            return list(obj), [0, 1]
+            return _Columns(list(obj), [0, 1])
     elif hasattr(obj, "view_edge_list"):
         edges = obj.view_edge_list()
         return _columns(edges, edges, options, how)
     elif hasattr(obj, "tocoo"):
-        return list(entries(obj)[:2]), [0, 1]
+        return _Columns(list(entries(obj)[:2]), [0, 1])
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
-        places = choose_two(labels, [obj[column].dtype for column in obj.columns], options)
-        return [obj[obj.columns[place]] for place in places], [labels[place] for place in places]
+        types = [obj[column].dtype for column in obj.columns]
+        taken = choose_two(kind(obj), labels, types, options, getattr(getattr(obj, "index", None), "names", ()))
+        pair = [obj[obj.columns[place]] for place in taken.places]
+        return _Columns(pair, [labels[place] for place in taken.places], taken)
     elif getattr(obj, "ndim", 0) == 2:
         edges = an_edge_a_row(obj, kind(obj))
-        return [edges[:, 0], edges[:, 1]], [0, 1]
+        return _Columns([edges[:, 0], edges[:, 1]], [0, 1])
     raise _elsewhere(kind(first), how)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dasktc.errors import InputError, shown
+from dasktc.io.evidence import Choice, Notes, note_frame
 from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
 from dasktc.io.memory.kinds import readable
 from dasktc.io.source import ReadOptions, Source
@@ -68,7 +69,8 @@ class PartitionPart:
     """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed is not pickled with it.
 
     `convert` means that the caller chose `ids`; otherwise the partition must already have that type. `weight` is the
-    position of the column of weights, if any.
+    position of the column of weights, if any. With a `choice` the part notes rows for its judgement; `begins` marks
+    the first partition.
     """
 
     upstream: Any
@@ -77,10 +79,19 @@ class PartitionPart:
     convert: bool
     places: tuple[Place, Place]
     weight: int | None = None
+    choice: Choice | None = None
+    notes: Notes | None = None
+    begins: bool = False
+
+    def noting(self, notes: Notes) -> PartitionPart:
+        """Return this part, which notes rows of all columns when it is read."""
+        return replace(self, notes=notes)
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
         with readable(f"what {self.places[0].of} was computed to"):
+            if self.notes is not None and self.choice is not None:
+                note_frame(self.notes, upstream)
             return self._read(backend, getattr(upstream, "iloc", upstream))
 
     def _read(self, backend: Backend, rows: Any) -> Any:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.errors import InputError, shown
-from dasktc.io.formats.columns import known_pairs, numbers_rows
+from dasktc.io.evidence import (
+    COLUMNS,
+    Choice,
+    Reading,
+    index_refused,
+    judge,
+    like_ids,
+    refuse_two_pairs,
+    sample_of,
+)
+from dasktc.io.id_names import known_pairs
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import are_two_columns, kind, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
@@ -36,9 +47,12 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
             "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
         )
     labels = [str(label) for label in obj.columns]
-    i, j = choose_two(labels, [*obj.dtypes], options)
+    (i, j), reading, choice = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
+    if choice is not None:
+        judge(choice, [sample_of(obj)])
     weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
-    return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]], weights)
+    pair = [obj.iloc[:, i], obj.iloc[:, j]]
+    return replace(slices("pandas DataFrame", pair, options, [labels[i], labels[j]], weights), reading=reading)
 
 
 def from_arrow(obj: Any, options: ReadOptions) -> Source:
@@ -49,9 +63,12 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     table = pa.table(obj)
     labels = table.column_names
-    i, j = choose_two(labels, table.schema.types, options)
+    (i, j), reading, choice = choose_two("Arrow table", labels, table.schema.types, options)
+    if choice is not None:
+        judge(choice, [sample_of(table)])
     weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
-    return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]], weights)
+    pair = [table.column(i), table.column(j)]
+    return replace(slices("Arrow table", pair, options, [labels[i], labels[j]], weights), reading=reading)
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
@@ -70,20 +87,23 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
         return _from_dask_array(obj, options)
     meta = obj._meta
     labels = [str(label) for label in meta.columns]
-    i, j = choose_two(labels, [*meta.dtypes], options)
+    (i, j), reading, choice = choose_two("Dask DataFrame", labels, [*meta.dtypes], options, meta.index.names)
     chosen = [labels[i], labels[j]]
     places = places_of(chosen, "Dask DataFrame")
     promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
     ids = options.ids or agree(promised, places)
     k = None if options.weight is None else _weight(labels, (i, j), options.weight)
-    if meta.columns.is_unique:  # then only these columns are read
-        obj = obj[[meta.columns[place] for place in (i, j, k) if place is not None]]
-        i, j, k = 0, 1, None if k is None else 2
+    if meta.columns.is_unique:  # then only these columns are read, and those that are to be judged
+        judged = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
+        kept = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
+        obj = obj[[meta.columns[place] for place in kept]]
+        i, j, k = kept.index(i), kept.index(j), None if k is None else kept.index(k)
     parts = []
     for number, delayed in enumerate(obj.to_delayed()):
         places = places_of(chosen, f"Dask DataFrame's partition {number}")
-        parts.append(PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k))
-    return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight)
+        part = PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k, choice, begins=number == 0)
+        parts.append(part)
+    return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight, reading=reading)
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
@@ -183,9 +203,45 @@ def _ends(edges: Sequence[Any]) -> list[Any]:
     return list(zip(*edges, strict=True))
 
 
-def choose_two(labels: Sequence[str], types: Sequence[object], options: ReadOptions) -> tuple[int, int]:
-    """Return the positions of the two id columns: those requested (names precede positions), common names, or 0, 1."""
+class Taken(NamedTuple):
+    """The two id columns of a table: their positions, for results, and to be judged unless names or the caller chose.
+
+    Attributes
+    ----------
+    places : tuple of two int
+    reading : Reading
+    choice : Choice or None
+    """
+
+    places: tuple[int, int]
+    reading: Reading
+    choice: Choice | None
+
+
+def choose_two(
+    where: str, labels: Sequence[str], types: Sequence[object], options: ReadOptions, index: Sequence[Any] = ()
+) -> Taken:
+    """Choose the two id columns: those requested (names precede positions), those with common names, or 0, 1.
+
+    Parameters
+    ----------
+    where : str
+        The object, for errors and results.
+    labels : sequence of str
+    types : sequence of dtype or Arrow type
+    options : ReadOptions
+    index : sequence of object
+        Names of the table's index.
+
+    Raises
+    ------
+    InputError
+        There are no such columns, or their names speak against them.
+    """
+    of_index = tuple(str(name) for name in index if name is not None)
     if len(labels) < 2:
+        if like_ids(of_index):
+            raise index_refused(f"the {where}", of_index)
         raise InputError(
             f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
         )
@@ -196,17 +252,31 @@ def choose_two(labels: Sequence[str], types: Sequence[object], options: ReadOpti
                 f"the table has no column {name!r}: its columns are {', '.join(labels)}; name two of these"
             )
         chosen.append(labels.index(name) if name in labels else int(name))
-    src, dst = chosen if chosen else next(known_pairs(labels), (0, 1))
-    if not chosen and src == 0 and numbers_rows(labels, types):
-        raise InputError(
-            f"the table's columns are {', '.join(labels)[:200]}: {labels[src]!r} perhaps numbers the rows; name "
-            "those of ids with columns"
-        )
+    by_name = next(known_pairs(labels), None)
+    src, dst = chosen if chosen else by_name or (0, 1)
     if src == dst:
         raise InputError(
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
         )
-    return src, dst
+    found = "given" if chosen else "by name" if by_name else "by position"
+    reading = Reading(where, (src + 1, dst + 1), (labels[src], labels[dst]), len(labels), found)
+    if chosen:
+        return Taken((src, dst), reading, None)
+    kinds = tuple(map(_kind_of, types))
+    choice = Choice(f"the {where}", (src, dst), tuple(labels), kinds=kinds, index=of_index, is_file=False)
+    refuse_two_pairs(choice)
+    if by_name:
+        return Taken((src, dst), reading, None)
+    judge(choice)
+    return Taken((src, dst), reading, choice if len(labels) > 2 else None)
+
+
+def _kind_of(type_: object) -> str:
+    """Return which ids a column of a type may hold."""
+    name = str(getattr(type_, "value_type", type_)).lower()
+    if "int" in name and "interval" not in name:
+        return "int"
+    return "text" if any(word in name for word in ("str", "obj", "cat", "utf")) else "other"
 
 
 def _weight(labels: Sequence[str], chosen: tuple[int, int], name: str) -> int:

@@ -1,0 +1,569 @@
+"""What was read from a source, and whether it may be right: `Reading`, the evidence of sampled rows, and `judge`.
+
+Where the two id columns of a table have no known names and the caller names none, the first two are taken. That is a
+guess. Every part that is read so samples its rows; the samples travel with the facts of the parts, and `judge` compares
+all columns before anything is counted. It refuses what speaks against the guess, in one line with the option that
+reads the table right. Text files, Parquet files, frames in memory, of Dask and on devices are judged alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from dasktc.errors import InputError
+from dasktc.io.id_names import INDEX, NUMBERS, known_pairs, plain
+
+__all__ = [
+    "Choice",
+    "Notes",
+    "Reading",
+    "Sample",
+    "index_refused",
+    "judge",
+    "judge_all",
+    "like_ids",
+    "note_frame",
+    "refuse_two_pairs",
+    "runs_of",
+    "sample_of",
+]
+
+COLUMNS = 8
+"""Columns that are compared with each other; further ones are attributes."""
+RUN, RUNS = 16, 32
+"""Neighbouring rows that are sampled together, and the most of such runs of a part."""
+ROWS = 1 << 14
+"""Rows that all parts together sample at most, except that each samples one run."""
+Row = tuple[str, ...]
+LIKE = {"int": 0.3, "text": 0.1}
+"""Share of equal ids from which two columns hold the same ids. Small integers, such as weights, coincide by chance."""
+MORE = 4
+"""How many times as large as that of the columns taken this share must be in two other columns."""
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a source.
+
+    Attributes
+    ----------
+    what : str
+        What holds the edges, where these stand in no columns: "NetworkX Graph", "mtx file".
+    columns : tuple of two int or None
+        Positions of the two id columns, from 1.
+    names : tuple of two str or None
+        Their names, where they have some.
+    width : int or None
+        Number of columns.
+    found : {"by name", "by position", "given"} or None
+        How the two were found.
+    rows : int or None
+        Rows that were read, loops and repeated edges among them; None until then.
+    comments_above, comments_below : int
+        Lines skipped as comments: above the first row of a file, and below it.
+    headers : int
+        Lines skipped as headers.
+    others : int
+        Number of the source's files in which other columns were taken than in its first.
+    """
+
+    what: str = "source"
+    columns: tuple[int, int] | None = None
+    names: tuple[str, str] | None = None
+    width: int | None = None
+    found: str | None = None
+    rows: int | None = None
+    comments_above: int = 0
+    comments_below: int = 0
+    headers: int = 0
+    others: int = 0
+
+    def joined(self, other: Reading) -> Reading:
+        """Return the reading of a source that has another file."""
+        alike = (self.columns, self.names, self.found) == (other.columns, other.names, other.found)
+        return replace(
+            self,
+            comments_above=self.comments_above + other.comments_above,
+            headers=self.headers + other.headers,
+            others=self.others + other.others + (not alike),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def of_dict(cls, fields: dict[str, Any]) -> Reading:
+        """Return the reading of which `to_dict` made the fields."""
+        pairs = {name: tuple(fields[name]) for name in ("columns", "names") if fields[name] is not None}
+        return cls(**{**fields, **pairs})
+
+    @property
+    def ids(self) -> str:
+        """The id columns and how they were found, for people."""
+        if self.columns is None:
+            return f"both ends of each edge of the {self.what}"
+        one, other = self.columns
+        places = f"{one} and {other} of {self.width}"
+        text = (
+            f"columns {places}" if self.names is None else "columns {!r} and {!r}".format(*self.names) + f", {places}"
+        )
+        more = f"; other columns in {self.others:,} files" if self.others else ""
+        return f"{text}, {self.found}{more}"
+
+    def summary(self) -> list[tuple[str, str]]:
+        """Rows of (name, text) for people."""
+        lines = [
+            (self.headers, "header", ""),
+            (self.comments_above, "comment", " above the rows"),
+            (self.comments_below, "comment", " among the rows"),
+        ]
+        skipped = ", ".join(
+            f"{count:,} {name} line{'s' * (count != 1)}{where}" for count, name, where in lines if count
+        )
+        rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
+        return [("ids", self.ids), *rows, *([("skipped", skipped)] if skipped else [])]
+
+    def __str__(self) -> str:
+        return "; ".join(f"{name}: {text}" for name, text in self.summary())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice of two id columns, as far as it may be judged.
+
+    Attributes
+    ----------
+    where : str
+        The file or the object, for errors.
+    columns : tuple of two int
+        Positions from 0 of the columns that were taken.
+    labels : tuple of str
+        Names of the columns; empty where they have none.
+    line : int or None
+        Line of a text file that names them.
+    kinds : tuple of str
+        "int", "text" or "other" of each column, where a type says so; else empty.
+    index : tuple of str
+        Names of a frame's index.
+    is_file : bool
+        Whether options are given on the command line.
+    blanks : bool
+        Whether blanks separate the fields of a line.
+    """
+
+    where: str
+    columns: tuple[int, int] = (0, 1)
+    labels: tuple[str, ...] = ()
+    line: int | None = None
+    kinds: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+    is_file: bool = True
+    blanks: bool = False
+
+    @property
+    def says(self) -> str:
+        """The beginning of an error: where the columns are named, and their names."""
+        if not self.labels:
+            return self.where
+        names = ", ".join(map(repr, self.labels[:COLUMNS]))
+        return (
+            f"{self.where} has the columns {names}"
+            if self.line is None
+            else (f"line {self.line} of {self.where} names the columns {names}")
+        )
+
+    def option(self, *columns: int) -> str:
+        """The option that names these columns."""
+        names = [str(column) for column in columns]
+        if self.labels and self.line is None and max(columns) < len(self.labels):
+            chosen = [self.labels[column] for column in columns]
+            if len(set(self.labels)) == len(self.labels) and all(re.fullmatch(r"[^\W\d]\w{0,40}", n) for n in chosen):
+                names = chosen
+        return f"--columns {','.join(names)}" if self.is_file else f"columns={names!r}"
+
+
+class Sample(NamedTuple):
+    """Rows that were sampled from a part.
+
+    Attributes
+    ----------
+    size : int
+        Rows of the part.
+    runs : list of list of tuple of str
+        Runs of neighbouring rows, in order; a row has the fields of all columns.
+    first : bool
+        Whether the part begins with the first row of a file or a table.
+    """
+
+    size: int
+    runs: list[list[Row]]
+    first: bool = True
+
+    @property
+    def rows(self) -> list[Row]:
+        """All sampled rows."""
+        return [row for run in self.runs for row in run]
+
+
+class Notes:
+    """What a part tells about its rows while it is read: it is made where the part is read, and filled there.
+
+    Parameters
+    ----------
+    most : int
+        Most runs of neighbouring rows to keep.
+    """
+
+    def __init__(self, most: int = RUNS) -> None:
+        self.comments, self.count, self.most = 0, 0, most
+        self._runs: list[list[Row]] = []
+        self._blocks, self._stride = 0, 1
+
+    def wanted(self) -> bool:
+        """Whether rows of the next block are to be noted: of every block at first, later of fewer and fewer."""
+        self._blocks += 1
+        return (self._blocks - 1) % self._stride == 0
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Note neighbouring rows; of too many runs every second one is kept."""
+        self._runs += [list(rows[start : start + RUN]) for start in range(0, len(rows), RUN)]
+        while len(self._runs) > 2 * self.most:
+            self._runs, self._stride = self._runs[::2], 2 * self._stride
+
+    def sample(self, first: bool = True) -> Sample:
+        """Return the rows that were kept."""
+        return Sample(self.count, self._runs[:: -(-len(self._runs) // self.most) or 1], first)
+
+
+def runs_of(parts: int) -> int:
+    """Return the number of runs that each of a source's parts samples."""
+    return max(1, min(RUNS, ROWS // RUN // max(1, parts)))
+
+
+def even_runs(count: int, most: int = RUNS) -> list[range]:
+    """Return runs of neighbouring rows, evenly spaced in a number of rows; all rows where these are few."""
+    if count <= most * RUN:
+        return [range(count)] if count else []
+    step = max(RUN, (count - RUN) // max(1, most - 1))
+    return [range(start, start + RUN) for start in range(0, count - RUN + 1, step)]
+
+
+def note_frame(notes: Notes, frame: Any) -> None:
+    """Note evenly spaced rows of a frame or table: of pandas, Arrow, or in GPU memory. Only these are copied."""
+    for run in even_runs(len(frame), notes.most) if notes.wanted() else []:
+        if hasattr(frame, "iloc"):
+            rows = frame.iloc[run.start : run.stop]
+            rows = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
+            columns = [rows.iloc[:, place].tolist() for place in range(min(COLUMNS, rows.shape[1]))]
+        else:
+            columns = [column.to_pylist() for column in frame.slice(run.start, len(run)).columns[:COLUMNS]]
+        notes.add(list(zip(*(map(_field, column) for column in columns), strict=True)))
+    notes.count += len(frame)
+
+
+def sample_of(frame: Any) -> Sample:
+    """Return evenly spaced rows of a frame or table."""
+    notes = Notes()
+    note_frame(notes, frame)
+    return notes.sample()
+
+
+def _field(value: Any) -> str:
+    return "" if value is None or value != value else str(value)
+
+
+def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
+    """Judge the samples of a source's parts, in order, together for all files in which the same columns were taken.
+
+    Raises
+    ------
+    InputError
+        As `judge`.
+    """
+    groups: dict[Choice, tuple[Choice, list[Sample]]] = {}
+    for choice, sample in noted:
+        if choice is not None:
+            groups.setdefault(replace(choice, where="", line=None), (choice, []))[1].append(sample)
+    for choice, samples in groups.values():
+        judge(choice, samples)
+
+
+def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) -> None:
+    """Refuse two columns that were taken by position, if anything speaks against them.
+
+    Parameters
+    ----------
+    choice : Choice
+    samples : sequence of Sample
+        Of all parts, in order; none: only names and types are judged.
+    whole : bool
+        Whether the samples cover the source. A file's first rows only show the shape of its lines.
+
+    Raises
+    ------
+    InputError
+        Something speaks against them; it shows a row or the columns, and the option that reads it right.
+    """
+    columns = _columns_of(samples)
+    _judge_names(choice, columns)
+    table = [row for sample in samples for row in sample.rows]
+    if not table:
+        return
+    _judge_lines(choice, table)
+    _judge_ids_in_rows(choice, table)
+    if max(choice.columns) >= len(columns):
+        return
+    if whole or _kinds_differ(choice, columns):
+        _judge_numbering(choice, samples, columns)
+    if whole:
+        _judge_others(choice, columns, all(len(sample.rows) == sample.size for sample in samples))
+
+
+def _refused(choice: Choice, fact: str, advice: str) -> InputError:
+    return InputError(f"{choice.where} {fact[:250]}; {advice}")
+
+
+def is_integer(field: str) -> bool:
+    """Return whether a field is an integer in decimal digits."""
+    return re.fullmatch(r"-?[0-9]+", field) is not None
+
+
+def _shown(row: Sequence[str]) -> str:
+    text = " ".join(row)
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+# names
+
+
+def refuse_two_pairs(choice: Choice) -> None:
+    """Refuse columns among which two pairs have well-known names of ids."""
+    pairs = list({frozenset(pair): pair for pair in known_pairs(choice.labels)}.values())
+    if len(pairs) > 1:
+        one, other = (" and ".join(repr(choice.labels[place]) for place in pair) for pair in pairs[:2])
+        raise InputError(
+            f"{choice.says}: {one} are names of ids, and so are {other}; say which with "
+            f"{choice.option(*pairs[0])} or {choice.option(*pairs[1])}"
+        )
+
+
+def like_ids(index: Sequence[str]) -> bool:
+    """Return whether a name of a frame's index is one of an id column."""
+    return any(plain(name) in INDEX for name in index)
+
+
+def index_refused(where: str, index: Sequence[str]) -> InputError:
+    """Make the error for a frame with ids in its index."""
+    names = ", ".join(map(repr, index))
+    return InputError(
+        f"{where} has an index named {names}, like a column of ids, which is not read: ids perhaps stand in it; pass "
+        "frame.reset_index(), or name two columns of ids with columns"
+    )
+
+
+def _judge_names(choice: Choice, columns: list[_Column]) -> None:
+    """Refuse an index named like ids, and a column whose name says that it numbers the rows."""
+    labels, kinds = choice.labels, choice.kinds or tuple(column.kind for column in columns)
+    if like_ids(choice.index):
+        raise index_refused(choice.where, choice.index)
+    numbers = set(NUMBERS)
+    if len(labels) > 2 and kinds and kinds[0] != "other":
+        alike = kinds[1:COLUMNS].count(kinds[0]) > 1
+        repeated = bool(columns) and len(columns[0].distinct) < len(columns[0].values)
+        numbers |= {"id"} if not repeated and (alike or len(set(kinds[1:3])) == 1 != len(set(kinds[:2]))) else set()
+    for place in choice.columns:
+        if place < len(labels) and plain(labels[place]) in numbers and (len(labels) > 2 or "" in labels):
+            others = [other for other in range(len(labels)) if plain(labels[other]) not in numbers]
+            ways = choice.option(*others[:2]) if len(others) > 1 else "columns"
+            raise InputError(
+                f"{choice.says}: {labels[place]!r} perhaps numbers the rows; name those of ids, as with {ways}, or "
+                f"{choice.option(*choice.columns)} if it holds ids"
+            )
+
+
+# lines
+
+
+def _judge_lines(choice: Choice, table: list[Row]) -> None:
+    """Refuse lines that are no rows of one table: records of several types, and names with blanks."""
+    widths = sorted({len(row) for row in table})
+    if len(widths) == 1 or not choice.is_file:
+        return
+    letters = {row[0] for row in table}
+    if 1 < len(letters) < min(6, len(table)) and all(re.fullmatch("[A-Za-z]", letter) for letter in letters):
+        fields = {field for row in table for field in row[1:3]}
+        shapes = {letter: frozenset(len(row) for row in table if row[0] == letter) for letter in letters}
+        if not letters & fields and len(set(shapes.values())) > 1:
+            names = ", ".join(sorted(letters))
+            raise _refused(
+                choice,
+                f"holds lines that begin with {names} and differ in width, as {_shown(table[-1])}: records of several "
+                "types, as gSpan writes them, of which some are edges",
+                "write the edges alone, two ids a line, as with grep '^e ' and cut -d ' ' -f 2,3, or use --columns 0,1 "
+                "if the letters are ids",
+            )
+    if choice.blanks:
+        words = [row for row in table if not any(map(is_integer, row[:2]))]
+        odd = [row for row in words if not all(map(_NUMBER.fullmatch, row[2:]))]
+        if odd:
+            raise _refused(
+                choice,
+                f"holds lines of {widths[0]} to {widths[-1]} words, as {_shown(odd[0])}: names perhaps contain blanks, "
+                "which also separate them",
+                "separate the two names by a tab, or use --columns 0,1 if the first two words of a line are ids",
+            )
+
+
+def _judge_ids_in_rows(choice: Choice, table: list[Row]) -> None:
+    """Refuse a matrix, and adjacency lists: rows of ids of three widths and more."""
+    widths = sorted({len(row) for row in table})
+    bits = len(table) > 1 and widths[0] > 2 and {field for row in table for field in row} <= {"0", "1"}
+    square = len(table) == widths[0] > 3 and table == [*zip(*table, strict=False)]
+    if choice.is_file and len(widths) == 1 and (bits or square):
+        raise _refused(
+            choice,
+            f"holds lines of {widths[0]} numbers that are perhaps an adjacency matrix",
+            "write one edge a line, or use --columns 0,1 if the first two are ids",
+        )
+    if len(widths) < 3:
+        return
+    ids = {field for row in table for field in row[:2]}
+    further = {field for row in table for field in row[2:] if field}
+    integers = any(is_integer(row[0]) and is_integer(row[1]) for row in table if len(row) > 1)
+    if all(map(is_integer, further)) if integers else any(f in ids and not is_integer(f) for f in further):
+        raise _refused(
+            choice,
+            f"holds lines of {widths[0]} to {widths[-1]} ids, as {_shown(max(table, key=len))}: perhaps a vertex and "
+            "all its neighbours a line",
+            "write one edge a line, or use --columns 0,1 if only the first two are ids",
+        )
+
+
+# columns
+
+
+class _Column(NamedTuple):
+    """The sampled values of a column, and their type: "other" cannot be ids."""
+
+    values: list[str]
+    distinct: set[str]
+    kind: str
+
+    @property
+    def numbers(self) -> list[int]:
+        return sorted(map(int, self.distinct))
+
+
+def _columns_of(samples: Sequence[Sample]) -> list[_Column]:
+    """Return the columns that nearly all sampled rows have."""
+    table = [row for sample in samples for row in sample.rows]
+    made = []
+    for place in range(min(COLUMNS, max(map(len, table), default=0))):
+        values = [row[place] if place < len(row) else "" for row in table]
+        filled = [value for value in values if value]
+        kind = "other"
+        if len(filled) >= 0.9 * len(values):
+            number = all(map(_NUMBER.fullmatch, filled))
+            kind = "int" if all(map(is_integer, filled)) else "other" if number else "text"
+        made.append(_Column(values, set(filled), kind))
+    return made
+
+
+def _kinds_differ(choice: Choice, columns: list[_Column]) -> bool:
+    one, other = choice.columns
+    return columns[one].kind != columns[other].kind
+
+
+def _shared(one: _Column, other: _Column) -> float:
+    """Share of the distinct values of two columns that both have."""
+    both = len(one.distinct & other.distinct)
+    return both / max(1, len(one.distinct) + len(other.distinct) - both)
+
+
+def _range_shared(one: _Column, other: _Column) -> float:
+    """Share of the range of two columns of integers that both have, without the outer twentieths."""
+    (a, b), (c, d) = (
+        (numbers[len(numbers) // 20], numbers[-1 - len(numbers) // 20]) for numbers in (one.numbers, other.numbers)
+    )
+    return max(0, min(b, d) - max(a, c) + 1) / (max(b, d) - min(a, c) + 1)
+
+
+def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_Column]) -> None:
+    """Refuse a first column that numbers the rows, of a table or of each of its files, before two others.
+
+    In a path or a cycle the first ids number the rows as well: then the second ids are distinct, and the third column
+    has fewer of the first two's ids than these share.
+    """
+    if choice.columns != (0, 1) or len(columns) < 3 or len(columns[0].values) < 3 or columns[0].kind != "int":
+        return
+    for sample in samples:
+        for run in sample.runs:
+            numbers = [int(row[0] or -1) for row in run]
+            if numbers != [*range(numbers[0], numbers[0] + len(run))]:
+                return
+            if run is sample.runs[0] and sample.first and numbers[0] not in (0, 1):
+                return
+    first, second, third = columns[:3]
+    if second.kind != third.kind or third.kind == "other":
+        return
+    if third.kind == "int":
+        equal = sum(a == b for a, b in zip(second.values, third.values, strict=True))
+        few = len(third.distinct) == 1 or 10 * len(third.distinct) <= len(second.distinct)
+        far = third.numbers[0] > 10 * max(first.numbers[-1], second.numbers[-1])
+        distinct = 10 * len(second.distinct) > 9 * len(second.values)
+        path = distinct and _shared(first, second) >= 0.5 and _shared(first, second) > _shared(second, third)
+        if 2 * equal > len(second.values) or few or far or path:
+            return
+    raise _refused(
+        choice,
+        f"begins with a column that numbers the rows, as {_shown(samples[0].rows[1])}",
+        f"use {choice.option(1, 2)} if ids are in the two columns after it, {choice.option(0, 1)} if the first holds "
+        "ids",
+    )
+
+
+def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> None:
+    """Refuse the two columns taken if two others share many more ids; among them are the ends of triples."""
+    taken = [columns[place] for place in choice.columns]
+    share = _shared(*taken)
+    if not complete and taken[0].kind == taken[1].kind == "int":
+        share = max(share, _range_shared(*taken))
+    for one, other in combinations(range(len(columns)), 2):
+        first, second = columns[one], columns[other]
+        kind = first.kind
+        if {one, other} == set(choice.columns) or kind != second.kind or kind == "other":
+            continue
+        both = len(first.distinct & second.distinct)
+        rows = list(zip(first.values, second.values, strict=True))
+        loops = sum(a == b for a, b in rows)
+        if 2 * loops > len(rows) or 2 * len(set(rows)) < len(rows):  # no edges: alike, or labels
+            continue
+        shared = _shared(first, second)
+        between = {one, other} == {0, 2} and choice.columns == (0, 1)
+        least = 1 if kind == "text" and between else 2
+        few = between and 4 * len(columns[1].distinct) <= max(4, min(len(first.distinct), len(second.distinct)))
+        like = LIKE["text"] if share == 0 and _alike_sparse(first, second) else LIKE[kind]
+        much = shared >= like and shared >= MORE * share
+        triples = few and both >= 2 and shared > 2 * share and (shared >= LIKE[kind] or _alike_sparse(first, second))
+        if both >= least and (much or triples):
+            what = "perhaps relations in the column between them" if between else "and the columns taken do not"
+            sample = next(iter(sorted(first.distinct & second.distinct)))
+            raise _refused(
+                choice,
+                f"holds the same ids in columns {one + 1} and {other + 1}, as {sample[:40]!r}, {what}",
+                f"use {choice.option(one, other)} if these are the ids, {choice.option(*choice.columns)} if columns "
+                f"{choice.columns[0] + 1} and {choice.columns[1] + 1} are",
+            )
+
+
+def _alike_sparse(one: _Column, other: _Column) -> bool:
+    """Return whether two columns may have the same ids, of which the sample has few: integers of one range."""
+    if one.kind != "int":
+        return True
+    return _shared(one, other) >= 0.05 and _range_shared(one, other) >= 0.5

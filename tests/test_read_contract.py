@@ -97,6 +97,7 @@ REFUSED = {
     ),
     "triples": (with_middle(NAMES, np.resize(["likes", "knows"], len(NAMES))), (0, 2), "same ids in columns 1 and 3"),
     "triples of one relation": (with_middle(NAMES, "r"), (0, 2), "same ids in columns 1 and 3"),
+    "triples of small integers": (with_middle(LARGE, np.arange(len(LARGE)) % 5), (0, 2), "columns 1 and 3"),
     "triples of integers": (
         with_middle(LARGE, 100000 + np.arange(len(LARGE)) % 5),
         (0, 2),
@@ -150,6 +151,7 @@ def test_frames_in_gpu_memory_are_judged_alike(emulated, monkeypatch, case):
 
 RNG = np.random.default_rng(7)
 PATH = pd.DataFrame({"c0": range(500), "c1": range(1, 501)})
+BIPARTITE = pd.DataFrame({"c0": RNG.integers(0, 100, 400), "c1": RNG.integers(100, 180, 400)})
 KEPT = {
     "weights": LARGE.assign(w=RNG.integers(1, 100, len(LARGE))),
     "weights of one": LARGE.assign(w=1),
@@ -175,6 +177,9 @@ KEPT = {
             "b": np.resize(["blue", "red", "red"], 300),
         }
     ),
+    "two sides with weights": BIPARTITE.assign(w=RNG.integers(1, 101, len(BIPARTITE))),
+    "a star with weights": pd.DataFrame({"c0": 0, "c1": range(1, 101), "w": RNG.integers(1, 101, 100)}),
+    "a path with numbers": PATH.assign(w=range(500)),
     "many attributes": LARGE.assign(**{f"a{k}": RNG.integers(0, 50, len(LARGE)) for k in range(9)}),
     "first ids that ascend at first": pd.concat(
         [PATH.iloc[:300], LARGE.assign(c0=LARGE["c0"] + 300)], ignore_index=True

@@ -517,8 +517,9 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
         few = len(third.distinct) == 1 or 10 * len(third.distinct) <= len(second.distinct)
         far = third.numbers[0] > 10 * max(first.numbers[-1], second.numbers[-1])
         distinct = 10 * len(second.distinct) > 9 * len(second.values)
-        path = distinct and _shared(first, second) >= 0.5 and _shared(first, second) > _shared(second, third)
-        if 2 * equal > len(second.values) or few or far or path:
+        path = distinct and _shared(first, second) >= max(0.5, 1.5 * _shared(second, third))
+        steps = {int(c or 0) - int(a) for a, c in zip(first.values, third.values, strict=True)}
+        if 2 * equal > len(second.values) or few or far or path or len(steps) == 1:  # one step: it numbers them, too
             return
     raise _refused(
         choice,
@@ -546,11 +547,16 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
             continue
         shared = _shared(first, second)
         between = {one, other} == {0, 2} and choice.columns == (0, 1)
-        least = 1 if kind == "text" and between else 2
+        labels = [column for column in taken if column not in (first, second) and _is_label(column, taken, columns)]
+        if kind == "int" and not labels:
+            continue  # small integers of two columns, as weights and ids, are equal by chance
         few = between and 4 * len(columns[1].distinct) <= max(4, min(len(first.distinct), len(second.distinct)))
+        least = 1 if between and (kind == "text" or len(columns[1].distinct) == 1) else 2
         like = LIKE["text"] if share == 0 and _alike_sparse(first, second) else LIKE[kind]
         much = shared >= like and shared >= MORE * share
-        triples = few and both >= 2 and shared > 2 * share and (shared >= LIKE[kind] or _alike_sparse(first, second))
+        triples = (
+            few and both >= least and shared > 2 * share and (shared >= LIKE[kind] or _alike_sparse(first, second))
+        )
         if both >= least and (much or triples):
             what = "perhaps relations in the column between them" if between else "and the columns taken do not"
             sample = next(iter(sorted(first.distinct & second.distinct)))
@@ -562,8 +568,20 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
             )
 
 
+def _is_label(column: _Column, taken: Sequence[_Column], columns: Sequence[_Column]) -> bool:
+    """Return whether a column may be no id: it has few values, or another one in each row, as numbers and times have.
+
+    A single value beside one that differs in every row is the middle of a star.
+    """
+    rows = len(column.values)
+    most = max(len(other.distinct) for other in columns[:3])
+    if len(column.distinct) == 1:
+        return not any(len(other.distinct) == rows for other in taken)
+    return 4 * len(column.distinct) <= most or 20 * len(column.distinct) >= 19 * rows
+
+
 def _alike_sparse(one: _Column, other: _Column) -> bool:
     """Return whether two columns may have the same ids, of which the sample has few: integers of one range."""
     if one.kind != "int":
         return True
-    return _shared(one, other) >= 0.05 and _range_shared(one, other) >= 0.5
+    return _shared(one, other) >= 0.02 and _range_shared(one, other) >= 0.5

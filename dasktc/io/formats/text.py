@@ -18,7 +18,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import Dialect, Doubt
-from dasktc.io.formats.rows import BadLine, count_rows, parse, parse_weighted
+from dasktc.io.formats.rows import BadLine, Rows, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import Layout, sniff
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _Lines:
         source, target = column(), column()
         rows = pending = 0
         for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
-            sources, targets, count = self._parsed(offset, block)
+            sources, targets, count, _ = self._parsed(offset, block)
             source.append(sources)
             target.append(targets)
             rows, pending = rows + count, pending + count
@@ -80,7 +80,7 @@ class _Lines:
         source, target, weights = column(), column(), [np.empty(0)]
         for offset, block in self.blocks():
             with self._numbered(offset):
-                sources, targets, of_block, _ = parse_weighted(block, self.dialect)
+                sources, targets, of_block, *_ = parse_weighted(block, self.dialect)
             source.append(sources)
             target.append(targets)
             weights.append(of_block)
@@ -101,7 +101,7 @@ class _Lines:
         pairs: list[tuple[Array, Array]] = [(none, none)]
         for offset, block in self.blocks():
             pair = self._device_rows(backend, xp.asarray(np.frombuffer(block, np.uint8)))
-            sources, targets, count = (*pair, len(pair[0])) if pair else self._parsed(offset, block)
+            sources, targets, count, _ = (*pair, len(pair[0]), 0) if pair else self._parsed(offset, block)
             pairs.append((xp.asarray(sources), xp.asarray(targets)))
             rows += count
         self._refuse_counts(rows)
@@ -128,7 +128,7 @@ class _Lines:
             text = backend.upload(last - first, checked)
         return None if any(long) else self._device_rows(backend, text)
 
-    def _parsed(self, offset: int, block: bytes) -> tuple[Array, Array, int]:
+    def _parsed(self, offset: int, block: bytes) -> Rows:
         with self._numbered(offset):
             return parse(block, self.dialect)
 
@@ -193,7 +193,7 @@ def _check_counts(url: str, stop: int, layout: Layout) -> None:
     if not rows / 8 < layout.edges < rows * 8:
         return
     data = _Lines(url, layout.start, stop, layout.dialect)
-    if sum(count_rows(block) for _, block in data.blocks()) == layout.edges + 1:
+    if sum(count_rows(block, layout.dialect) for _, block in data.blocks()) == layout.edges + 1:
         raise _header_of_counts(url, layout.line, layout.edges)
 
 

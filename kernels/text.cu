@@ -1,13 +1,13 @@
 // text: parses rows of integers from a text, in two passes over its bytes.
 //
-//   text_counts   counts, in each warp's share, the lines that are neither blank nor comments
+//   text_counts   counts, in each warp's share, the lines that are not blank
 //   text_starts   one block: the first row of each share
 //   text_rows     the two ids of each such line, 32-bit or, with WIDE, 64-bit
 //
 // A line belongs to the share with its first byte; a lane has BYTES neighbouring bytes. Texts are read as
 // io/formats/rows.py reads them, and left to it where they differ from the plain case: odd[0] is set where a row does
-// not hold two integers of at most DIGITS digits, where a carriage return ends no line, and, with a separator, where a
-// quote occurs anywhere. odd[1] is set where an id needs 64 bits.
+// not hold two integers of at most DIGITS digits or begins with # or %, as a comment does, where a carriage return ends
+// no line, and, with a separator, where a quote occurs anywhere. odd[1] is set where an id needs 64 bits.
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -48,7 +48,7 @@ struct Text {
   __device__ bool is_row(int64 p) const {
     uint8 c = at(p);
     while (is_blank(c)) { c = at(++p); }
-    return c != NEWLINE && c != '#' && c != '%';
+    return c != NEWLINE;
   }
 
   __device__ int64 behind_blanks(int64 p) const {
@@ -89,6 +89,7 @@ struct Text {
   // The ids in the fields `first` and first + 1 + `between` of the row at p.
   __device__ bool row(int64 p, uint32 first, uint32 between, int64& a, int64& b) const {
     p = behind_blanks(p);
+    if (at(p) == '#' || at(p) == '%') { return false; }
     for (uint32 k = 0; k < first; k++) {
       if (!any_field(p) || !next_field(p)) { return false; }
     }

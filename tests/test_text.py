@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import pickle
 import re
@@ -125,6 +126,66 @@ SAME = {
 def test_the_same_edges_however_they_are_written(path, data, blocksize):
     assert read(path, data, blocksize=blocksize) == EDGES
     assert read(path, gzip.compress(data)) == EDGES
+
+
+MARKED = {
+    "hashtags below a header": (
+        b"source,target\ncat,#dog\n#dog,#fish\n#fish,cat\ncat,owl\n",
+        {},
+        [("cat", "#dog"), ("#dog", "#fish"), ("#fish", "cat"), ("cat", "owl")],
+        (0, 1, 0),
+    ),
+    "hashtags alone below a header": (
+        b"# made by hand\nsource,target\n#a,#b\n#b,#c\n",
+        {},
+        [("#a", "#b"), ("#b", "#c")],
+        (1, 1, 0),
+    ),
+    "hashtags between blanks": (
+        b"# a b\ncat #dog\n#dog #fish\n%fish cat\n# a comment of words\n#\n",
+        {},
+        [("cat", "#dog"), ("#dog", "#fish"), ("%fish", "cat")],
+        (1, 0, 2),
+    ),
+    "hashtags with attributes": (
+        b"cat #dog {'w': 1}\n#dog #fish {'w': 2, 'x': 'a b'}\n",
+        {},
+        [("cat", "#dog"), ("#dog", "#fish")],
+        (0, 0, 0),
+    ),
+    "hashtags without a header": (b"a,#b\n#b,#c\n#c\n#x,y,z\n", {}, [("a", "#b"), ("#b", "#c")], (0, 0, 2)),
+    "comments between integers": (b"# x\n%\n1 2\n# 3 4\n#5 6\n2 3\n", {}, [(1, 2), (2, 3)], (2, 0, 2)),
+    "a mark before two integers": (b"a 1 2\n# 2 3\n# 2 3 4\n", {"columns": ("1", "2")}, [(1, 2), (2, 3)], (0, 0, 1)),
+    "below a header between blanks": (b"from to\n1 2\n# 3 4\n", {}, [(1, 2)], (0, 1, 1)),
+    "below a separator of Excel": (b"sep=;\n# x\na;b\n1;2\n", {}, [(1, 2)], (1, 2, 0)),
+    "a header passed over": (b"a,b\n1,2\n# 3,4\n", {"skip": 1}, [(1, 2)], (0, 0, 1)),
+    "weights": (b"1 2 5\n# 2 3 4\n2 3 4\n", {"weight": "2"}, [(1, 2, 5), (2, 3, 4)], (0, 0, 1)),
+}
+
+
+@pytest.mark.parametrize(("data", "options", "edges", "skipped"), MARKED.values(), ids=MARKED)
+def test_a_line_below_the_first_row_is_a_comment_only_without_the_fields_of_one(path, data, options, edges, skipped):
+    path.write_bytes(data)
+    layout = sniff.sniff(str(path), ReadOptions(**options))
+    comments, headers, below = skipped
+    assert (layout.comments, layout.headers) == (comments, headers)
+    parsed = (rows.parse_weighted if "weight" in options else rows.parse)(data[layout.start :], layout.dialect)
+    assert parsed.comments == below
+    assert [*zip(*(column.tolist() for column in parsed[:-2]), strict=True)] == edges
+    if "weight" not in options:
+        for blocksize in (1 << 20, 7):
+            assert read(path, data, blocksize=blocksize, **options) == edges
+
+
+def test_below_the_header_of_a_csv_file_nothing_is_a_comment(path):
+    refused(path, b"a,b\n1,2\n# 3,4\n", "line 3", "'# 3'", "--skip")
+    refused(path, b"a,b\n# 3,4\n1,2\n", "line 2", "'# 3'", "--skip")
+    assert read(path, b"a,b\n1,2\n# 3,4\n2,3\n", skip=1) == [(1, 2), (2, 3)]
+
+
+def test_a_file_of_comments_alone_says_how_they_become_rows(path):
+    advised = refused(path, b"#a,#b\n#b,#c\n", "no data line").rsplit("as ", 1)[1]
+    assert read(path, advised.encode() + b"\n#a,#b\n#b,#c\n") == [("#a", "#b"), ("#b", "#c")]
 
 
 TEXT = {
@@ -553,9 +614,15 @@ def id_of(cell, ids):
 
 
 def row_of(line, dialect):
-    """A line's edge; "" if it has none, None if it is invalid."""
-    if not line.strip(BLANKS) or line.strip(BLANKS)[0] in "#%":
+    """A line's edge; "single" if it has one id, "" if it is blank, "#" if it is a comment, None if it is invalid."""
+    if not line.strip(BLANKS):
         return ""
+    if line.strip(BLANKS)[0] in "#%" and dialect.widths is not None:
+        fewest, most = dialect.widths
+        plain = re.sub('"[^"]*"', "", line) if dialect.separator else line.strip(BLANKS)
+        width = plain.count(dialect.separator) + 1 if dialect.separator else len(re.split(f"[{BLANKS}]+", plain))
+        edge = row_of(line, dataclasses.replace(dialect, widths=None)) if fewest <= width <= most else None
+        return edge if isinstance(edge, tuple) else "#"
     found = cells(line, dialect.separator)
     if dialect.separator not in (None, "\t") and None in found:
         return None
@@ -577,6 +644,9 @@ dialects = st.builds(
     st.sampled_from([None, ",", ";", "|", "\t"]),
     st.sampled_from([(0, 1), (0, 1), (1, 0), (1, 2), (3, 0)]),
     st.sampled_from(["int", "text"]),
+    st.none(),
+    st.none(),
+    st.sampled_from([(2, 2), (2, 4), (3, 3), None]),
 )
 plain = st.integers(-20, 20).map(str)
 odd = st.sampled_from(
@@ -627,9 +697,9 @@ def test_blocks_are_read_as_their_lines_are(document):
             parse(data.encode(), dialect)
         assert expected[caught.value.place] is None
         return
-    source, target, count = parse(data.encode(), dialect)
+    source, target, count, comments = parse(data.encode(), dialect)
     assert list(zip(source.tolist(), target.tolist(), strict=True)) == [row for row in expected if len(row) == 2]
-    assert count == sum(row != "" for row in expected)
+    assert (count, comments) == (sum(row not in ("", "#") for row in expected), expected.count("#"))
 
 
 @given(st.data())

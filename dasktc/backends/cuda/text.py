@@ -41,7 +41,7 @@ class DeviceText:
         -------
         source, target : array of int32, or int64 where ids need that
             Equal to those of `io.formats.rows.parse`. None where that has to parse the text: a row does not hold two
-            integers of at most 18 digits each, or holds a quote.
+            integers of at most 18 digits each, begins with # or %, or holds a quote.
         """
         xp, (first, last) = self.device.array, sorted(columns)
         if first == last or not (separator or "").isascii():

@@ -30,6 +30,9 @@ class Dialect:
     names : tuple of two str or None
         Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
         files that were joined.
+    widths : tuple of two int or None
+        Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between
+        and its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file.
     """
 
     separator: str | None
@@ -37,6 +40,7 @@ class Dialect:
     ids: Ids
     weight: int | None = None
     names: tuple[str, str] | None = None
+    widths: tuple[int, int] | None = (2, 2)
 
 
 class Doubt(NamedTuple):

@@ -2,7 +2,8 @@
 
 There are two parsers with equal results. Arrow's CSV reader is fast, but requires rows of equal width without quotes
 or comments. All other blocks are matched line by line against one regular expression, which defines a row; the first
-line that does not match is reported.
+line that does not match is reported. A block stands below the first row of data, where a line that begins with # or %
+is a comment only if it has not the fields of a row (`Dialect.widths`); comments are counted.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 
-__all__ = ["BadLine", "count_rows", "even_columns", "parse", "parse_weighted"]
+__all__ = ["BadLine", "Rows", "WeightedRows", "count_rows", "even_columns", "parse", "parse_weighted"]
 
 Array = Any
 _ORDINARY = b"0123456789-. \t\r\n,;|"
@@ -30,15 +31,37 @@ class BadLine(Exception):
         self.place, self.reason = place, reason
 
 
-def parse(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
-    """Read the ids in a block of whole lines.
+class Rows(NamedTuple):
+    """The ids in a block of lines.
 
-    Returns
-    -------
+    Attributes
+    ----------
     source, target : array
         NumPy int64, or Arrow large_string.
     rows : int
         Number of data rows, including rows of a single id (an isolated vertex).
+    comments : int
+        Number of lines that were skipped as comments.
+    """
+
+    source: Array
+    target: Array
+    rows: int
+    comments: int
+
+
+class WeightedRows(NamedTuple):
+    """The ids in a block of lines, as in `Rows`, with the weights of edges, an array of float64."""
+
+    source: Array
+    target: Array
+    weight: Array
+    rows: int
+    comments: int
+
+
+def parse(block: bytes, dialect: Dialect) -> Rows:
+    """Read the ids in a block of whole lines.
 
     Raises
     ------
@@ -51,17 +74,11 @@ def parse(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
             "holds a carriage return that ends no line: line ends of an old Mac; convert them, with tr '\\r' '\\n'",
         )
     pair = _parse_even(block, dialect)
-    return (*pair, len(pair[0])) if pair else _parse_any(block, dialect)
+    return Rows(*pair, len(pair[0]), 0) if pair else _parse_any(block, dialect)
 
 
-def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Array, Array, Array, int]:
+def parse_weighted(block: bytes, dialect: Dialect) -> WeightedRows:
     """Read ids as `parse` does, and weights.
-
-    Returns
-    -------
-    source, target : array
-    weight : array of float64
-    rows : int
 
     Raises
     ------
@@ -74,16 +91,16 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Array, Array, Array,
         types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
         columns = even_columns(block, dialect.separator, types)
         if columns and np.isfinite(columns[-1]).all():
-            return columns[0], columns[1], columns[2], len(columns[0])
+            return WeightedRows(columns[0], columns[1], columns[2], len(columns[0]), 0)
     return _weighted(block, dialect, place)
 
 
-def _weighted(block: bytes, dialect: Dialect, place: int) -> tuple[Array, Array, Array, int]:
+def _weighted(block: bytes, dialect: Dialect, place: int) -> WeightedRows:
     """Read the ids of each line as `parse` does, and its weight with a regular expression."""
     import pyarrow.compute as pc
 
-    source, target, rows = parse(block, dialect)
-    lines, places = _data_lines(block)
+    source, target, rows, comments = parse(block, dialect)
+    lines, places, _ = _data_lines(block, dialect)
     if len(source) < rows:  # a line with one id is no edge
         _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
         pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
@@ -100,12 +117,12 @@ def _weighted(block: bytes, dialect: Dialect, place: int) -> tuple[Array, Array,
         raise BadLine(
             int(places[wrong[0]]), f"holds {weights[wrong[0]]} as its weight: weights are finite; drop the line"
         )
-    return source, target, weights, rows
+    return WeightedRows(source, target, weights, rows, comments)
 
 
-def count_rows(block: bytes) -> int:
+def count_rows(block: bytes, dialect: Dialect) -> int:
     """Count the lines that are neither blank nor comments."""
-    return len(_data_lines(block)[1])
+    return len(_data_lines(block, dialect)[1])
 
 
 def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
@@ -161,14 +178,14 @@ def even_columns(
     return [table[name].to_numpy() for name in names]
 
 
-def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
+def _parse_any(block: bytes, dialect: Dialect) -> Rows:
     """Read rows of any width with one regular expression."""
     import pyarrow.compute as pc
 
     if dialect.ids == "text" and b"\0" in block:
         place = block.count(b"\n", 0, block.find(b"\0"))
         raise BadLine(place, "holds a zero byte: the file is binary or damaged; check it, or --format")
-    lines, places = _data_lines(block)
+    lines, places, comments = _data_lines(block, dialect)
     matched = pc.extract_regex(lines, _pattern(dialect))
     if matched.null_count:
         _refuse(lines, places, matched.is_null(), dialect)
@@ -191,11 +208,11 @@ def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
             raise BadLine(
                 int(places[pairs[row]]), "holds the names of the columns again: files were joined with headers; drop it"
             )
-    return ids[0], ids[1], len(source)
+    return Rows(ids[0], ids[1], len(source), comments)
 
 
-def _data_lines(block: bytes) -> tuple[Array, Array]:
-    """Return the lines that are neither blank nor comments, with line ends, and their positions."""
+def _data_lines(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
+    """Return the lines that are neither blank nor comments, with line ends, their positions, and how many comments."""
     import pyarrow
     import pyarrow.compute as pc
 
@@ -204,8 +221,30 @@ def _data_lines(block: bytes) -> tuple[Array, Array]:
     bounds = np.concatenate([[0], ends, last]).astype(np.int64)
     buffers = [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(block)]
     lines = pyarrow.Array.from_buffers(pyarrow.large_binary(), len(bounds) - 1, buffers)  # a view without a copy
-    data = pc.invert(pc.match_substring_regex(lines, f"^[{BLANKS}]*(?:[#%]|\n|$)"))
-    return lines.filter(data), np.flatnonzero(data)
+    data = pc.invert(pc.match_substring_regex(lines, f"^[{BLANKS}]*(?:\n|$)"))
+    comments = 0
+    if dialect.widths is not None and (b"#" in block or b"%" in block):
+        marked = np.flatnonzero(pc.match_substring_regex(lines, f"^[{BLANKS}]*[#%]"))
+        others = marked[~_has_fields(lines.take(marked), dialect, *dialect.widths)]
+        data, comments = data.to_numpy(zero_copy_only=False), len(others)
+        data[others] = False
+    return lines.filter(data), np.flatnonzero(data), comments
+
+
+def _has_fields(lines: Array, dialect: Dialect, fewest: int, most: int) -> Array:
+    """Return which lines have two ids and as many fields as a row, without attributes in brackets."""
+    import pyarrow.compute as pc
+
+    bare = pc.replace_substring_regex(lines, r" *(?:\{.*\}|\[.*\])", "")
+    if dialect.separator is None:
+        gaps = pc.count_substring_regex(bare, f"[{BLANKS}]+[^{BLANKS}\n]")
+        gaps = pc.subtract(gaps, pc.match_substring_regex(bare, f"^[{BLANKS}]+[^{BLANKS}\n]").cast("int64"))
+    else:
+        gaps = pc.count_substring(pc.replace_substring_regex(bare, '"[^"]*"', ""), dialect.separator)
+    gaps = gaps.to_numpy(zero_copy_only=False)
+    _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
+    pairs = pc.fill_null(pc.greater(pc.binary_length(second), 0), False).to_numpy(zero_copy_only=False)
+    return pairs & (fewest <= gaps + 1) & (gaps + 1 <= most)
 
 
 @cache
@@ -298,6 +337,11 @@ def _reason(line: str, dialect: Dialect) -> str:
             return (
                 f"holds no id in column {place + 1}: a missing value, or another column is meant; drop the "
                 "row, or name the id columns with --columns"
+            )
+        if dialect.ids == "int" and dialect.widths is None and line.strip(BLANKS)[0] in "#%":
+            return (
+                f"holds {fields[place][:40]!r} where an integer id is expected, and below a header of names nothing is "
+                "a comment; drop such lines, or give --skip with the number of the header's line"
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (

@@ -1,6 +1,8 @@
 """Detects the dialect of a text file of edges (separator, id columns, id type, header) from its first rows.
 
-A line is data unless it is blank or its first character is `#` or `%`. The separator is one of `,` `;` `|` and tab,
+The first row is the first line that is not blank and does not begin with `#` or `%`: such lines above it are comments.
+Below, a line that begins so is a row if it has the fields of one, and below the header of a CSV file nothing is a
+comment. The separator is one of `,` `;` `|` and tab,
 with optional blanks around it, or any run of blanks: the first of these that gives two integers in every row. Ids are
 integers if those of the first data row are, else text. The first row is a header if it has words above integers. Above
 text ids it is a header if its ids occur in no other row and either are common column names or differ from all others as
@@ -43,6 +45,7 @@ class Layout(NamedTuple):
     `start` is its byte, `line` its line from 1. `edges` is not None if the first data row may be a header of vertex and
     edge counts: it is one if exactly `edges` data rows follow. `doubt` describes a first row that may be a header or an
     edge. `reading` and `choice` say which columns were taken; `choice` is None where the caller or names chose them.
+    Above are `comments` comment lines and `headers` header lines.
     """
 
     dialect: Dialect
@@ -53,14 +56,24 @@ class Layout(NamedTuple):
     doubt: Doubt | None
     reading: Reading
     choice: Choice | None
+    comments: int = 0
+    headers: int = 0
 
 
 class _Row(NamedTuple):
-    """A sampled line of data: its byte offset, its line number and its text."""
+    """A sampled line: its byte offset, its line number, its text without the end, and the offset of the next line.
+
+    A line that begins with # or % is `marked`: it is a row if its fields are. Above the line are `comments` other such
+    lines and, if `excel`, one that names the separator.
+    """
 
     start: int
     line: int
     text: str
+    stop: int
+    marked: bool
+    comments: int
+    excel: bool
 
 
 class _Reading(NamedTuple):
@@ -68,6 +81,7 @@ class _Reading(NamedTuple):
 
     separator: str | None
     columns: tuple[int, int]
+    rows: list[_Row]
     header: int
     kinds: list[str]
     doubtful: bool
@@ -93,7 +107,8 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     readings = [r for s in _SEPARATORS if (r := _read_as(s, rows, options))]
     if not readings:
         raise _no_reading(url, rows, options)
-    reading = _choose(readings, rows)
+    reading = _choose(readings)
+    rows = reading.rows
     if reading.header == len(rows):
         raise InputError(f"{url} holds no data line below its header: cut short; check the file")
     names = split(rows[0].text, reading.separator) if reading.header else []
@@ -110,12 +125,21 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
     one, other = reading.columns
     called = (names[one], names[other]) if ids == "text" and max(reading.columns) < len(names) else None
-    dialect = Dialect(reading.separator, reading.columns, ids, weight, called)
+    # Below the header of a CSV file nothing is a comment, so that its data begins in the next line.
+    table = bool(reading.header) and reading.separator is not None
+    start = rows[0].stop if table else first.start
+    fields = _widths(reading.separator, rows[reading.header :])
+    widths = None if table else (max(2, 1 + max(reading.columns), min(fields)), max(fields))
+    dialect = Dialect(reading.separator, reading.columns, ids, weight, called, widths)
     width = sum(len(row.text) + 1 for row in rows) / len(rows)
     doubt = None
     if reading.doubtful and ids == "text":
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(reading.header))
-    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width, doubt, taken, choice)
+    edges = _edge_count(rows, reading, options)
+    comments = rows[0].comments if table else first.comments
+    return Layout(
+        dialect, start, first.line, edges, width, doubt, taken, choice, comments, reading.header + first.excel
+    )
 
 
 def _taken(
@@ -127,20 +151,12 @@ def _taken(
     found = "given" if options.columns else "by name" if (one, other) in known_pairs(names) else "by position"
     named = (names[one], names[other]) if max(one, other) < len(names) else None
     taken = Reading("text file", (one + 1, other + 1), named, max(width, one + 1, other + 1), found)
-    above = _comments_above(url, rows[0], options.skip or 0)
-    taken = replace(taken, headers=int(reading.header), comments_above=above)
     if found == "given":
         return taken, None
     line = rows[0].line if names else None
     choice = Choice(url, reading.columns, tuple(names[:COLUMNS]), line, blanks=reading.separator is None)
     refuse_two_pairs(replace(choice, labels=tuple(names)))
     return taken, choice if found == "by position" else None
-
-
-def _comments_above(url: str, first: _Row, skip: int) -> int:
-    """Count the comments between the skipped lines and the first row."""
-    above = streams.head(url, first.start).split(b"\n")[skip:-1] if first.line > skip + 1 else []
-    return sum(line.lstrip(b" \t\xef\xbb\xbf")[:1] in (b"#", b"%") for line in above)
 
 
 def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice | None) -> None:
@@ -199,7 +215,7 @@ def _sample(url: str, skip: int) -> list[_Row]:
         # The last line that begins in these bytes is kept whole if more bytes have been read.
         stop = data.find(b"\n", nbytes - 1) + 1 or (len(data) if ended else data.rfind(b"\n") + 1)
         rows = _rows(data[:stop], start, skip)
-        if complete or sum(_is_wide(row.text) for row in rows) > 1:
+        if complete or sum(_is_wide(row.text) for row in rows if not row.marked) > 1:
             break
     if re.match(rb"%\s*bip\b", streams.head(url, 64) if first else data):
         raise InputError(
@@ -208,8 +224,11 @@ def _sample(url: str, skip: int) -> list[_Row]:
         )
     if not rows:
         where = f" below line {skip}" if skip else "" if complete else " in its first MiB"
-        raise InputError(f"{url} holds no data line{where}: it is empty, or all comments; check the file")
-    return [row._replace(start=first + row.start) for row in rows]
+        raise InputError(
+            f"{url} holds no data line{where}: it is empty, or all its lines begin with # or %, as comments above the "
+            "first row do; check the file, and if they are rows, put a header above them, as source,target"
+        )
+    return [row._replace(start=first + row.start, stop=first + row.stop) for row in rows]
 
 
 def _line_start(url: str, skip: int) -> int:
@@ -230,18 +249,26 @@ def _line_start(url: str, skip: int) -> int:
 
 
 def _rows(data: bytes, start: int, line: int) -> list[_Row]:
-    """Return the first data rows; after `_ROWS` only rows with more than one field, until there are two."""
+    """Return the first rows; after `_ROWS` only those with more than one field, until there are two.
+
+    Lines below the first row that begin with # or % are returned beside them, up to as many.
+    """
     rows: list[_Row] = []
-    wide = 0
-    while start < len(data) and (len(rows) < _ROWS or wide < 2):
+    wide = comments = 0
+    counts, excel = [0, 0], False
+    while start < len(data) and (counts[0] < _ROWS or wide < 2):
         stop = data.find(b"\n", start) + 1 or len(data)
         line += 1
         text = data[start:stop].decode("utf-8", "replace").rstrip("\r\n")
-        excel = line == 1 and re.fullmatch("sep=.", text)  # it names the separator
-        if text.strip(BLANKS)[:1] not in ("", "#", "%") and not excel:
-            wide += _is_wide(text)
-            if len(rows) < _ROWS or _is_wide(text):
-                rows.append(_Row(start, line, text))
+        mark, marked = text.strip(BLANKS)[:1], text.strip(BLANKS)[:1] in ("#", "%")
+        if line == 1 and re.fullmatch("sep=.", text):  # it names the separator
+            excel = True
+        elif mark and (rows or not marked):
+            wide += not marked and _is_wide(text)
+            if counts[marked] < _ROWS or (not marked and _is_wide(text)):
+                rows.append(_Row(start, line, text, stop, marked, comments, excel))
+                counts[marked] += 1
+        comments += marked
         start = stop
     return rows
 
@@ -251,18 +278,30 @@ def _is_wide(text: str) -> bool:
 
 
 def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _Reading | None:
-    """Split the sample at one separator; return None if no row has two fields, or the columns do not exist."""
+    """Split the sample at one separator; return None if no row has two fields, or the columns do not exist.
+
+    Marked lines are rows if others have their number of fields and their type of ids.
+    """
     table = [split(row.text, separator) for row in rows]
-    width = max(map(len, table))
+    certain = [fields for row, fields in zip(rows, table, strict=True) if not row.marked]
+    lengths = {*map(len, certain)}
+    width = max(lengths)
     named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
     readings = []
     for columns in _candidates(table[0], options.columns):
         if width > max(1, *columns):
-            kinds = [_kind(fields, columns) for fields in table]
+            types = {_kind(fields, columns) for fields in certain}
+            kept = [
+                (row, fields, kind)
+                for row, fields in zip(rows, table, strict=True)
+                for kind in [_kind(fields, columns)]
+                if not row.marked or (min(lengths) <= len(fields) <= width and len(fields) > 1 and kind in types)
+            ]
+            data, fields, kinds = map(list, zip(*kept, strict=True))
             header, doubtful = named, False
             if options.skip is None and not named:
-                header, doubtful = _has_header(rows[0].text, table, kinds, columns)
-            readings.append(_Reading(separator, columns, int(header), kinds, doubtful))
+                header, doubtful = _has_header(rows[0].text, fields, kinds, columns)
+            readings.append(_Reading(separator, columns, data, int(header), kinds, doubtful))
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
 
 
@@ -334,23 +373,23 @@ def _stands_apart(table: list[list[str]], columns: Sequence[int]) -> bool:
     )
 
 
-def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
+def _choose(readings: list[_Reading]) -> _Reading:
     """Choose the separator under which rows hold integer ids, else the one under which they have equal widths."""
 
     def clean(reading: _Reading) -> bool:
         # Two tabs in a row are an empty field unless blanks separate everywhere else.
-        gaps = reading.separator is None and any(re.search(r"\t *\t", row.text.strip()) for row in rows)
+        gaps = reading.separator is None and any(re.search(r"\t *\t", row.text.strip()) for row in reading.rows)
         return not gaps and {"int"} <= set(reading.kinds[reading.header :]) <= {"int", "single"}
 
     def starts(reading: _Reading) -> bool:
         return next((k for k in reading.kinds[reading.header :] if k != "single"), "") == "int"
 
     def even(reading: _Reading) -> bool:
-        widths = set(_widths(reading.separator, rows))
+        widths = set(_widths(reading.separator, reading.rows))
         return len(widths) == 1 and widths != {1}
 
     def every(reading: _Reading) -> bool:
-        return min(_widths(reading.separator, rows)) > 1
+        return min(_widths(reading.separator, reading.rows)) > 1
 
     for fits in (clean, starts, even, every):
         # Names hold commas rather than other separators.

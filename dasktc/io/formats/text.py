@@ -19,7 +19,7 @@ from dasktc.errors import InputError
 from dasktc.io.evidence import RUN, Choice, Notes, Reading
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt
-from dasktc.io.formats.rows import BadLine, count_rows, parse, parse_weighted
+from dasktc.io.formats.rows import BadLine, Rows, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import LONG, Layout, fields_of, sniff
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class _Lines:
         source, target = column(), column()
         rows = pending = 0
         for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
-            sources, targets, count = self._parsed(offset, block)
+            sources, targets, count, _ = self._parsed(offset, block)
             self._note(block)
             source.append(sources)
             target.append(targets)
@@ -122,7 +122,7 @@ class _Lines:
         for offset, block in self.blocks():
             pair = self._device_rows(backend, xp.asarray(np.frombuffer(block, np.uint8)))
             self._note(block)
-            sources, targets, count = (*pair, len(pair[0])) if pair else self._parsed(offset, block)
+            sources, targets, count, _ = (*pair, len(pair[0]), 0) if pair else self._parsed(offset, block)
             if pair:
                 self._count(count)
             pairs.append((xp.asarray(sources), xp.asarray(targets)))
@@ -178,19 +178,20 @@ class _Lines:
 
     def _note_rows(self, rows: list[bytes]) -> None:
         assert self.notes is not None
+        above = ("",) if self.dialect.widths is None else ("", "#", "%")
         texts = (row.decode("utf-8", "replace").strip(BLANKS) for row in rows)
-        self.notes.add([fields_of(text, self.dialect.separator) for text in texts if text[:1] not in ("", "#", "%")])
+        self.notes.add([fields_of(text, self.dialect.separator) for text in texts if text[:1] not in above])
 
     def _count(self, rows: int, comments: int = 0) -> None:
         if self.notes is not None:
             self.notes.count += rows
             self.notes.comments += comments
 
-    def _parsed(self, offset: int, block: bytes) -> tuple[Array, Array, int]:
+    def _parsed(self, offset: int, block: bytes) -> Rows:
         with self._numbered(offset):
-            source, target, *counts = parse(block, self.dialect)
-        self._count(*counts)
-        return source, target, counts[0]
+            rows = parse(block, self.dialect)
+        self._count(rows.rows, rows.comments)
+        return rows
 
     @contextmanager
     def _numbered(self, offset: int) -> Iterator[None]:
@@ -235,7 +236,8 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     if layout.reading.width == 2 and not (choice and choice.blanks and dialect.ids == "text"):
         choice = None  # there is nothing to compare
     stop = None if streams.is_compressed(url) else streams.size(url)
-    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=choice)
+    reading = replace(layout.reading, comments_above=layout.comments, headers=layout.headers)
+    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=reading, choice=choice)
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
         return [replace(whole, counts=counts)], dialect.ids
@@ -257,7 +259,7 @@ def _check_counts(url: str, stop: int, layout: Layout) -> None:
     if not rows / 8 < layout.edges < rows * 8:
         return
     data = _Lines(url, layout.start, stop, layout.dialect)
-    if sum(count_rows(block) for _, block in data.blocks()) == layout.edges + 1:
+    if sum(count_rows(block, layout.dialect) for _, block in data.blocks()) == layout.edges + 1:
         raise _header_of_counts(url, layout.line, layout.edges)
 
 

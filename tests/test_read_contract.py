@@ -351,3 +351,20 @@ def test_chunks_and_workers_carry_it(tmp_path, client):
             dasktc.triangle_count(made(numbered(LARGE), "tsv", tmp_path), client, backend="cpu", distribute=how)
     with pytest.raises(InputError, match="numbers the rows"):
         count(made(numbered(LARGE), "tsv", tmp_path), memory="16MiB")
+
+
+def test_comments_among_the_rows_are_counted_in_every_part(tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text("# above\n" + "".join(f"{k} {k + 1}\n# one of {k} words\n" for k in range(300)))
+    for options in ({}, {"memory": "16MiB"}):
+        read = count(str(path), **options).read
+        assert (read.rows, read.comments_above, read.comments_below, read.headers) == (300, 1, 300, 0)
+    assert "skipped    1 comment line above the rows, 300 comment lines among the rows" in str(count(str(path)))
+
+
+def test_files_whose_columns_were_found_in_another_way_are_said(tmp_path):
+    (tmp_path / "a.csv").write_text("source,target\n0,1\n")
+    (tmp_path / "b.csv").write_text("# c\n1,2\n0,2\n")
+    read = count([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]).read
+    assert read.ids == "columns 'source' and 'target', 1 and 2 of 2, by name; in 1 of the files otherwise"
+    assert (read.rows, read.headers, read.comments_above, read.others) == (3, 1, 1, 1)

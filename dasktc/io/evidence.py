@@ -113,7 +113,7 @@ class Reading:
         text = (
             f"columns {places}" if self.names is None else "columns {!r} and {!r}".format(*self.names) + f", {places}"
         )
-        more = f"; other columns in {self.others:,} files" if self.others else ""
+        more = f"; in {self.others:,} of the files otherwise" if self.others else ""
         return f"{text}, {self.found}{more}"
 
     def summary(self) -> list[tuple[str, str]]:

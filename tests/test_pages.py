@@ -26,7 +26,7 @@ from dasktc.registry import KERNELS, SCHEMES
 ROOT = Path(__file__).parent.parent
 README_LINES = 130
 """Most lines of the README."""
-PAGES = ("README.md", "dasktc/README.md", "kernels/README.md", ".github/CONTRIBUTING.md")
+PAGES = ("README.md", "dasktc/README.md", "dasktc/io/README.md", "kernels/README.md", ".github/CONTRIBUTING.md")
 CONTRIBUTING = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MOST = {"orientation": 6, "scheme": 2, "CUDA kernel": 2, "worker dies": 4, "format": 2, "several GPUs": 8}
 """Most files that each walk-through may open."""

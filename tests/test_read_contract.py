@@ -4,6 +4,7 @@ import gzip
 import json
 import pickle
 
+import dask
 import dask.dataframe as dd
 import numpy as np
 import oracle
@@ -132,6 +133,20 @@ def test_what_speaks_against_the_first_two_columns_is_refused_and_the_advice_cou
     assert result.read.columns == (columns[0] + 1, columns[1] + 1)
 
 
+class OnDevice:
+    """The parts of dask-cudf's DataFrame that are used here."""
+
+    __module__ = "dask_cudf.core"
+
+    def __init__(self, frame):
+        self._meta, half = frame.iloc[:0], len(frame) // 2
+        self._parts = [frame.iloc[:half], frame.iloc[half:]]
+        self.ndim, self.columns, self.npartitions = 2, self._meta.columns, 2
+
+    def to_delayed(self):
+        return [dask.delayed(part) for part in self._parts]
+
+
 @pytest.fixture(scope="module")
 def emulated():
     if compiler() is None:
@@ -141,12 +156,22 @@ def emulated():
 
 
 @pytest.mark.parametrize("case", ["row numbers from 0", "triples", "triples of integers"])
-def test_frames_in_gpu_memory_are_judged_alike(emulated, monkeypatch, case):
+def test_frames_and_files_on_a_gpu_are_judged_alike(emulated, monkeypatch, tmp_path, case):
     frame, _, says = REFUSED[case]
+    for form in ("csv", "blanks", "gz", "parquet"):
+        for options in ({}, {"memory": "64MB"}):
+            with pytest.raises(InputError, match=says):
+                dasktc.triangle_count(made(frame, form, tmp_path), backend="cuda", **options)
     for kind in (cudf_strict.Series, cudf_strict.DataFrame):
         monkeypatch.setattr(kind, "__module__", "cudf.core")
     with pytest.raises(InputError, match=says):
         dasktc.triangle_count(cudf_strict.from_pandas(frame), backend="cuda")
+    with pytest.raises(InputError, match=says):
+        dasktc.triangle_count(OnDevice(cudf_strict.from_pandas(frame)), backend="cuda")
+    edges = cudf_strict.from_pandas(LARGE.assign(w=1))
+    assert dasktc.triangle_count(edges, backend="cuda").read.ids == "columns 'c0' and 'c1', 1 and 2 of 3, by position"
+    path = made(LARGE.assign(w=1), "csv", tmp_path)
+    assert dasktc.triangle_count(path, backend="cuda").read == count(path).read
 
 
 RNG = np.random.default_rng(7)
@@ -288,6 +313,15 @@ def test_rows_far_from_the_first_are_judged_too(tmp_path):
         )
     with pytest.raises(InputError, match="numbers the rows"):
         count(str(folder))
+
+
+def test_a_column_that_is_empty_shifts_no_other(tmp_path):
+    path = tmp_path / "g.tsv"
+    rows = "".join(f"\t{u}\t{v}\n" for u, v in INTEGERS.itertuples(index=False))
+    path.write_text("w\tsrc\tdst\n" + rows)
+    assert count(str(path)).read.columns == (2, 3)
+    path.write_text("".join(f"{u}\t{v}\t\t{v}\n" for u, v in INTEGERS.itertuples(index=False)))
+    assert int(count(str(path))) == oracle.triangles(list(INTEGERS.itertuples(index=False, name=None)))
 
 
 # what a result says

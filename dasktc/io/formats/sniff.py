@@ -171,7 +171,10 @@ def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice | 
 
 def fields_of(text: str, separator: str | None) -> tuple[str, ...]:
     """Return the fields of a line for evidence: those that are compared, without attributes in brackets."""
-    return tuple(split(without_attributes(text[:LONG]), separator))
+    text = without_attributes(text[:LONG])
+    if separator is None or '"' in text:
+        return tuple(split(text, separator))
+    return tuple(map(str.strip, text.split(separator)))
 
 
 def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:

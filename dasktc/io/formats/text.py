@@ -179,8 +179,9 @@ class _Lines:
     def _note_rows(self, rows: list[bytes]) -> None:
         assert self.notes is not None
         above = ("",) if self.dialect.widths is None else ("", "#", "%")
-        texts = (row.decode("utf-8", "replace").strip(BLANKS) for row in rows)
-        self.notes.add([fields_of(text, self.dialect.separator) for text in texts if text[:1] not in above])
+        texts = [row.decode("utf-8", "replace").rstrip("\r\n") for row in rows]
+        separator = self.dialect.separator
+        self.notes.add([fields_of(text, separator) for text in texts if text.strip(BLANKS)[:1] not in above])
 
     def _count(self, rows: int, comments: int = 0) -> None:
         if self.notes is not None:

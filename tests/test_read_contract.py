@@ -98,6 +98,11 @@ REFUSED = {
     ),
     "triples": (with_middle(NAMES, np.resize(["likes", "knows"], len(NAMES))), (0, 2), "same ids in columns 1 and 3"),
     "triples of one relation": (with_middle(NAMES, "r"), (0, 2), "same ids in columns 1 and 3"),
+    "triples of three rows": (
+        pd.DataFrame({"c0": [0, 1, 0], "c1": [0, 0, 0], "c2": [1, 2, 2]}),
+        (0, 2),
+        "columns 1 and 3",
+    ),
     "triples of small integers": (with_middle(LARGE, np.arange(len(LARGE)) % 5), (0, 2), "columns 1 and 3"),
     "triples of integers": (
         with_middle(LARGE, 100000 + np.arange(len(LARGE)) % 5),
@@ -279,9 +284,11 @@ def test_ids_in_the_index_of_a_frame_are_refused(tmp_path, lazy):
 # lines
 
 LINES = {
-    "gSpan": ("t # 0\nv 0 2\nv 1 2\nv 2 2\ne 0 1 2\ne 0 2 2\ne 1 2 2\n", "differ in width"),
-    "g, n and e": ("g one\nn 0 A x\nn 1 B x\nn 2 A x\ne 0 1\ne 1 2\ne 2 0\n", "differ in width"),
-    "nodes first": ("n 0 A x\nn 1 B x\nn 2 A x\ne 0 1\ne 1 2\ne 2 0\n", "differ in width"),
+    "gSpan": ("t # 0\nv 0 2\nv 1 2\nv 2 2\ne 0 1 2\ne 0 2 2\ne 1 2 2\n", "differ in what follows"),
+    "g, n and e": ("g one\nn 0 A x\nn 1 B x\nn 2 A x\ne 0 1\ne 1 2\ne 2 0\n", "differ in what follows"),
+    "n and e of one width": ("g x\nn 0 A\nn 1 B\ne 0 1\ne 1 0\n", "differ in what follows"),
+    "e alone": ("e 1 2\ne 2 3\ne 1 3\n", "before two integers.*--columns 1,2"),
+    "nodes first": ("n 0 A x\nn 1 B x\nn 2 A x\ne 0 1\ne 1 2\ne 2 0\n", "differ in what follows"),
     "names with blanks": ("New York Boston {}\nNew York L A {}\nBoston L A {}\n", "names perhaps contain blanks"),
     "neighbours": ("1 2 3\n2 3\n3\n", "all its neighbours"),
     "a matrix": ("0 1 1\n1 0 1\n1 1 0\n", "adjacency matrix"),

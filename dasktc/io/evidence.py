@@ -256,7 +256,7 @@ def even_runs(count: int, most: int = RUNS) -> list[range]:
 
 def note_frame(notes: Notes, frame: Any) -> None:
     """Note evenly spaced rows of a frame or table: of pandas, Arrow, or in GPU memory. Only these are copied."""
-    for run in even_runs(len(frame), notes.most) if notes.wanted() else []:
+    for run in even_runs(len(frame), notes.most):
         if hasattr(frame, "iloc"):
             rows = frame.iloc[run.start : run.stop]
             rows = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
@@ -362,7 +362,7 @@ def index_refused(where: str, index: Sequence[str]) -> InputError:
     """Make the error for a frame with ids in its index."""
     names = ", ".join(map(repr, index))
     return InputError(
-        f"{where} has an index named {names}, like a column of ids, which is not read: ids perhaps stand in it; pass "
+        f"{where} has an index named {names}, which is not read: ids perhaps stand in it; pass "
         "frame.reset_index(), or name two columns of ids with columns"
     )
 
@@ -393,22 +393,30 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
 def _judge_lines(choice: Choice, table: list[Row]) -> None:
     """Refuse lines that are no rows of one table: records of several types, and names with blanks."""
     widths = sorted({len(row) for row in table})
-    if len(widths) == 1 or not choice.is_file:
+    if not choice.is_file:
         return
     letters = {row[0] for row in table}
+    if len(letters) == 1 and widths[0] > 2 and not is_integer(table[0][0]):
+        if len(table) > 1 and all(is_integer(row[1]) and is_integer(row[2]) for row in table):
+            raise _refused(
+                choice,
+                f"begins every line with {table[0][0][:20]!r} before two integers, as {_shown(table[0])}",
+                f"use {choice.option(1, 2)} if these are the ids",
+            )
     if 1 < len(letters) < min(6, len(table)) and all(re.fullmatch("[A-Za-z]", letter) for letter in letters):
         fields = {field for row in table for field in row[1:3]}
         shapes = {letter: frozenset(len(row) for row in table if row[0] == letter) for letter in letters}
-        if not letters & fields and len(set(shapes.values())) > 1:
+        mixed = all(is_integer(row[1]) for row in table if len(row) > 1)
+        if not letters & fields and (len(set(shapes.values())) > 1 or mixed):
             names = ", ".join(sorted(letters))
             raise _refused(
                 choice,
-                f"holds lines that begin with {names} and differ in width, as {_shown(table[-1])}: records of several "
-                "types, as gSpan writes them, of which some are edges",
+                f"holds lines that begin with {names} and differ in what follows, as {_shown(table[-1])}: records of "
+                "several types, as gSpan writes them, of which some are edges",
                 "write the edges alone, two ids a line, as with grep '^e ' and cut -d ' ' -f 2,3, or use --columns 0,1 "
                 "if the letters are ids",
             )
-    if choice.blanks:
+    if choice.blanks and len(widths) > 1:
         words = [row for row in table if not any(map(is_integer, row[:2]))]
         odd = [row for row in words if not all(map(_NUMBER.fullmatch, row[2:]))]
         if odd:
@@ -502,13 +510,16 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
     """
     if choice.columns != (0, 1) or len(columns) < 3 or len(columns[0].values) < 3 or columns[0].kind != "int":
         return
+    last = -1
     for sample in samples:
-        for run in sample.runs:
+        for place, run in enumerate(sample.runs):
             numbers = [int(row[0] or -1) for row in run]
+            begins = place == 0 and sample.first
             if numbers != [*range(numbers[0], numbers[0] + len(run))]:
                 return
-            if run is sample.runs[0] and sample.first and numbers[0] not in (0, 1):
+            if numbers[0] not in (0, 1) if begins else numbers[0] <= last:
                 return
+            last = numbers[-1]
     first, second, third = columns[:3]
     if second.kind != third.kind or third.kind == "other":
         return
@@ -518,8 +529,7 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
         far = third.numbers[0] > 10 * max(first.numbers[-1], second.numbers[-1])
         distinct = 10 * len(second.distinct) > 9 * len(second.values)
         path = distinct and _shared(first, second) >= max(0.5, 1.5 * _shared(second, third))
-        steps = {int(c or 0) - int(a) for a, c in zip(first.values, third.values, strict=True)}
-        if 2 * equal > len(second.values) or few or far or path or len(steps) == 1:  # one step: it numbers them, too
+        if 2 * equal > len(second.values) or few or far or path or first.values == third.values:
             return
     raise _refused(
         choice,
@@ -533,6 +543,10 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
     """Refuse the two columns taken if two others share many more ids; among them are the ends of triples."""
     taken = [columns[place] for place in choice.columns]
     share = _shared(*taken)
+    if 1 in (len(column.distinct) for column in taken) and len({*zip(*(c.values for c in taken), strict=True)}) < len(
+        taken[0].values
+    ):
+        share = 0.0  # one value beside repeated ones: a label, and no middle of a star
     if not complete and taken[0].kind == taken[1].kind == "int":
         share = max(share, _range_shared(*taken))
     for one, other in combinations(range(len(columns)), 2):

@@ -59,8 +59,9 @@ class _RowGroups:
         """Note rows of each row group, of all columns: evenly spaced ones of its first `FIRST_ROWS`."""
         if self.notes is None:
             return
-        self.notes.count += self.rows
+        rows = self.notes.count + self.rows
         if self.choice is None:
+            self.notes.count = rows
             return
         from pyarrow.parquet import ParquetFile
 
@@ -70,6 +71,7 @@ class _RowGroups:
             for group in [group for group in self.groups if self.notes.wanted()]:
                 for batch in islice(file.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False), 1):
                     note_frame(self.notes, batch)
+        self.notes.count = rows
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         import pyarrow as pa

@@ -15,7 +15,6 @@ from dasktc.io.evidence import (
     Reading,
     index_refused,
     judge,
-    like_ids,
     refuse_two_pairs,
     sample_of,
 )
@@ -240,7 +239,7 @@ def choose_two(
     """
     of_index = tuple(str(name) for name in index if name is not None)
     if len(labels) < 2:
-        if like_ids(of_index):
+        if of_index:
             raise index_refused(f"the {where}", of_index)
         raise InputError(
             f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"

@@ -340,8 +340,8 @@ def _reason(line: str, dialect: Dialect) -> str:
             )
         if dialect.ids == "int" and dialect.widths is None and line.strip(BLANKS)[0] in "#%":
             return (
-                f"holds {fields[place][:40]!r} where an integer id is expected, and below a header of names nothing is a "
-                "comment; drop such lines, or give --skip with the number of the header's line"
+                f"holds {fields[place][:40]!r} where an integer id is expected, and below a header of names nothing is "
+                "a comment; drop such lines, or give --skip with the number of the header's line"
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (

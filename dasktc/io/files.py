@@ -61,6 +61,7 @@ FORMATS = {
     "mtx": Format("matrixmarket", by_content=True, options=frozenset({"weight"}), row_bytes=11),
     "metis": Format("metis", (".graph", ".metis"), row_bytes=6),
     "smat": Format("smat", (".smat",), row_bytes=14),
+    "ligra": Format("ligra", by_content=True, row_bytes=8),
     "lg": Format("lightgraphs", (".lg", ".jlg"), by_content=True, row_bytes=9),
     "parquet": Format("columnar", (".parquet", ".pq"), b"PAR1", options=_ALL - {"skip"}, row_bytes=5),
     "npy": Format("columnar", (".npy",), b"\x93NUMPY", row_bytes=8),

@@ -108,7 +108,7 @@ def test_a_hypergraph_is_named(tmp_path):
 def test_zeros_after_a_member_of_gzip_are_passed_over_in_blocks(tmp_path):
     path = tmp_path / "g.gz"
     member = gzip.compress(TRIANGLE)
-    path.write_bytes(member + bytes(1 << 26) + member)
+    path.write_bytes(member + bytes(1 << 23) + member)
     reads = []
     with open(path, "rb") as raw:
 
@@ -120,6 +120,10 @@ def test_zeros_after_a_member_of_gzip_are_passed_over_in_blocks(tmp_path):
         assert streams._Gzip(Counted()).read(1 << 20) == 2 * TRIANGLE
     assert len(reads) < 1000
     assert dasktc.triangle_count(str(path)).triangles == 1
+    with open(path, "ab") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(InputError, match="bytes of zeros follow"):
+        dasktc.triangle_count(str(path))
 
 
 @pytest.mark.parametrize("advice", ["; install it", ""])

@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 _NESTING = 8  # deeper nesting of archives is a trap, not data
+_PADDING = 1 << 24
+"""Most zeros after a member of gzip; more are damage, and cost seconds each time that the file is opened."""
 _BUFFER, _CHUNK = 1 << 18, 1 << 26
 _IRREGULAR = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
@@ -259,10 +261,14 @@ class _Gzip:
         while True:
             if self._member.eof:
                 self._rest = self._member.unused_data.lstrip(b"\0")
+                zeros = 0
                 while not self._rest:
                     block = self._stream.read(_BUFFER)
                     if not block:
                         return b""
+                    zeros += len(block)
+                    if zeros > _PADDING:
+                        raise ValueError(f"more than {_PADDING:,} bytes of zeros follow a compressed member")
                     self._rest = block.lstrip(b"\0")
                 self._member = zlib.decompressobj(wbits=31)
             block = self._rest or self._stream.read(_BUFFER)

@@ -6,7 +6,16 @@ import re
 import reprlib
 from typing import Any
 
-__all__ = ["ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError", "shown", "without_secrets"]
+__all__ = [
+    "ClusterError",
+    "CountError",
+    "DasktcError",
+    "DeviceMemoryError",
+    "InputError",
+    "shortened",
+    "shown",
+    "without_secrets",
+]
 
 
 class DasktcError(Exception):
@@ -15,7 +24,7 @@ class DasktcError(Exception):
     exit_code = 1
 
     def __init__(self, *arguments: Any) -> None:
-        super().__init__(*(without_secrets(text) if isinstance(text, str) else text for text in arguments))
+        super().__init__(*(shortened(without_secrets(text)) if isinstance(text, str) else text for text in arguments))
 
     def __str__(self) -> str:
         """Return the text as one printable line: unprintable characters, as in odd paths, are escaped."""
@@ -41,6 +50,8 @@ class DeviceMemoryError(DasktcError):
     """A count needs more device memory than is free; with a smaller --memory it may fit."""
 
 
+LONGEST = 500
+"""Largest number of characters in a message, whatever a library said that it cites."""
 _PASSWORD = re.compile(r"(\w://[^\s/?#:@]*):[^\s/?#]*@")
 _SIGNED = re.compile(r"([?&;][^\s=&;]*(?:auth|credential|key|passw|secret|sig|token)[^\s=&;]*=)[^\s&;#'\"]+", re.I)
 
@@ -48,6 +59,15 @@ _SIGNED = re.compile(r"([?&;][^\s=&;]*(?:auth|credential|key|passw|secret|sig|to
 def without_secrets(text: str) -> str:
     """Replace passwords in URLs, and query values that sign or authorize, by `***`."""
     return _SIGNED.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text)) if "://" in text else text
+
+
+def shortened(text: str) -> str:
+    """Cut the middle of a text longer than `LONGEST`: its beginning, the fact, is kept, and its end, what to do."""
+    if len(text) <= LONGEST:
+        return text
+    advice = text.rfind("; ")
+    end = text[advice:] if len(text) - advice <= LONGEST // 2 else ""
+    return f"{text[: LONGEST - len(end) - 4].rstrip()} ...{end}"
 
 
 def _printable(character: str) -> str:

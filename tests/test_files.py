@@ -483,6 +483,7 @@ SAMPLES = {
     "mtx": ("g.mtx", b"%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n", set()),
     "metis": ("g.graph", b"2 1\n2\n1\n", set()),
     "smat": ("g.smat", b"3 3 3\n0 1 1\n1 2 1\n2 0 1\n", set()),
+    "ligra": ("g.adj", b"AdjacencyGraph\n3\n3\n0\n1\n2\n1\n2\n0\n", set()),
     "lg": ("g.lg", b"3,3,d,g\n1,2\n2,3\n3,1\n", set()),
     "parquet": (
         "g.parquet",

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from tiers import some
 
 from dasktc.errors import InputError
-from dasktc.io.formats import bvgraph, columnar, lightgraphs, lines, matrixmarket, metis, smat, streams
+from dasktc.io.formats import bvgraph, columnar, lightgraphs, ligra, lines, matrixmarket, metis, smat, streams
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -192,7 +192,7 @@ def test_matrix_market_in_a_damaged_archive(write, mtx_library):
     rows = [f"{i} {1 + i * 7 % 30000}" for i in range(1, 30001)]
     good = gzip.compress(mtx("pattern", "general", "30000 30000 30000", *rows).encode())
     refused(matrixmarket, write("cut.mtx", good[:-6]), "cut short")
-    refused(matrixmarket, write("checksum.mtx", good[:-8] + bytes(4) + good[-4:]), "CRC")
+    refused(matrixmarket, write("checksum.mtx", good[:-8] + bytes(4) + good[-4:]), "incorrect data check")
 
 
 @pytest.mark.parametrize(
@@ -1000,3 +1000,39 @@ def test_files_that_cannot_be_read_at_once_are_read_one_by_one(monkeypatch, capl
     monkeypatch.setattr(columnar, "_read_by_cudf", mock.Mock(side_effect=MemoryError("std::bad_alloc")))
     with pytest.raises(MemoryError):
         both.read_on_device(backend)
+
+
+# Ligra
+
+
+@pytest.mark.parametrize("gap", ["\n", " ", "\r\n", " \t"])
+@pytest.mark.parametrize("nbytes", [1, 3, 8, 1 << 20])
+def test_an_adjacency_graph_of_ligra_is_read_in_blocks(tmp_path, gap, nbytes):
+    path = tmp_path / "g"
+    rows = [[], [0, 11, 4], [], [], [1], *[[] for _ in range(6)], [0, 1, 2], []]
+    offsets = [sum(map(len, rows[:row])) for row in range(13)]
+    targets = [target for row in rows for target in row]
+    path.write_bytes(gap.join(map(str, ["AdjacencyGraph", 13, 7, *offsets, *targets])).encode())
+    (part,), _ = ligra.parts(str(path), ReadOptions())
+    found = np.concatenate(list(part.arrays(nbytes)), axis=1)
+    assert found.tolist() == [[source for source, row in enumerate(rows) for _ in row], targets]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("AdjacencyGraph x", "is expected"),
+        ("AdjacencyGraph 3 4 0 1 2 1 2 0", "holds 3 edges where its header says 4"),
+        ("AdjacencyGraph 3 2 0 1 2 1 2 0", "holds 3 edges where its header says 2"),
+        ("AdjacencyGraph 2 2 1 1 1 0", "do not ascend"),
+        ("AdjacencyGraph 3 3 0 2 1 1 2 0", "do not ascend"),
+        ("AdjacencyGraph 2 2 0 x 1 0", "holds 'x'"),
+        ("AdjacencyGraph 2 2 0 1 1 5", "the target 5, but ids go from 0 to 1"),
+        ("WeightedAdjacencyGraph 2 2 0 1 1 0 7 7", "with weights, which are not read"),
+    ],
+)
+def test_an_adjacency_graph_of_ligra_is_refused(tmp_path, text, says):
+    path = tmp_path / "g"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        [list(part.arrays(4)) for part in ligra.parts(str(path), ReadOptions())[0]]

@@ -114,6 +114,12 @@ def adjacency(edges: list[tuple[int, int]]) -> str:
     return f"21 {sum(map(len, near)) // 2}\n" + "".join(" ".join(str(v + 1) for v in row) + "\n" for row in near)
 
 
+def ligra(edges: list[tuple[int, int]]) -> str:
+    rows = [[v for u, v in edges if u == row] for row in range(21)]
+    offsets = [sum(map(len, rows[:row])) for row in range(21)]
+    return "AdjacencyGraph " + " ".join(map(str, [21, len(edges), *offsets, *(v for row in rows for v in row)]))
+
+
 WRITERS = {
     "txt": lambda edges: "".join(f"{u}\t{v}\n" for u, v in edges).encode(),
     "csv": lambda edges: table(edges).to_csv(index=False).encode(),
@@ -124,6 +130,7 @@ WRITERS = {
     ).encode(),
     "graph": lambda edges: adjacency(edges).encode(),
     "smat": lambda edges: (f"21 21 {len(edges)}\n" + "".join(f"{u} {v} 1\n" for u, v in edges)).encode(),
+    "ligra": lambda edges: ligra(edges).encode(),
     "lg": lambda edges: (
         f"21,{len(edges)},u,g,2,Int64,graph\n" + "".join(f"{u + 1},{v + 1}\n" for u, v in edges)
     ).encode(),

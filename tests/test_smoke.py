@@ -39,6 +39,12 @@ def rows(separator: str, first: int = 0) -> str:
     return "".join(f"{u + first}{separator}{v + first}\n" for u, v in EDGES)
 
 
+def ligra() -> str:
+    matrix = adjacency().tocsr()
+    numbers = [34, matrix.nnz, *matrix.indptr[:-1], *matrix.indices]
+    return "AdjacencyGraph\n" + "".join(f"{number}\n" for number in numbers)
+
+
 def smat() -> str:
     return f"34 34 {len(EDGES)}\n" + "".join(f"{u} {v} 1\n" for u, v in EDGES)
 
@@ -53,6 +59,7 @@ FILES = {
     "mtx": lambda path: path.write_text(market()),
     "metis": lambda path: path.write_text(f"34 {len(EDGES)}\n" + neighbours()),
     "smat": lambda path: path.write_text(smat()),
+    "ligra": lambda path: path.write_text(ligra()),
     "lg": lambda path: path.write_text(f"34,{len(EDGES)},u,karate,2,Int64,graph\n" + rows(",", 1)),
     "parquet": lambda path: FRAME.to_parquet(path),
     "npy": lambda path: np.save(path, EDGES),

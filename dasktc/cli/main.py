@@ -29,7 +29,7 @@ from dasktc.cli.options import (
     secured,
     watching,
 )
-from dasktc.errors import DasktcError, without_secrets
+from dasktc.errors import DasktcError, shortened, without_secrets
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
 
@@ -94,7 +94,7 @@ def _interrupted() -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    _complain("dasktc: error: " + " ".join(without_secrets(text).split()))
+    _complain("dasktc: error: " + shortened(" ".join(without_secrets(text).split())))
     return code
 
 

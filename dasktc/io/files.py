@@ -18,6 +18,7 @@ from dasktc.io.evidence import Reading
 from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
 from dasktc.io.formats.dialect import Doubt
+from dasktc.io.formats.sniff import HeaderAloneError
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -61,6 +62,7 @@ FORMATS = {
     "mtx": Format("matrixmarket", by_content=True, options=frozenset({"weight"}), row_bytes=11),
     "metis": Format("metis", (".graph", ".metis"), row_bytes=6),
     "smat": Format("smat", (".smat",), row_bytes=14),
+    "ligra": Format("ligra", by_content=True, row_bytes=8),
     "lg": Format("lightgraphs", (".lg", ".jlg"), by_content=True, row_bytes=9),
     "parquet": Format("columnar", (".parquet", ".pq"), b"PAR1", options=_ALL - {"skip"}, row_bytes=5),
     "npy": Format("columnar", (".npy",), b"\x93NUMPY", row_bytes=8),
@@ -103,6 +105,9 @@ _FOREIGN = {
     rb"(?>c([ \t][^\n]*)?\r?\n)*p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+\s": (
         "a DIMACS graph: write its edges as text, with grep '^[ae] ' and cut -d ' ' -f 2,3"
     ),
+    rb"t[ \t]+#?[ \t]*-?[0-9]+[^\n]*\n\s*v[ \t]": (
+        "a gSpan file of graphs: write the edges of one as text, with grep '^e ' and cut -d ' ' -f 2,3"
+    ),
     rb"<[^<>\s]+>\s+<[^<>\s]+>\s|@prefix\s": (
         "RDF: write its edges as text, or read N-Triples with --format text --columns 0,2"
     ),
@@ -110,6 +115,7 @@ _FOREIGN = {
 
 _NAMED = {
     ".adjlist": "an adjacency list by its name: write one edge a line, with networkx.write_edgelist",
+    ".hgr": "a hypergraph by its name, of sets of vertices: write one edge a line, as two vertices",
     ".lgl": "an LGL file by its name, whose lines with # are vertices: write one edge a line, with igraph's write_ncol",
     ".sif": "a SIF network by its name: rows of three are read with --format text --columns 0,2",
     ".tgf": "a TGF file by its name: its edges begin below its line #; pass over what stands above with --format text "
@@ -146,6 +152,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
     reading: Reading | None = None
+    alone: HeaderAloneError | None = None
     rows = stored = 0.0  # infinite if unknown for one file
     for url in urls:
         start = streams.head(url)
@@ -153,7 +160,11 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
             continue  # writers of many files leave empty ones
         name = options.format or detect(url, start)
         _refuse_unused(url, name, options)
-        of_file, ids = _module(name).parts(url, options)
+        try:
+            of_file, ids = _module(name).parts(url, options)
+        except HeaderAloneError as error:
+            alone = alone or error
+            continue
         first_of.setdefault(ids, url)
         taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None) or Reading(
             f"{name} file"
@@ -168,6 +179,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
             f"{first_of['int']} has integer ids and {first_of['text']} has text: files of different graphs, or names "
             "that look like numbers; use --ids text to take all of them as text"
         )
+    if not first_of and alone is not None:
+        raise alone
     if not first_of:
         raise InputError(f"{len(urls)} files of {names[0]} are all empty; check what wrote them")
     size = SourceSize(int(rows), int(stored)) if isfinite(rows) else None
@@ -183,6 +196,15 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
 
 def _say_doubts(doubts: list[Doubt]) -> None:
     """Log how doubtful first rows were read, once for all files; refuse an equal first edge in several files."""
+    if zeros := [doubt for doubt in doubts if doubt.zeros]:
+        log.warning(
+            "dasktc: warning: line %d of %s, %r, holds an integer with leading zeros, which are not kept: 007 and 7 "
+            "are one id; use --ids text if they are two, --ids int if they are one",
+            *zeros[0][1:2],
+            zeros[0].url,
+            zeros[0].row,
+        )
+    doubts = [doubt for doubt in doubts if not doubt.zeros]
     if not doubts:
         return
     first = doubts[0]

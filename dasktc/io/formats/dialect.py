@@ -44,12 +44,16 @@ class Dialect:
 
 
 class Doubt(NamedTuple):
-    """A first row that was read as a header or as an edge and may be the other."""
+    """A first row that was read as a header or as an edge and may be the other.
+
+    With `zeros` it is a row of integers of which one begins with zeros, which are not kept.
+    """
 
     url: str
     line: int
     row: str
     header: bool
+    zeros: bool = False
 
 
 def is_integer(field: str) -> bool:

@@ -37,6 +37,7 @@ Array = Any
 
 BANNER = re.compile(rb"\s*+%++\s*+(matrix\s*market|[^\n]*\b(matrix|vector)\s+(coordinate|array)\b)", re.IGNORECASE)
 PLAIN = b"0123456789 \t\r\n"
+ZERO = re.compile(rb"^[ \t]*(?:0+[ \t]+[0-9]+|[0-9]+[ \t]+0+)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 TROUBLE = re.compile(rb"\0|^[ \t]*[0-9]+[ \t]+[0-9]+[^0-9 \t\r\n]", re.MULTILINE)
 
 
@@ -73,8 +74,18 @@ class _Entries(entries.EntryPart):
             )
         banner = f"%%MatrixMarket matrix coordinate {self.field} general\n"  # each entry once, as stored
         size = f"{self.ids.stop - 1} {self.ids.stop - 1} {lines.count_nonblank(block)}\n"
-        with _one_line(self.url, start, 2):
-            return _read_entries(io.BytesIO(f"{banner}{size}".encode() + block + b"\n"))
+        try:
+            with _one_line(self.url, start, 2):
+                return _read_entries(io.BytesIO(f"{banner}{size}".encode() + block + b"\n"))
+        except InputError:
+            if (zero := ZERO.search(block)) is None:
+                raise
+            number = lines.line_number(self.url, start) + block.count(b"\n", 0, zero.start())
+            header = entries.header_line(self.url, b"%").number
+        raise InputError(
+            f"line {number} of {self.url} holds {zero[0].strip()[:40].decode()!r}, but Matrix Market numbers from 1: "
+            f"perhaps they were written from 0 on; read its lines with --format text --skip {header}"
+        )
 
 
 def looks_like(head: bytes) -> bool:
@@ -96,6 +107,14 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         entries differs from the header.
     """
     header = entries.header_line(url, b"%")
+    if re.fullmatch(rb"[0-9]+\s+[0-9]+\s*", header.text) and re.search(
+        rb"matrix\s+coordinate", header.head[:256].lower()
+    ):
+        raise InputError(
+            f"line {header.number} of {url} holds {header.text.strip()[:40].decode()!r} where 'rows columns entries' "
+            "is expected: the line of sizes is missing; add it, or read the lines with --format text "
+            f"--skip {header.number - 1}"
+        )
     with _one_line(url):
         rows, columns, count, kind, field, symmetry = _read_header(io.BytesIO(header.head.replace(b"\0", b"?")))
         if max(rows, columns) >= (1 << 63) - 1:

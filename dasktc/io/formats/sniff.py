@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from dasktc.errors import InputError, shown
@@ -26,13 +27,15 @@ from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 
-__all__ = ["Layout", "fields_of", "sniff"]
+__all__ = ["HeaderAloneError", "Layout", "fields_of", "sniff"]
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 _FRACTION = r"-?[0-9]*\.[0-9]+([eE][-+]?[0-9]+)?"
 _FIGURES = _NUMBER + r"|-?[0-9]{1,3}([,.'\u2019 \u00a0\u202f][0-9]{3})+|-?[0-9]+( +-?[0-9]+)+"
 _MISSING = {"", "-", "?", "\\n", "na", "n/a", "nan", "none", "null", "inf", "-inf"}
+_FOREIGN_COMMENT = r"//|/\*|(--|;|!)\s"
+_SIGN = r"[-=<>~.:|*+/\\&]+"
 _ROWS = 256
 LONG = 4096
 """Characters of a line that are taken as evidence."""
@@ -42,10 +45,10 @@ _HEAD, _MOST = 1 << 16, 1 << 20
 class Layout(NamedTuple):
     """How to read a file: the dialect, and where the data begins in the (decompressed) file.
 
-    `start` is its byte, `line` its line from 1. `edges` is not None if the first data row may be a header of vertex and
-    edge counts: it is one if exactly `edges` data rows follow. `doubt` describes a first row that may be a header or an
-    edge. `reading` and `choice` say which columns were taken; `choice` is None where the caller or names chose them.
-    Above are `comments` comment lines and `headers` header lines.
+    `start` is its byte, `line` its line from 1. Above are `comments` comment lines and `headers` header lines.
+    `edges` is not None if the first data row may be a header of vertex and edge counts: it is one if exactly `edges`
+    data rows follow. `doubt` describes a first row that may be a header or an edge, or leading zeros of integers.
+    `reading` and `choice` say which columns were taken; `choice` is None where the caller or names chose them.
     """
 
     dialect: Dialect
@@ -58,6 +61,10 @@ class Layout(NamedTuple):
     choice: Choice | None
     comments: int = 0
     headers: int = 0
+
+
+class HeaderAloneError(InputError):
+    """A file has a header and no row below, as writers of many files leave where a part has no rows."""
 
 
 class _Row(NamedTuple):
@@ -104,15 +111,18 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if options.columns:
         check_two(options.columns, options.columns)
     rows = _sample(url, options.skip or 0)
+    if options.skip is None and options.columns is None:
+        _refuse_comments(url, rows)
     readings = [r for s in _SEPARATORS if (r := _read_as(s, rows, options))]
     if not readings:
         raise _no_reading(url, rows, options)
     reading = _choose(readings)
     rows = reading.rows
     if reading.header == len(rows):
-        raise InputError(f"{url} holds no data line below its header: cut short; check the file")
+        raise HeaderAloneError(f"{url} holds no data line below its header: cut short; check the file")
     names = split(rows[0].text, reading.separator) if reading.header else []
     if names:
+        _refuse_wider(url, names, rows, reading, options)
         _refuse_names(url, names, rows, reading, options)
     taken, choice = _taken(url, rows, reading, names, options)
     mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
@@ -135,6 +145,8 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     doubt = None
     if reading.doubtful and ids == "text":
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(reading.header))
+    if ids == "int" and options.ids is None:
+        doubt = _zeros(url, rows[reading.header :], reading)
     edges = _edge_count(rows, reading, options)
     comments = rows[0].comments if table else first.comments
     return Layout(
@@ -175,6 +187,41 @@ def fields_of(text: str, separator: str | None) -> tuple[str, ...]:
     if separator is None or '"' in text:
         return tuple(split(text, separator))
     return tuple(map(str.strip, text.split(separator)))
+
+
+def _refuse_comments(url: str, rows: list[_Row]) -> None:
+    """Refuse first lines that are comments of other languages."""
+    above = [*takewhile(lambda row: re.match(_FOREIGN_COMMENT, row.text.strip(BLANKS)), rows)]
+    if above:
+        raise InputError(
+            f"line {above[0].line} of {url} holds {above[0].text[:60].strip()!r}: perhaps a comment, but those "
+            f"begin with # or %; use --skip {above[-1].line} if it is one, --skip {above[0].line - 1} "
+            "if it is an edge"
+        )
+
+
+def _zeros(url: str, rows: list[_Row], reading: _Reading) -> Doubt | None:
+    """Describe the first sampled row with an integer id that begins with a zero."""
+    for row in rows:
+        fields = split(row.text, reading.separator)
+        if any(place < len(fields) and re.fullmatch("-?0[0-9]+", fields[place]) for place in reading.columns):
+            return Doubt(url, row.line, row.text[:60].strip(), False, True)
+    return None
+
+
+def _refuse_wider(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
+    """Refuse rows that hold two fields or more than their header names, as where commas group digits of an id."""
+    if reading.separator is None or options.columns is not None or len(names) < 2:
+        return
+    for row in rows[1:]:
+        fields = split(row.text.rstrip(BLANKS + reading.separator), reading.separator)
+        grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(fields))
+        if len(fields) > len(names) and (grouped or len(fields) > len(names) + 1):
+            raise InputError(
+                f"line {row.line} of {url} holds {len(fields)} fields, {row.text[:40].strip()!r}, below a header of "
+                f"{len(names)}: the separator perhaps groups digits; write ids without it, or use "
+                f"--skip {rows[0].line} --columns 0,1 if the first two fields are ids"
+            )
 
 
 def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
@@ -431,6 +478,13 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"column is meant; use --skip {rows[place].line}, or other --columns"
         )
     _refuse_weights(url, rows[place : kinds.index("int")] if "int" in kinds else [rows[place]], reading)
+    words = split(rows[place].text, reading.separator)
+    ids_beside = [at for at, word in enumerate(words) if not re.fullmatch(_SIGN, word)]
+    if options.columns is None and any(at not in ids_beside for at in reading.columns) and len(ids_beside) > 1:
+        raise InputError(
+            f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
+            f"--columns {ids_beside[0]},{ids_beside[1]}, or use --ids text if it is an id"
+        )
     if kind == "mixed" and reading.header:
         raise InputError(
             f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
@@ -454,13 +508,9 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
         )
     if any(field.count("(") != field.count(")") for field in fields):
         raise InputError(
-            f"{where}: brackets around edges or ids are not read; write two ids a line, or use --ids text if they "
-            "belong to ids"
-        )
-    if any(re.fullmatch(r"[-=<>~.:|*+/\\&]+", field) for field in fields):
-        raise InputError(
-            f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
-            "--columns 0,2, or use --ids text if it is an id"
+            f"{where}: brackets around edges or ids are not read; write two ids a line, with "
+            + ("tr -d '()'" if rows[place].text.count("(") == 1 else "sed 's/, */_/g' where commas stand within ids")
+            + ", or use --ids text if brackets belong to ids"
         )
     if reading.separator is None and any(field.startswith('"') for field in fields):
         raise InputError(

@@ -7,7 +7,6 @@ once. The standard library opens local files; fsspec is imported only for URLs.
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
 import os
@@ -36,6 +35,8 @@ __all__ = [
 ]
 
 _NESTING = 8  # deeper nesting of archives is a trap, not data
+_PADDING = 1 << 24
+"""Most zeros after a member of gzip; more are damage, and cost seconds each time that the file is opened."""
 _BUFFER, _CHUNK = 1 << 18, 1 << 26
 _IRREGULAR = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
@@ -239,8 +240,51 @@ def _open_zstd(stream: BinaryIO) -> Any:
     return pyarrow.CompressedInputStream(source, "zstd")
 
 
+class _Gzip:
+    """Reads members of gzip one after the other, and passes over zeros after them, with which tapes fill blocks.
+
+    The standard library reads such zeros one at a time.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._member, self._rest = stream, zlib.decompressobj(wbits=31), b""
+
+    def read(self, nbytes: int) -> bytes:
+        """Read `nbytes` bytes, fewer at the end."""
+        chunks: list[bytes] = []
+        while nbytes > 0 and (data := self._read_some(nbytes)):
+            chunks.append(data)
+            nbytes -= len(data)
+        return b"".join(chunks)
+
+    def _read_some(self, nbytes: int) -> bytes:
+        while True:
+            if self._member.eof:
+                self._rest = self._member.unused_data.lstrip(b"\0")
+                zeros = 0
+                while not self._rest:
+                    block = self._stream.read(_BUFFER)
+                    if not block:
+                        return b""
+                    zeros += len(block)
+                    if zeros > _PADDING:
+                        raise ValueError(f"more than {_PADDING:,} bytes of zeros follow a compressed member")
+                    self._rest = block.lstrip(b"\0")
+                self._member = zlib.decompressobj(wbits=31)
+            block = self._rest or self._stream.read(_BUFFER)
+            data = self._member.decompress(block, nbytes)
+            self._rest = self._member.unconsumed_tail
+            if data:
+                return data
+            if not block and not self._member.eof:
+                raise EOFError("it ends within a compressed member")
+
+    def close(self) -> None:
+        """Do nothing: the stream's owner closes it."""
+
+
 _ARCHIVES: dict[str, tuple[tuple[bytes, ...], Callable[[BinaryIO], Any]]] = {
-    "gzip": ((b"\x1f\x8b\x08",), lambda stream: gzip.GzipFile(fileobj=stream, mode="rb")),
+    "gzip": ((b"\x1f\x8b\x08",), lambda stream: _Gzip(stream)),
     "bzip2": (
         tuple(b"BZh%d" % level + block for level in range(1, 10) for block in (b"1AY&SY", b"\x17rE8P\x90")),
         lambda stream: bz2.BZ2File(stream),

@@ -383,6 +383,14 @@ def test_what_names_no_weights_is_refused(weight):
         dasktc.prepare(frame, weight="w").clustering(weight)
 
 
+def test_ratios_of_weights_beyond_float64_are_refused_and_shifted_ones_counted():
+    frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1e-9, -1e300, -1e300]})
+    with pytest.raises(InputError, match="weights of 'w' divided by the largest, 1e-09, exceed float64: shift them"):
+        dasktc.prepare(frame, weight="w").clustering("w")
+    shifted = dasktc.prepare(frame.assign(w=frame.w + 2e300), weight="w").clustering("w")
+    assert shifted.to_list() == pytest.approx([0.25 ** (1 / 3)] * 3)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_of_weights_beyond_float64_are_refused(sign):
     frame = pd.DataFrame({"a": [0, 0, 1, 2], "b": [1, 1, 2, 0], "w": [sign * 1e308, sign * 1e308, 1, 1]})

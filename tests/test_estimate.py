@@ -111,6 +111,7 @@ def test_wilson_interval():
     assert estimates.wilson(0, 50, 2)[0] == 0
     assert estimates.wilson(50, 50, 2)[1] == 1
 
+
 @pytest.mark.parametrize("share", [1e-6, 0.001, 0.01, 0.3, 0.9, 1.0])
 @pytest.mark.parametrize("error", [0.001, 0.01, 0.1, 0.6])
 @pytest.mark.parametrize("z", [0.7, 1.96, 4])

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from math import comb
+from operator import mul
 from types import SimpleNamespace
 from unittest import mock
 
@@ -473,6 +474,20 @@ def test_wedges_of_degrees_past_63_bits():
     wedges = 40 * (2**30 - 1) * (2**30 - 3) + 3
     assert orient.wedges_of(inward, outward) == wedges > 2**65
     assert CpuVertices().wedges((inward + outward)[rank], rank, outward) == wedges
+
+
+@pytest.mark.parametrize("vertices", range(1, 14))
+def test_wedges_of_vertices_in_several_passes(monkeypatch, vertices):
+    """The last pass may have a single vertex."""
+    for module in (orient, wedge_sample):
+        monkeypatch.setattr(module, "CHUNK", 4)
+    inward, outward = np.arange(1, vertices + 1), np.arange(vertices) % 3 + 2
+    assert orient.wedges_of(inward, outward) == sum(map(mul, inward.tolist(), outward.tolist()))
+    index, table = (
+        OrientedCSR(np.cumsum([0, *lengths]), np.zeros(lengths.sum(), "int32")) for lengths in (inward, outward)
+    )
+    assert wedge_sample.wedges_of(index, table, False, np) == orient.wedges_of(inward, outward)
+    assert wedge_sample.wedges_of(table, table, True, np) == sum(comb(length, 2) for length in outward.tolist())
 
 
 def test_pairs_of_neighbours_past_63_bits():

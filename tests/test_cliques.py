@@ -167,9 +167,7 @@ def test_a_task_that_came_twice_in_place_of_another_is_an_error(monkeypatch):
     monkeypatch.setattr(
         cliques, "_counted", lambda block, size, split, *given: whole(block, size, 3 if split == 5 else split, *given)
     )
-    with pytest.raises(
-        CountError, match="16 tasks of 16 handled 160 wedges, but the degrees give 160: rows were"
-    ):
+    with pytest.raises(CountError, match="16 tasks of 16 handled 160 wedges, but the degrees give 160: rows were"):
         graph.clique_count(4)
 
 

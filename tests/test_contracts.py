@@ -266,7 +266,7 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
     synced, fsync = [], os.fsync
 
     def noted(file):
-        synced.append((tmp_path / "checkpoint.jsonl").stat().st_size if (tmp_path / "checkpoint.jsonl").exists() else 0)
+        synced.append((tmp_path / checkpoint.FILE).read_bytes().count(b"\n"))
         fsync(file)
 
     monkeypatch.setattr(checkpoint, "SYNC_SECONDS", -1.0)
@@ -274,7 +274,8 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
     edges = pd.DataFrame(oracle.complete(20), columns=["src", "dst"])
     found = dasktc.triangle_count(edges, backend="cpu", partition="hash2d", parts=2, checkpoint=tmp_path)
     assert found.triangles == 1140
-    assert len(synced) >= len(found.tasks) > 4
+    assert synced == [*range(2, len(found.tasks) + 2), len(found.tasks) + 1]
+    assert len(found.tasks) > 4
 
 
 def test_visits_beyond_memory_are_refused(monkeypatch):

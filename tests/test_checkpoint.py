@@ -126,9 +126,7 @@ def test_a_checkpoint_of_another_count_is_refused(tmp_path, edges, options, diff
 def test_column_parts_are_not_taken_for_another_scheme(tmp_path):
     """It would be refused for an option that nobody gave."""
     dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path, partition="vertical", parts=2, column_parts=3)
-    with pytest.raises(
-        InputError, match=r"another count: .*, partition vertical, column_parts 3 there, .*"
-    ):
+    with pytest.raises(InputError, match=r"another count: .*, partition vertical, column_parts 3 there, .*"):
         dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path, partition="hash2d")
 
 

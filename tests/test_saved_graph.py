@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -20,7 +21,7 @@ from emulation import cuda as emulated_cuda
 from emulation.host import compiler
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 from fsspec.spec import AbstractBufferedFile
-from oracle import triangles
+from oracle import clean, triangles
 from pipeline import EVERY_REORDER, skewed_edges, source_of
 from tiers import each_once, some
 
@@ -40,6 +41,7 @@ from dasktc.pipeline.sharded import vertex_budget
 
 EDGES = skewed_edges(70, 500, 3)
 COUNT = triangles(EDGES)
+VERTICES = len({v for edge in clean(EDGES) for v in edge})
 PLANS = [
     {"partition": "whole"},
     {"partition": "edges", "splits": 3},
@@ -221,6 +223,12 @@ def test_a_gpu_and_the_cpu_open_the_same_folder(tmp_path, wanted):
             assert int(opened.triangle_count()) == COUNT
     for number in range(len(plans)):
         assert answers(dasktc.open_graph(tmp_path / f"cuda-{number}", backend="cpu")) == wanted
+
+
+@pytest.mark.parametrize("end", [-(2**31), -(2**31) - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32])
+def test_ids_at_the_border_of_32_bits(tmp_path, end):
+    dasktc.prepare(([0, 1, end], [1, end, 0])).save(tmp_path / "graph")
+    assert dasktc.open_graph(tmp_path / "graph").triangles().to_dict() == {0: 1, 1: 1, end: 1}
 
 
 def test_ids_of_64_bits_and_graphs_without_edges(tmp_path):
@@ -477,7 +485,7 @@ def stored(folder, arrays, name, index, value):
 @pytest.mark.parametrize(
     ("path", "name", "value"),
     [
-        *(((field, 0), "values", value) for field in saved_graph.VECTORS for value in (-1, 2**30)),
+        *(((field, 0), "values", value) for field in saved_graph.VECTORS for value in (-1, VERTICES, 2**30)),
         (("attributes", "blocks", 2, "arrays"), "directions", 0),
         (("attributes", "blocks", 2, "arrays"), "directions", 4),
         (("attributes", "neighbours"), "both", -1),
@@ -505,6 +513,33 @@ def test_no_hostile_text_is_read(tmp_path, name, index, value):
     rewritten(tmp_path / "graph", **content)
     with pytest.raises(InputError, match=r"ids-0.bin is damaged: "):
         dasktc.open_graph(tmp_path / "graph")
+
+
+def test_no_secret_of_a_url_is_saved(tmp_path):
+    source = replace(source_of(EDGES), name="https://me:hunter2@host/g.csv?sig=hunter2&part=1, and 1 more")
+    dasktc.prepare(source).save(tmp_path / "graph")
+    assert not [path.name for path in (tmp_path / "graph").iterdir() if b"hunter2" in path.read_bytes()]
+    assert saved_graph.saved_graph(tmp_path / "graph").name == "https://me:***@host/g.csv?sig=***&part=1, and 1 more"
+
+
+def test_a_graph_opens_without_the_file_that_assigned_its_vertices(tmp_path):
+    parts = tmp_path / "parts.txt"
+    parts.write_text("".join(f"{v} {v % 3}\n" for v in {v for edge in EDGES for v in edge}))
+    dasktc.prepare(source_of(EDGES), partition="proxy", assign=str(parts)).save(tmp_path / "graph")
+    parts.unlink()
+    graph = dasktc.open_graph(tmp_path / "graph")
+    assert (int(graph.triangle_count(verify=1.0)), graph.plan.parts) == (COUNT, 3)
+    assert json.loads((tmp_path / "graph" / MANIFEST).read_text())["assign"] == "random"
+
+
+def test_an_array_that_cannot_be_written_leaves_no_file(tmp_path, monkeypatch):
+    write_arrays(str(tmp_path / "file"), {"a": np.arange(9)})
+    before = (tmp_path / "file").read_bytes()
+    monkeypatch.setattr(array_files, "_written", mock.Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(DasktcError, match="No space left"):
+        write_arrays(str(tmp_path / "file"), {"a": np.arange(5)})
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == before
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
@@ -576,6 +611,32 @@ def test_urls(tmp_path, wanted):
     assert not fs.exists("/saved/graph")
     with pytest.raises(InputError, match="holds no saved graph"):
         dasktc.open_graph(url)
+
+
+class _NotedFiles(MemoryFileSystem):
+    """Says of each name that is removed whether a manifest was there until then."""
+
+    protocol = "noted"
+    store, pseudo_dirs, removed = {}, [""], []
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.removeprefix("noted://"))
+
+    def rm(self, path, recursive=False, maxdepth=None):
+        self.removed.append((path, self.exists(f"/there/graph/{MANIFEST}")))
+        super().rm(path, recursive, maxdepth)
+
+
+def test_the_manifest_of_a_replaced_graph_goes_first():
+    """A folder behind a URL is not removed at once: without a manifest it does not open meanwhile."""
+    fsspec.register_implementation("noted", _NotedFiles, clobber=True)
+    graph = dasktc.prepare(source_of(EDGES))
+    graph.save("noted://there/graph")
+    _NotedFiles.removed.clear()
+    graph.save("noted://there/graph", force=True)
+    assert _NotedFiles.removed == [("/there/graph", False)]
+    assert int(dasktc.open_graph("noted://there/graph").triangle_count()) == COUNT
 
 
 class _PlainWebServer(MemoryFileSystem):

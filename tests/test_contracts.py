@@ -26,12 +26,18 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill import shared_file_store
 from dasktc.executors.spill.file_store import FileStore, SpillableResult
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.options import Options
+from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
 from dasktc.pipeline.prepare import prepare_edges
+from dasktc.planning import plan as planning
+from dasktc.planning.distribution import SourceSize, choose_distribution
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, Shares
+from dasktc.planning.plan import Limits, make_plan
+from dasktc.planning.rates import RATES
+from dasktc.planning.schemes import scheme_of
+from dasktc.planning.scratch import plan_count
 
 CSR = OrientedCSR(np.array([0, 2, 3]), np.array([0, 1, 0], np.int32))
 
@@ -123,6 +129,31 @@ def test_as_many_parts_as_vertices_if_no_fewer_fit():
     assert plan_size(**size, memory=most).parts == 40
 
 
+def test_the_sizes_measured_last_are_those_of_the_plan():
+    """The partition measured last is the one that is built, also where the plan falls back to an earlier one."""
+    size, measured = (10**9, planning.LARGE), []
+
+    def measure(scheme, parts):
+        measured.append((scheme, parts))
+        return scheme_of(scheme).even(parts, *size)
+
+    block = int(scheme_of("whole").block_bytes(scheme_of("whole").even(1, *size)).sum())
+    plan = make_plan(*size, measure, lambda task: 10**13, Limits(1, block), lean=lambda task: 0)
+    assert (plan.partition, plan.parts, plan.lean, plan.fits) == ("whole", 1, True, True)
+    assert len(set(measured)) > 1
+    assert measured[-1] == ("whole", 1)
+
+
+def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
+    size, options = (10**8, 10**9), Options("cpu", "hub", reorder="degree")
+    for memory, lean in (("60GB", False), ("7GB", True)):
+        limits = Limits(1, bytes_of(memory), "whole", splits=64)
+        plan, kept = plan_count(
+            options, *size, lambda *_: scheme_of("whole").even(1, *size), limits, "", automatic=True, planned_for="cuda"
+        )
+        assert (plan.lean, plan.fits, kept.kernel) == (lean, True, "hub")
+
+
 def test_a_block_that_a_task_has_twice_is_counted_once():
     held = np.array([1, 10, 100])
     triples = [(0, 1, 2), (0, 0, 1), (0, 1, 0), (0, 1, 1), (2, 2, 2)]
@@ -135,6 +166,25 @@ def test_what_was_used_longest_ago_is_evicted():
         cache.take([block])
         cache.give_back([block])
     assert cache.take(["c"]) == (["c"], ["b"])
+
+
+def test_copies_in_use_take_room_until_they_are_given_back():
+    cache = ReplicaCache(dict.fromkeys("abc", 1), capacity=2)
+    cache.take("ab")
+    assert (cache.fits("a"), cache.fits("ab"), cache.fits("c")) == (True, True, False)
+    cache.give_back("a")
+    assert cache.fits("c")
+
+
+@pytest.mark.parametrize(
+    ("stored", "backend", "ids", "row"),
+    [(0, "cpu", "int", 48), (0, "cuda", "int", 24), (9, "cuda", "int", 40), (0, "cuda", "text", 300)],
+)
+def test_one_call_is_for_graphs_whose_rows_fit_one_worker(stored, backend, ids, row):
+    size, rates = SourceSize(1000, stored), RATES[backend]
+    fits, short = (choose_distribution(size, 2, memory, rates, backend, ids) for memory in (1000 * row, 1000 * row - 1))
+    assert (fits.kind, short.kind) == ("call", "tasks")
+    assert "one worker would need about" in short.why
 
 
 def test_an_idle_worker_takes_the_last_task_of_the_one_with_most_left():

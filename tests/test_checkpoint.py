@@ -191,6 +191,7 @@ def changed(folder, number, change):
         (3, lambda line: line | {"task": [9] * 7}, "none of this count's 16"),
         (3, lambda line: line | {"worker": 5}, "impossible worker, 5"),
         (3, lambda line: line | {"worker": "a\nb"}, "impossible worker"),
+        (3, lambda line: line | {"worker": "a" * 1001}, "impossible worker"),
         (3, lambda line: line | {"more": 5}, "line 4 is no object of task, count, worker"),
         (3, lambda line: {"task": line["task"], "count": line["count"]}, "line 4 is no object"),
         (3, lambda line: [line], "line 4 is no object"),

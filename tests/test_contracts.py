@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tracemalloc
 from collections import Counter
@@ -312,7 +313,7 @@ def test_a_checkpoint_of_another_block_has_another_fingerprint():
 
 
 def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
-    """That is, before the file is closed: a system crash meanwhile loses one second."""
+    """That is, before the file is closed: a system crash meanwhile loses one second. It is asked no more often."""
     synced, fsync = [], os.fsync
 
     def noted(file):
@@ -326,6 +327,12 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
     assert found.triangles == 1140
     assert synced == [*range(2, len(found.tasks) + 2), len(found.tasks) + 1]
     assert len(found.tasks) > 4
+    synced.clear()
+    clock = itertools.count(step=0.4)
+    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", 1.0)
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    dasktc.triangle_count(edges, backend="cpu", partition="hash2d", parts=2, checkpoint=tmp_path / "seldom")
+    assert 2 <= len(synced) <= len(found.tasks) / 2
 
 
 def test_visits_beyond_memory_are_refused(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -225,9 +226,10 @@ def test_no_more_than_half_of_all_wedges_are_sampled():
 @pytest.mark.parametrize("error", [0.1, 1e-3])
 def test_where_sampling_does_not_pay_it_counts(kronecker, error):
     graph, triangles = kronecker
-    small = dasktc.estimate_triangles(frame(oracle.complete(20)), error=error)
-    assert (small.value, small.low, small.high, small.exact, small.sampled) == (1140, 1140, 1140, True, 0)
-    assert "a first sample alone" in small.why
+    for source, count in ((frame(oracle.complete(20)), 1140), (generate.kronecker(12), 486_234)):
+        small = dasktc.estimate_triangles(source, backend="cpu", error=error)
+        assert (small.value, small.low, small.high, small.exact, small.sampled) == (*[count] * 3, True, 0)
+        assert "below 65,536 a first sample alone" in small.why
     estimate = graph.estimate_triangles(error=error)
     assert estimate.exact == (error == 1e-3)
     if estimate.exact:
@@ -250,11 +252,41 @@ def test_refused(bad):
         dasktc.estimate_triangles(frame([(0, 1)]), **bad)
 
 
-def test_lost_wedges_are_refused(kronecker, monkeypatch):
-    graph, _ = kronecker
-    monkeypatch.setattr(estimates, "_tested", lambda *_: (0, 0))
-    with pytest.raises(CountError, match="0 wedges were tested"):
+@pytest.mark.parametrize(
+    ("sampled", "closed"), [(lambda n: 0, lambda n: 0), (lambda n: n + 2, lambda n: 0), (lambda n: n, lambda n: n + 1)]
+)
+def test_lost_and_repeated_wedges_and_more_than_all_are_refused(kronecker, monkeypatch, sampled, closed):
+    (graph, _), test = kronecker, estimates._tested
+
+    def tested(*given):
+        number, _ = test(*given)
+        return sampled(number), closed(number)
+
+    monkeypatch.setattr(estimates, "_tested", tested)
+    with pytest.raises(CountError, match="wedges were tested, of strata of"):
         graph.estimate_triangles(error=0.1)
+
+
+def test_blocks_that_were_mixed_up_are_refused():
+    with dasktc.prepare(generate.kronecker(13), backend="cpu", partition="hash2d", parts=2) as graph:
+        mixed = replace(graph, blocks=graph.blocks | {(0, 1): graph.blocks[1, 0], (1, 0): graph.blocks[0, 1]})
+        with pytest.raises(CountError, match="they were mixed up"):
+            mixed.estimate_triangles(error=0.1)
+
+
+@pytest.mark.parametrize("size", [1, 2047, 2048, 1_000_000, 1_500_000])
+def test_at_least_as_many_wedges_as_asked_are_tested(kronecker, size):
+    graph, _ = kronecker
+    counted = estimates._wedges(graph)
+    sampled, _ = estimates._sample(graph, counted, size, 1)
+    assert size <= sampled <= 2 * size
+
+
+def test_the_total_has_every_stage(kronecker):
+    for error in (0.1, 1e-3):
+        seconds = kronecker[0].estimate_triangles(error=error).seconds
+        assert seconds["read"] + seconds["prepare"] > 0
+        assert seconds["total"] >= sum(seconds[name] for name in seconds if name != "total")
 
 
 @pytest.mark.parametrize("options", some([PLANS[0], PLANS[2]], lambda of: of is PLANS[2]), ids=["whole", "hash2d"])

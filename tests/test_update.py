@@ -20,6 +20,7 @@ from dasktc import generate
 from dasktc.api.graph import OwnedCluster
 from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
+from dasktc.pipeline import id_maps
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import SCHEMES
@@ -211,6 +212,45 @@ def test_an_edge_lost_on_the_way_is_an_error(monkeypatch):
     monkeypatch.setattr(updates, "_edited", lambda *given: (edit := whole(*given))._replace(insert=edit.insert[1:]))
     with pytest.raises(CountError, match="edges were lost"):
         graph.update(add=frame([(0, 9), (1, 9)]))
+
+
+def test_an_edge_lost_while_a_block_is_written_is_an_error(monkeypatch):
+    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **HERE), updates._rebuilt
+    monkeypatch.setattr(
+        updates, "_rebuilt", lambda block, edit, *given: whole(block, edit._replace(insert=edit.insert[1:]), *given)
+    )
+    with pytest.raises(CountError, match="holds 11 edges, the plan 12"):
+        graph.update(add=frame([(0, 9), (1, 9)]))
+
+
+@pytest.mark.parametrize("name", ["added", "removed"])
+def test_the_new_graph_has_the_old_edges_and_those_that_changed(monkeypatch, name):
+    """Here degrees and blocks agree with each other, but not with the numbers of added and removed edges."""
+    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **HERE), updates._differences
+
+    def differences(*given):
+        triangles, vertices, counts = whole(*given)
+        return triangles, vertices, counts._replace(**{name: getattr(counts, name) + 1})
+
+    monkeypatch.setattr(updates, "_differences", differences)
+    with pytest.raises(CountError, match="are expected: edges were lost or repeated"):
+        graph.update(add=frame([(0, 9), (1, 9)]), remove=frame([(0, 1)]))
+
+
+def test_more_vertices_than_ids_of_32_bits_are_refused(monkeypatch):
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
+    monkeypatch.setattr(id_maps, "MAX_VERTICES", 6)
+    assert graph.update(add=frame([(0, 9)])).graph.vertices == 6
+    with pytest.raises(InputError, match="7 vertices"):
+        graph.update(add=frame([(0, 9), (0, 10)]))
+
+
+def test_the_plan_of_the_new_graph_says_what_that_of_the_old_one_said():
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE, partition="hash2d", parts=2)
+    plan = graph.update(add=frame([(0, 9)])).graph.plan
+    assert graph.plan.choice.startswith("kernel ")
+    assert (plan.choice, plan.partition, plan.parts) == (graph.plan.choice, "hash2d", 2)
+    assert (plan.vertices, plan.edges) == (6, 11)
 
 
 def test_chunks(monkeypatch):

@@ -27,7 +27,7 @@ from tiers import each_once, some
 
 import dasktc
 from dasktc.api.count import build
-from dasktc.api.plan import plan_source
+from dasktc.api.plan import CostModelOptions, plan_source
 from dasktc.cli.main import main
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
@@ -277,6 +277,10 @@ def test_every_byte_is_looked_at(tmp_path, saved):
         path.write_bytes(whole[:-9])
         with pytest.raises(InputError, match="damaged"):
             dasktc.open_graph(saved)
+        if path.name != MANIFEST:
+            path.write_bytes(whole[:-1])
+            with pytest.raises(InputError, match=f"has {len(whole) - 1:,} bytes instead of {len(whole):,}"):
+                dasktc.open_graph(saved)
         path.unlink()
         with pytest.raises(InputError, match=rf"{path.name} is missing|binary data|holds no saved graph|a saved graph"):
             dasktc.triangle_count(saved)
@@ -532,6 +536,35 @@ def test_a_graph_opens_without_the_file_that_assigned_its_vertices(tmp_path):
     assert json.loads((tmp_path / "graph" / MANIFEST).read_text())["assign"] == "random"
 
 
+def test_a_task_that_runs_twice_at_a_time_writes_one_whole_file(tmp_path, monkeypatch):
+    """Dask may run a task again while its first run still writes."""
+    written, url = array_files._written, str(tmp_path / "file")
+
+    def twice(*given, **named):
+        monkeypatch.setattr(array_files, "_written", written)
+        write_arrays(url, {"a": np.arange(9)})
+        return written(*given, **named)
+
+    monkeypatch.setattr(array_files, "_written", twice)
+    places = write_arrays(url, {"a": np.arange(9)})
+    assert read_array(places["a"]).tolist() == [*range(9)]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "url"),
+    [
+        ("s3://bucket/graph", "s3://bucket/graph/a.bin"),
+        ("s3://bucket/graph/", "s3://bucket/graph/a.bin"),
+        ("simplecache::s3://bucket/graph/", "simplecache::s3://bucket/graph/a.bin"),
+        ("zip://graph::s3://bucket/all.zip", "zip://graph/a.bin::s3://bucket/all.zip"),
+    ],
+)
+def test_names_of_files_behind_urls(folder, url):
+    """Servers take // for another name."""
+    assert saved_folder.joined(folder, "a.bin") == url
+
+
 def test_an_array_that_cannot_be_written_leaves_no_file(tmp_path, monkeypatch):
     write_arrays(str(tmp_path / "file"), {"a": np.arange(9)})
     before = (tmp_path / "file").read_bytes()
@@ -741,6 +774,52 @@ def test_a_seed_that_changes_no_block_is_the_callers(tmp_path, saved):
     assert int(dasktc.triangle_count(saved, seed=5)) == COUNT  # hash2d: by id % n
     with pytest.raises(InputError, match=r"--seed 5 is asked for, .* saved with seed 3"):
         dasktc.triangle_count(tmp_path / "proxy", seed=5)
+
+
+def test_the_kernel_that_another_backend_was_asked_for_is_not_kept(tmp_path):
+    dasktc.prepare(source_of(EDGES), backend="cpu", kernel="merge").save(tmp_path / "graph")
+    here, there = (
+        plan_source(tmp_path / "graph", means=None if gpus is None else CostModelOptions(gpus=gpus)).choice
+        for gpus in (None, 1)
+    )
+    assert here.startswith("kernel merge as asked")
+    assert there.startswith("kernel short: ")
+
+
+def test_the_known_triangles_of_a_source_are_saved(tmp_path):
+    for known in (COUNT, COUNT + 1):
+        dasktc.prepare(source_of(EDGES, triangles=known)).save(tmp_path / "graph", force=True)
+        graph = dasktc.open_graph(tmp_path / "graph")
+        if known == COUNT:
+            assert int(graph.triangle_count()) == COUNT
+        else:
+            with pytest.raises(CountError, match=f"{COUNT:,} triangles counted, but .* has {known:,}"):
+                graph.triangle_count()
+
+
+def test_options_that_change_nothing_of_a_saved_graph_are_taken(tmp_path, saved):
+    """`whole` has no parts, the ids are of the type that is asked for, and tasks are cut anew."""
+    dasktc.prepare(source_of(EDGES), partition="whole", splits=3).save(tmp_path / "whole")
+    assert int(dasktc.triangle_count(tmp_path / "whole", parts=5, ids="int")) == COUNT
+    for splits in (1, 2, 3, None):
+        assert dasktc.triangle_count(tmp_path / "whole", splits=splits).plan.splits == (splits or 3)
+    assert int(dasktc.triangle_count(saved, ids="int")) == COUNT
+
+
+def test_fewer_vertices_than_parts_after_an_update(tmp_path):
+    graph = dasktc.prepare(source_of(EDGES), backend="cpu", partition="hash2d", parts=5)
+    keep = clean(EDGES) - {next(iter(clean(EDGES)))}
+    graph.update(remove=pd.DataFrame([tuple(edge) for edge in keep])).graph.save(tmp_path / "graph")
+    again = dasktc.open_graph(tmp_path / "graph")
+    assert (again.vertices, again.plan.parts, int(again.triangle_count())) == (2, 5, 0)
+
+
+def test_long_text_ids_are_opened_in_the_shards_that_memory_asks_for(tmp_path):
+    ids = [f"{number:06}" * 1000 for number in range(1500)]
+    dasktc.prepare(pd.DataFrame({"a": ids[:-1], "b": ids[1:]}), backend="cpu").save(tmp_path / "graph")
+    with dasktc.open_graph(tmp_path / "graph", memory="32MB", work_dir=tmp_path) as graph:
+        assert graph.plan.shards > 1
+        assert graph.edges == 1499
 
 
 def test_plans_are_made_of_the_manifest_alone(saved):

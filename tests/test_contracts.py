@@ -19,6 +19,7 @@ import dasktc
 from dasktc.api.plan import plan_size
 from dasktc.backends.cpu import sizes, visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.backends.protocol import TaskSize
 from dasktc.counting import checkpoint, edge_frames, edge_support, vertex_counts
 from dasktc.errors import ClusterError, CountError, InputError
 from dasktc.executors.dask import faults as fault_policy
@@ -31,14 +32,14 @@ from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.planning import plan as planning
-from dasktc.planning.distribution import SourceSize, choose_distribution
+from dasktc.planning.distribution import SourceSize, choose_distribution, stage_seconds
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, Shares
 from dasktc.planning.plan import Limits, make_plan
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import scheme_of
-from dasktc.planning.scratch import plan_count
+from dasktc.planning.scratch import plan_count, scratch_of
 
 CSR = OrientedCSR(np.array([0, 2, 3]), np.array([0, 1, 0], np.int32))
 
@@ -155,6 +156,22 @@ def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
         assert (plan.lean, plan.fits, kept.kernel) == (lean, True, "hub")
 
 
+@pytest.mark.parametrize(
+    ("partition", "edges", "ahead"), [("whole", 10**6, False), ("hash2d", 10**7, True), ("vertical", 10**6, True)]
+)
+def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_built(partition, edges, ahead):
+    """No block comes ahead of tasks that all have the same one."""
+    options, task = Options("cpu", "merge", partition, reorder="degree"), TaskSize(10**6, 10**6, 10**6, 1000)
+    alone = scratch_of(options, edges, None)(task)
+    block = 4 * 10**6 + 8 * 1001
+    for memory in (1 << 20, 1 << 40):
+        needed = scratch_of(options, edges, memory)(task)
+        if ahead:
+            assert needed - alone >= block
+        else:
+            assert needed == max(alone, min(block, memory // 4))
+
+
 def test_a_block_that_a_task_has_twice_is_counted_once():
     held = np.array([1, 10, 100])
     triples = [(0, 1, 2), (0, 0, 1), (0, 1, 0), (0, 1, 1), (2, 2, 2)]
@@ -186,6 +203,22 @@ def test_one_call_is_for_graphs_whose_rows_fit_one_worker(stored, backend, ids, 
     fits, short = (choose_distribution(size, 2, memory, rates, backend, ids) for memory in (1000 * row, 1000 * row - 1))
     assert (fits.kind, short.kind) == ("call", "tasks")
     assert "one worker would need about" in short.why
+
+
+def test_copies_that_are_there_at_the_start_take_room():
+    cache = ReplicaCache(dict.fromkeys("abc", 1), capacity=2, there="ab")
+    assert cache.take("c") == (["c"], ["a"])
+
+
+def test_work_is_shared_by_several_workers_or_the_threads_of_one():
+    """Workers that share it send and receive, too; one call has all threads of its worker."""
+    size, rates = SourceSize(10**6), RATES["cpu"]
+    one, two = (stage_seconds(size, workers, rates) for workers in (1, 2))
+    assert one["canonical"] + one["orient"] + one["blocks"] == pytest.approx(10**6 / rates.rows)
+    assert two["blocks"] == pytest.approx(rates.sharing * one["blocks"] / 2)
+    assert two["count"] == pytest.approx(one["count"] / 2)
+    alone, threaded = (choose_distribution(size, 8, 10**12, rates, "cpu", threads=threads).call for threads in (1, 4))
+    assert threaded - rates.round_trip == pytest.approx(rates.threading * (alone - rates.round_trip) / 4)
 
 
 def test_an_idle_worker_takes_the_last_task_of_the_one_with_most_left():

@@ -32,14 +32,16 @@ from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.planning import plan as planning
+from dasktc.planning.cost_model import PROBES_PER_WEDGE, counting_seconds, in_words, work_of_triples
 from dasktc.planning.distribution import SourceSize, choose_distribution, stage_seconds
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, Shares
 from dasktc.planning.plan import Limits, make_plan
-from dasktc.planning.rates import RATES
-from dasktc.planning.schemes import scheme_of
+from dasktc.planning.rates import RATES, probes_of
+from dasktc.planning.schemes import Sizes, considered, scheme_of
 from dasktc.planning.scratch import plan_count, scratch_of
+from dasktc.registry import SCHEMES
 
 CSR = OrientedCSR(np.array([0, 2, 3]), np.array([0, 1, 0], np.int32))
 
@@ -172,6 +174,55 @@ def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_bu
             assert needed == max(alone, min(block, memory // 4))
 
 
+@pytest.mark.parametrize("edges", [10**7, 10**8, 3 * 10**9, 10**11])
+@pytest.mark.parametrize(("scheme", "parts"), [("whole", 1), ("hash2d", 4)])
+def test_no_task_is_planned_to_take_longer_than_the_longest_and_no_more_are_made(edges, scheme, parts):
+    rates, sizes = RATES["cpu"], scheme_of(scheme).even(parts, 10**7, edges)
+    limits = Limits(1, 1 << 60, scheme, parts, tasks_a_worker=1, rates=rates, times=1.5)
+    plan = make_plan(10**7, edges, lambda *_: sizes, lambda task: 0, limits)
+    work = 1.5 * (edges / rates.edges + probes_of(edges) / rates.probes)
+    assert work / plan.tasks <= planning.TASK_SECONDS
+    if plan.splits > 1:
+        assert work / (plan.tasks - parts**3) > planning.TASK_SECONDS
+
+
+def test_a_plan_says_which_wishes_it_did_not_fulfil():
+    asked = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7)
+    beyond = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7000)
+    assert "is taken as" not in asked.why
+    assert f"--splits 7000 is taken as {beyond.splits}: the largest index block has no more rows" in beyond.why
+
+
+def test_the_splits_of_a_heavy_triple_are_no_more_than_its_rows():
+    vertical, rows = scheme_of("vertical"), np.array([[2] * 4, [500] * 4])
+    edges = np.array([[10**6, 10, 10**6, 10], [10, 10, 10, 10]])
+    triples = vertical.triples(2)
+    shares = vertical.shares(triples, Sizes(edges, rows, rows))
+    assert shares.max() == 2
+    assert (shares <= rows.ravel()[triples[:, 0]]).all()
+
+
+def test_auto_takes_no_scheme_that_keeps_whole_vectors_or_whose_sizes_are_not_known(monkeypatch):
+    usual = [scheme.name for scheme in considered("auto")]
+    for name, unlike in (("plain", {}), ("vectors", {"whole_vectors": "x"}), ("sizes", {"unknown": "x"})):
+        scheme = scheme_of("hash2d")
+        scheme = replace(scheme, name=name, auto=99, dealing=replace(scheme.dealing, **unlike))
+        monkeypatch.setitem(SCHEMES, name, scheme)
+    assert [scheme.name for scheme in considered("auto")] == [*usual, "plain"]
+
+
+@pytest.mark.parametrize("scheme", ["whole", "edges", "hash2d", "vertical"])
+def test_the_largest_task_of_a_size_is_no_smaller_than_its_lower_bound(scheme):
+    """A graph without vertices has a row."""
+    scheme = scheme_of(scheme)
+    for parts in [1] if scheme.replicated else [1, 2, 3, 7, 16]:
+        for vertices, edges in ((0, 0), (5, 3), (10**5, 10**6)):
+            sizes = scheme.even(parts, vertices, edges)
+            assert min(sizes.rows.min(), sizes.columns.min()) >= 1
+            largest = triple_bytes(scheme.triples(parts), scheme.block_bytes(sizes).ravel()).max()
+            assert scheme.least_bytes(vertices, edges, parts) <= largest
+
+
 def test_a_block_that_a_task_has_twice_is_counted_once():
     held = np.array([1, 10, 100])
     triples = [(0, 1, 2), (0, 0, 1), (0, 1, 0), (0, 1, 1), (2, 2, 2)]
@@ -219,6 +270,46 @@ def test_work_is_shared_by_several_workers_or_the_threads_of_one():
     assert two["count"] == pytest.approx(one["count"] / 2)
     alone, threaded = (choose_distribution(size, 8, 10**12, rates, "cpu", threads=threads).call for threads in (1, 4))
     assert threaded - rates.round_trip == pytest.approx(rates.threading * (alone - rates.round_trip) / 4)
+
+
+@pytest.mark.parametrize(("workers", "turns"), [(1, 8), (2, 4), (3, 3), (8, 1), (100, 1)])
+def test_tasks_are_counted_in_turns_of_all_workers(workers, turns):
+    """Fewer tasks than workers take one task's time."""
+    plan = plan_size(1000, 9000, partition="hash2d", parts=2, splits=1, workers=workers)
+    work = 2 * 9000 / RATES["cpu"].edges + PROBES_PER_WEDGE * 10**6 / RATES["cpu"].probes
+    assert counting_seconds(plan, 10**6, 3.0, "cpu") == pytest.approx(3 * work * turns / 8)
+
+
+def test_triples_with_empty_blocks_have_finite_work():
+    plan = plan_size(1000, 9000, partition="hash2d", parts=2, splits=1)
+    rows = np.array([[0, 0], [5, 5]])
+    work = work_of_triples(plan, Sizes(np.array([[0, 0], [0, 90]]), rows, rows))
+    assert np.isfinite(work).all()
+    assert max(work) > 0
+
+
+def test_overhead_may_be_none_and_rates_may_not():
+    assert RATES["cpu"].changed(overhead=0.0).overhead == 0
+    for bad in ({"overhead": -1.0}, {"edges": 0.0}, {"probes": 0.0}):
+        with pytest.raises(InputError):
+            RATES["cpu"].changed(**bad)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.99, "less than a second"),
+        (1.2, "about 1 second"),
+        (116, "about 116 seconds"),
+        (118, "about 2 minutes"),
+        (115 * 60, "about 115 minutes"),
+        (2 * 3600, "about 2 hours"),
+        (46 * 3600, "about 46 hours"),
+        (48 * 3600, "about 2 days"),
+    ],
+)
+def test_durations_in_words(seconds, words):
+    assert in_words(seconds) == words
 
 
 def test_an_idle_worker_takes_the_last_task_of_the_one_with_most_left():

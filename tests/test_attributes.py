@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc.backends.cpu import edge_values
 from dasktc.counting import triad_census as census
-from dasktc.errors import InputError
+from dasktc.counting import weighted_clustering
+from dasktc.errors import CountError, InputError
 from dasktc.executors.base import CPU
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
@@ -381,6 +382,28 @@ def test_what_names_no_weights_is_refused(weight):
         dasktc.prepare(frame, weight=weight)
     with pytest.raises(InputError, match="weight"):
         dasktc.prepare(frame, weight="w").clustering(weight)
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_lost_or_repeated_task_is_an_error(monkeypatch, more):
+    graph = dasktc.prepare(pd.DataFrame(oracle.complete(9), columns=["a", "b"]).assign(w=1.0), weight="w")
+    sums = weighted_clustering._sums
+    monkeypatch.setattr(weighted_clustering, "_sums", lambda *given: (sums(*given)[0], sums(*given)[1] + more))
+    with pytest.raises(CountError, match="wedges, but the degrees give 84: edges were lost or repeated"):
+        graph.clustering("w")
+
+
+def test_weights_of_loops_alone_have_no_coefficients():
+    frame = pd.DataFrame({"a": [1], "b": [1], "w": [0.0]})
+    assert len(dasktc.prepare(frame, weight="w").clustering("w")) == 0
+
+
+def test_ratios_of_weights_beyond_float64_are_refused_and_shifted_ones_counted():
+    frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1e-9, -1e300, -1e300]})
+    with pytest.raises(InputError, match="weights of 'w' divided by the largest, 1e-09, exceed float64: shift them"):
+        dasktc.prepare(frame, weight="w").clustering("w")
+    shifted = dasktc.prepare(frame.assign(w=frame.w + 2e300), weight="w").clustering("w")
+    assert shifted.to_list() == pytest.approx([0.25 ** (1 / 3)] * 3)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

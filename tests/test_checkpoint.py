@@ -123,6 +123,13 @@ def test_a_checkpoint_of_another_count_is_refused(tmp_path, edges, options, diff
     assert (tmp_path / FILE).read_bytes() == before
 
 
+def test_column_parts_are_not_taken_for_another_scheme(tmp_path):
+    """It would be refused for an option that nobody gave."""
+    dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path, partition="vertical", parts=2, column_parts=3)
+    with pytest.raises(InputError, match=r"another count: .*, partition vertical, column_parts 3 there, .*"):
+        dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path, partition="hash2d")
+
+
 def test_an_order_that_had_another_meaning_is_refused_by_the_ids_of_its_blocks(tmp_path):
     """`collective` once meant bands: under the same name, blocks with other ids belong to another count."""
     count(tmp_path, reorder="collective-banded")
@@ -172,6 +179,7 @@ def changed(folder, number, change):
         (3, lambda line: line | {"count": [True, 8, 9, 0, 0.1]}, "impossible count"),
         (3, lambda line: line | {"count": [1.0, 8, 9, 0, 0.1]}, "impossible count"),
         (3, lambda line: line | {"count": [1, 8, 9, 0, float("nan")]}, "impossible count"),
+        (3, lambda line: line | {"count": [1, 8, 9, 0, float("inf")]}, "impossible count"),
         (3, lambda line: line | {"count": [1, 8, 9, 0, "1"]}, "impossible count"),
         (3, lambda line: line | {"count": [[1], 8, 9, 0, 1]}, "impossible count"),
         (3, lambda line: line | {"count": COUNT[:4]}, "impossible count"),
@@ -183,6 +191,7 @@ def changed(folder, number, change):
         (3, lambda line: line | {"task": [9] * 7}, "none of this count's 16"),
         (3, lambda line: line | {"worker": 5}, "impossible worker, 5"),
         (3, lambda line: line | {"worker": "a\nb"}, "impossible worker"),
+        (3, lambda line: line | {"worker": "a" * 1001}, "impossible worker"),
         (3, lambda line: line | {"more": 5}, "line 4 is no object of task, count, worker"),
         (3, lambda line: {"task": line["task"], "count": line["count"]}, "line 4 is no object"),
         (3, lambda line: [line], "line 4 is no object"),
@@ -215,14 +224,23 @@ def test_what_no_task_reports_is_refused(tmp_path, finished, number, change, why
     assert (tmp_path / FILE).read_bytes() == before
 
 
-def test_a_task_with_two_counts_is_refused(tmp_path, finished):
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["triangles", "wedges", "probes"])
+def test_a_task_with_two_counts_is_refused(tmp_path, finished, number):
+    """Its seconds, and the bucket that was longest, may differ: both runs counted it."""
     file = tmp_path / FILE
     file.write_bytes(finished)
     line = file.read_bytes().splitlines(keepends=True)[3]
     file.write_bytes(file.read_bytes() + line)
     assert count(tmp_path)[1] == 0
     file.write_bytes(file.read_bytes() + line)
-    changed(tmp_path, -1, lambda line: line | {"count": [0, *line["count"][1:]]})
+    changed(tmp_path, -1, lambda line: line | {"count": [*line["count"][:3], 7, 0.125]})
+    assert count(tmp_path)[1] == 0
+
+    def another(line):
+        line["count"][number] += 1 if number else -1  # no more triangles than wedges
+        return line
+
+    changed(tmp_path, -1, another)
     with pytest.raises(InputError, match="is there twice, with different counts"):
         count(tmp_path)
 
@@ -360,6 +378,7 @@ def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
         ("missing/kept", "missing is no folder"),
         ("file", "'.*file' is no folder"),
         ("file/kept", "file is no folder"),
+        ("dangling", "'.*dangling' is no folder"),
         ("a" * 300 + "/kept", "a name has 255 bytes at most"),
         (b"", "'' is no path"),
         (b"a\0b", "has a null character"),
@@ -370,12 +389,13 @@ def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
 )
 def test_a_folder_that_cannot_be_is_refused_before_anything_is_read(tmp_path, folder, why):
     (tmp_path / "file").write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
     where = tmp_path / folder if isinstance(folder, str) else folder
     where = where.decode() if where in (b"", b"a\0b") else where
     with mock.patch("dasktc.api.count.as_source") as reading, pytest.raises(InputError, match=why):
         dasktc.triangle_count(source_of(EDGES), checkpoint=where)
     assert not reading.called
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file"]
 
 
 @pytest.mark.parametrize("there", [False, True])

@@ -159,6 +159,18 @@ def test_lost_rows_are_an_error(monkeypatch):
         graph.clique_count(4)
 
 
+def test_a_task_that_came_twice_in_place_of_another_is_an_error(monkeypatch):
+    """Both have as many wedges, so that the sum of all wedges is right."""
+    edges = [(u + 5 * k, v + 5 * k) for k in range(16) for u, v in oracle.complete(5)]
+    graph, whole = prepared(edges, threads=1), cliques._counted
+    assert graph.clique_count(4) == 16 * 5
+    monkeypatch.setattr(
+        cliques, "_counted", lambda block, size, split, *given: whole(block, size, 3 if split == 5 else split, *given)
+    )
+    with pytest.raises(CountError, match="16 tasks of 16 handled 160 wedges, but the degrees give 160: rows were"):
+        graph.clique_count(4)
+
+
 @pytest.mark.slow
 def test_on_workers(client):
     edges = oracle.complete(40)[::2]

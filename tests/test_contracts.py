@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tracemalloc
 from collections import Counter
@@ -18,6 +19,7 @@ import dasktc
 from dasktc.api.plan import plan_size
 from dasktc.backends.cpu import sizes, visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.backends.protocol import TaskSize
 from dasktc.counting import checkpoint, edge_frames, edge_support, vertex_counts
 from dasktc.errors import ClusterError, CountError, InputError
 from dasktc.executors.dask import faults as fault_policy
@@ -26,12 +28,20 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill import shared_file_store
 from dasktc.executors.spill.file_store import FileStore, SpillableResult
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.options import Options
+from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
 from dasktc.pipeline.prepare import prepare_edges
+from dasktc.planning import plan as planning
+from dasktc.planning.cost_model import PROBES_PER_WEDGE, counting_seconds, in_words, work_of_triples
+from dasktc.planning.distribution import SourceSize, choose_distribution, stage_seconds
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, Shares
+from dasktc.planning.plan import Limits, make_plan
+from dasktc.planning.rates import RATES, probes_of
+from dasktc.planning.schemes import Sizes, considered, scheme_of
+from dasktc.planning.scratch import plan_count, scratch_of
+from dasktc.registry import SCHEMES
 
 CSR = OrientedCSR(np.array([0, 2, 3]), np.array([0, 1, 0], np.int32))
 
@@ -123,6 +133,96 @@ def test_as_many_parts_as_vertices_if_no_fewer_fit():
     assert plan_size(**size, memory=most).parts == 40
 
 
+def test_the_sizes_measured_last_are_those_of_the_plan():
+    """The partition measured last is the one that is built, also where the plan falls back to an earlier one."""
+    size, measured = (10**9, planning.LARGE), []
+
+    def measure(scheme, parts):
+        measured.append((scheme, parts))
+        return scheme_of(scheme).even(parts, *size)
+
+    block = int(scheme_of("whole").block_bytes(scheme_of("whole").even(1, *size)).sum())
+    plan = make_plan(*size, measure, lambda task: 10**13, Limits(1, block), lean=lambda task: 0)
+    assert (plan.partition, plan.parts, plan.lean, plan.fits) == ("whole", 1, True, True)
+    assert len(set(measured)) > 1
+    assert measured[-1] == ("whole", 1)
+
+
+def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
+    size, options = (10**8, 10**9), Options("cpu", "hub", reorder="degree")
+    for memory, lean in (("60GB", False), ("7GB", True)):
+        limits = Limits(1, bytes_of(memory), "whole", splits=64)
+        plan, kept = plan_count(
+            options, *size, lambda *_: scheme_of("whole").even(1, *size), limits, "", automatic=True, planned_for="cuda"
+        )
+        assert (plan.lean, plan.fits, kept.kernel) == (lean, True, "hub")
+
+
+@pytest.mark.parametrize(
+    ("partition", "edges", "ahead"), [("whole", 10**6, False), ("hash2d", 10**7, True), ("vertical", 10**6, True)]
+)
+def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_built(partition, edges, ahead):
+    """No block comes ahead of tasks that all have the same one."""
+    options, task = Options("cpu", "merge", partition, reorder="degree"), TaskSize(10**6, 10**6, 10**6, 1000)
+    alone = scratch_of(options, edges, None)(task)
+    block = 4 * 10**6 + 8 * 1001
+    for memory in (1 << 20, 1 << 40):
+        needed = scratch_of(options, edges, memory)(task)
+        if ahead:
+            assert needed - alone >= block
+        else:
+            assert needed == max(alone, min(block, memory // 4))
+
+
+@pytest.mark.parametrize("edges", [10**7, 10**8, 3 * 10**9, 10**11])
+@pytest.mark.parametrize(("scheme", "parts"), [("whole", 1), ("hash2d", 4)])
+def test_no_task_is_planned_to_take_longer_than_the_longest_and_no_more_are_made(edges, scheme, parts):
+    rates, sizes = RATES["cpu"], scheme_of(scheme).even(parts, 10**7, edges)
+    limits = Limits(1, 1 << 60, scheme, parts, tasks_a_worker=1, rates=rates, times=1.5)
+    plan = make_plan(10**7, edges, lambda *_: sizes, lambda task: 0, limits)
+    work = 1.5 * (edges / rates.edges + probes_of(edges) / rates.probes)
+    assert work / plan.tasks <= planning.TASK_SECONDS
+    if plan.splits > 1:
+        assert work / (plan.tasks - parts**3) > planning.TASK_SECONDS
+
+
+def test_a_plan_says_which_wishes_it_did_not_fulfil():
+    asked = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7)
+    beyond = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7000)
+    assert "is taken as" not in asked.why
+    assert f"--splits 7000 is taken as {beyond.splits}: the largest index block has no more rows" in beyond.why
+
+
+def test_the_splits_of_a_heavy_triple_are_no_more_than_its_rows():
+    vertical, rows = scheme_of("vertical"), np.array([[2] * 4, [500] * 4])
+    edges = np.array([[10**6, 10, 10**6, 10], [10, 10, 10, 10]])
+    triples = vertical.triples(2)
+    shares = vertical.shares(triples, Sizes(edges, rows, rows))
+    assert shares.max() == 2
+    assert (shares <= rows.ravel()[triples[:, 0]]).all()
+
+
+def test_auto_takes_no_scheme_that_keeps_whole_vectors_or_whose_sizes_are_not_known(monkeypatch):
+    usual = [scheme.name for scheme in considered("auto")]
+    for name, unlike in (("plain", {}), ("vectors", {"whole_vectors": "x"}), ("sizes", {"unknown": "x"})):
+        scheme = scheme_of("hash2d")
+        scheme = replace(scheme, name=name, auto=99, dealing=replace(scheme.dealing, **unlike))
+        monkeypatch.setitem(SCHEMES, name, scheme)
+    assert [scheme.name for scheme in considered("auto")] == [*usual, "plain"]
+
+
+@pytest.mark.parametrize("scheme", ["whole", "edges", "hash2d", "vertical"])
+def test_the_largest_task_of_a_size_is_no_smaller_than_its_lower_bound(scheme):
+    """A graph without vertices has a row."""
+    scheme = scheme_of(scheme)
+    for parts in [1] if scheme.replicated else [1, 2, 3, 7, 16]:
+        for vertices, edges in ((0, 0), (5, 3), (10**5, 10**6)):
+            sizes = scheme.even(parts, vertices, edges)
+            assert min(sizes.rows.min(), sizes.columns.min()) >= 1
+            largest = triple_bytes(scheme.triples(parts), scheme.block_bytes(sizes).ravel()).max()
+            assert scheme.least_bytes(vertices, edges, parts) <= largest
+
+
 def test_a_block_that_a_task_has_twice_is_counted_once():
     held = np.array([1, 10, 100])
     triples = [(0, 1, 2), (0, 0, 1), (0, 1, 0), (0, 1, 1), (2, 2, 2)]
@@ -135,6 +235,81 @@ def test_what_was_used_longest_ago_is_evicted():
         cache.take([block])
         cache.give_back([block])
     assert cache.take(["c"]) == (["c"], ["b"])
+
+
+def test_copies_in_use_take_room_until_they_are_given_back():
+    cache = ReplicaCache(dict.fromkeys("abc", 1), capacity=2)
+    cache.take("ab")
+    assert (cache.fits("a"), cache.fits("ab"), cache.fits("c")) == (True, True, False)
+    cache.give_back("a")
+    assert cache.fits("c")
+
+
+@pytest.mark.parametrize(
+    ("stored", "backend", "ids", "row"),
+    [(0, "cpu", "int", 48), (0, "cuda", "int", 24), (9, "cuda", "int", 40), (0, "cuda", "text", 300)],
+)
+def test_one_call_is_for_graphs_whose_rows_fit_one_worker(stored, backend, ids, row):
+    size, rates = SourceSize(1000, stored), RATES[backend]
+    fits, short = (choose_distribution(size, 2, memory, rates, backend, ids) for memory in (1000 * row, 1000 * row - 1))
+    assert (fits.kind, short.kind) == ("call", "tasks")
+    assert "one worker would need about" in short.why
+
+
+def test_copies_that_are_there_at_the_start_take_room():
+    cache = ReplicaCache(dict.fromkeys("abc", 1), capacity=2, there="ab")
+    assert cache.take("c") == (["c"], ["a"])
+
+
+def test_work_is_shared_by_several_workers_or_the_threads_of_one():
+    """Workers that share it send and receive, too; one call has all threads of its worker."""
+    size, rates = SourceSize(10**6), RATES["cpu"]
+    one, two = (stage_seconds(size, workers, rates) for workers in (1, 2))
+    assert one["canonical"] + one["orient"] + one["blocks"] == pytest.approx(10**6 / rates.rows)
+    assert two["blocks"] == pytest.approx(rates.sharing * one["blocks"] / 2)
+    assert two["count"] == pytest.approx(one["count"] / 2)
+    alone, threaded = (choose_distribution(size, 8, 10**12, rates, "cpu", threads=threads).call for threads in (1, 4))
+    assert threaded - rates.round_trip == pytest.approx(rates.threading * (alone - rates.round_trip) / 4)
+
+
+@pytest.mark.parametrize(("workers", "turns"), [(1, 8), (2, 4), (3, 3), (8, 1), (100, 1)])
+def test_tasks_are_counted_in_turns_of_all_workers(workers, turns):
+    """Fewer tasks than workers take one task's time."""
+    plan = plan_size(1000, 9000, partition="hash2d", parts=2, splits=1, workers=workers)
+    work = 2 * 9000 / RATES["cpu"].edges + PROBES_PER_WEDGE * 10**6 / RATES["cpu"].probes
+    assert counting_seconds(plan, 10**6, 3.0, "cpu") == pytest.approx(3 * work * turns / 8)
+
+
+def test_triples_with_empty_blocks_have_finite_work():
+    plan = plan_size(1000, 9000, partition="hash2d", parts=2, splits=1)
+    rows = np.array([[0, 0], [5, 5]])
+    work = work_of_triples(plan, Sizes(np.array([[0, 0], [0, 90]]), rows, rows))
+    assert np.isfinite(work).all()
+    assert max(work) > 0
+
+
+def test_overhead_may_be_none_and_rates_may_not():
+    assert RATES["cpu"].changed(overhead=0.0).overhead == 0
+    for bad in ({"overhead": -1.0}, {"edges": 0.0}, {"probes": 0.0}):
+        with pytest.raises(InputError):
+            RATES["cpu"].changed(**bad)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.99, "less than a second"),
+        (1.2, "about 1 second"),
+        (116, "about 116 seconds"),
+        (118, "about 2 minutes"),
+        (115 * 60, "about 115 minutes"),
+        (2 * 3600, "about 2 hours"),
+        (46 * 3600, "about 46 hours"),
+        (48 * 3600, "about 2 days"),
+    ],
+)
+def test_durations_in_words(seconds, words):
+    assert in_words(seconds) == words
 
 
 def test_an_idle_worker_takes_the_last_task_of_the_one_with_most_left():
@@ -262,11 +437,11 @@ def test_a_checkpoint_of_another_block_has_another_fingerprint():
 
 
 def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
-    """That is, before the file is closed: a system crash meanwhile loses one second."""
+    """That is, before the file is closed: a system crash meanwhile loses one second. It is asked no more often."""
     synced, fsync = [], os.fsync
 
     def noted(file):
-        synced.append((tmp_path / "checkpoint.jsonl").stat().st_size if (tmp_path / "checkpoint.jsonl").exists() else 0)
+        synced.append((tmp_path / checkpoint.FILE).read_bytes().count(b"\n"))
         fsync(file)
 
     monkeypatch.setattr(checkpoint, "SYNC_SECONDS", -1.0)
@@ -274,7 +449,14 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
     edges = pd.DataFrame(oracle.complete(20), columns=["src", "dst"])
     found = dasktc.triangle_count(edges, backend="cpu", partition="hash2d", parts=2, checkpoint=tmp_path)
     assert found.triangles == 1140
-    assert len(synced) >= len(found.tasks) > 4
+    assert synced == [*range(2, len(found.tasks) + 2), len(found.tasks) + 1]
+    assert len(found.tasks) > 4
+    synced.clear()
+    clock = itertools.count(step=0.4)
+    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", 1.0)
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    dasktc.triangle_count(edges, backend="cpu", partition="hash2d", parts=2, checkpoint=tmp_path / "seldom")
+    assert 2 <= len(synced) <= len(found.tasks) / 2
 
 
 def test_visits_beyond_memory_are_refused(monkeypatch):

@@ -308,6 +308,21 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
 
 
+@pytest.mark.slow
+def test_a_graph_saved_where_memory_is_short_has_the_usual_kernel_where_it_is_not(emulated, monkeypatch, tmp_path):
+    usual = choose.rules("cuda")[-1:]  # as of larger graphs: hub
+    monkeypatch.setattr(choose, "rules", lambda backend: usual)
+    recipe = SHAPES["Kronecker"]
+    memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
+    with dasktc.prepare(recipe, backend="cuda", memory=memory) as tight:
+        assert (tight.plan.lean, tight.options.kernel) == (True, "bitmap")
+        tight.save(tmp_path / "graph")
+    again, roomy = (dasktc.open_graph(tmp_path / "graph", backend="cuda", memory=bound) for bound in (memory, None))
+    assert (again.plan.lean, again.options.kernel) == (True, "bitmap")
+    assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
+    assert int(roomy.triangle_count()) == int(dasktc.triangle_count(recipe, backend="cpu"))
+
+
 def test_five_billion_edges_fit_an_h200():
     """24 bytes an edge during preparation are 120 GB; counting takes less, and leaves a fifth of the memory free."""
     size = {"vertices": 2 * 10**8, "edges": 5 * 10**9, "gpus": 1}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import oracle
 import pandas as pd
 import pytest
@@ -109,10 +111,21 @@ def test_wilson_interval():
         assert abs(0.4 - end) == pytest.approx(1.96 * (end * (1 - end) / 100) ** 0.5)
     assert estimates.wilson(0, 50, 2)[0] == 0
     assert estimates.wilson(50, 50, 2)[1] == 1
-    for share, error in ((0.3, 0.01), (0.01, 0.1), (1.0, 0.05)):
-        size = estimates._needed(share, error, 1.96)
-        low, high = estimates.wilson(round(Fraction(share) * size), size, 1.96)
-        assert 0.8 * error * share < (high - low) / 2 <= 1.01 * error * share  # shares of whole wedges
+
+
+@pytest.mark.parametrize("share", [1e-6, 0.001, 0.01, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("error", [0.001, 0.01, 0.1, 0.6])
+@pytest.mark.parametrize("z", [0.7, 1.96, 4])
+def test_as_many_wedges_as_the_asked_half_width_needs_and_no_more(share, error, z):
+    """The oracle is Wilson's interval, of a share of draws that need not be whole."""
+
+    def half_width(size):
+        low, high = estimates.wilson(share * size, size, z)
+        return (high - low) / 2
+
+    size, rounding = estimates._needed(share, error, z), 1e-9
+    assert half_width(size) <= error * share * (1 + rounding)
+    assert size == 1 or half_width(size - 1) >= error * share * (1 - rounding)
 
 
 @pytest.fixture(scope="module")
@@ -149,12 +162,74 @@ def test_an_estimate_is_no_count(kronecker):
     assert "triangles" not in json.loads(json.dumps(estimate.to_dict()))
 
 
+def test_the_facts_of_the_graph_are_those_of_its_count(kronecker):
+    graph, _ = kronecker
+    facts = ("vertices", "edges", "loops_dropped", "duplicates_dropped", "backend", "partition", "workers")
+    estimate, count = (
+        {name: fields[name] for name in facts}
+        for fields in (graph.estimate_triangles(error=0.1).to_dict(), graph.triangle_count().to_dict())
+    )
+    assert estimate["loops_dropped"] > 0
+    assert estimate == count
+
+
+@pytest.mark.parametrize(("confidence", "z"), [(0.5, 0.6744897501960817), (0.95, 1.959963984540054)])
+def test_value_and_interval_are_those_of_the_sample(kronecker, confidence, z):
+    """Wilson's two-sided interval with its ends rounded outwards, and the nearest whole number of triangles."""
+    graph, _ = kronecker
+    for seed in range(8):
+        found = graph.estimate_triangles(error=0.1, confidence=confidence, seed=seed)
+        assert not found.exact
+        share = Fraction(found.closed, found.sampled)
+        assert abs(found.value - found.wedges * share) <= Fraction(1, 2)
+        low, high = (found.wedges * end for end in estimates.wilson(found.closed, found.sampled, z))
+        assert -1e-6 < low - found.low < 1
+        assert -1e-6 < found.high - high < 1
+
+
+def test_the_half_width_is_kept_where_the_second_sample_has_a_smaller_share(kronecker):
+    """Large errors need small samples, whose shares differ most from that of the first sample."""
+    graph, _ = kronecker
+    made = [graph.estimate_triangles(error=0.3, seed=seed) for seed in range(150)]
+    assert not any(estimate.exact for estimate in made)
+    assert sum(estimate.half_width > 0.3 for estimate in made) <= 1
+
+
+def test_no_sample_has_the_key_of_another(kronecker, monkeypatch):
+    """The first sample determines the size of the second, which is drawn apart from it; so are those of other seeds."""
+    graph, _ = kronecker
+    test, keys = estimates._tested, []
+
+    def noted(triple, of, *blocks):
+        keys.append(of.key)
+        return test(triple, of, *blocks)
+
+    monkeypatch.setattr(estimates, "_tested", noted)
+    for seed in range(-2, 4):
+        assert not graph.estimate_triangles(error=0.1, seed=seed).exact
+    assert len(set(keys)) == 2 * 6
+
+
+def test_no_more_than_half_of_all_wedges_are_sampled():
+    """Squares have an open wedge each, and pairs none: there are many edges, and hardly more wedges than a sample."""
+    squares, triangles, pairs = 3600, 630, 100_000
+    shapes = [(squares, [(0, 1), (1, 2), (2, 3), (3, 0)]), (triangles, oracle.complete(3)), (pairs, [(0, 1)])]
+    first, ends = 0, []
+    for number, shape in shapes:
+        ends += [np.add.outer(first + 4 * np.arange(number), shape).reshape(-1, 2)]
+        first += 4 * number
+    estimate = dasktc.estimate_triangles(np.concatenate(ends), backend="cpu", error=0.1)
+    assert estimate.wedges == squares + triangles
+    assert (estimate.value, estimate.exact) == (triangles, True)
+
+
 @pytest.mark.parametrize("error", [0.1, 1e-3])
 def test_where_sampling_does_not_pay_it_counts(kronecker, error):
     graph, triangles = kronecker
-    small = dasktc.estimate_triangles(frame(oracle.complete(20)), error=error)
-    assert (small.value, small.low, small.high, small.exact, small.sampled) == (1140, 1140, 1140, True, 0)
-    assert "a first sample alone" in small.why
+    for source, count in ((frame(oracle.complete(20)), 1140), (generate.kronecker(12), 486_234)):
+        small = dasktc.estimate_triangles(source, backend="cpu", error=error)
+        assert (small.value, small.low, small.high, small.exact, small.sampled) == (*[count] * 3, True, 0)
+        assert "below 65,536 a first sample alone" in small.why
     estimate = graph.estimate_triangles(error=error)
     assert estimate.exact == (error == 1e-3)
     if estimate.exact:
@@ -177,11 +252,41 @@ def test_refused(bad):
         dasktc.estimate_triangles(frame([(0, 1)]), **bad)
 
 
-def test_lost_wedges_are_refused(kronecker, monkeypatch):
-    graph, _ = kronecker
-    monkeypatch.setattr(estimates, "_tested", lambda *_: (0, 0))
-    with pytest.raises(CountError, match="0 wedges were tested"):
+@pytest.mark.parametrize(
+    ("sampled", "closed"), [(lambda n: 0, lambda n: 0), (lambda n: n + 2, lambda n: 0), (lambda n: n, lambda n: n + 1)]
+)
+def test_lost_and_repeated_wedges_and_more_than_all_are_refused(kronecker, monkeypatch, sampled, closed):
+    (graph, _), test = kronecker, estimates._tested
+
+    def tested(*given):
+        number, _ = test(*given)
+        return sampled(number), closed(number)
+
+    monkeypatch.setattr(estimates, "_tested", tested)
+    with pytest.raises(CountError, match="wedges were tested, of strata of"):
         graph.estimate_triangles(error=0.1)
+
+
+def test_blocks_that_were_mixed_up_are_refused():
+    with dasktc.prepare(generate.kronecker(13), backend="cpu", partition="hash2d", parts=2) as graph:
+        mixed = replace(graph, blocks=graph.blocks | {(0, 1): graph.blocks[1, 0], (1, 0): graph.blocks[0, 1]})
+        with pytest.raises(CountError, match="they were mixed up"):
+            mixed.estimate_triangles(error=0.1)
+
+
+@pytest.mark.parametrize("size", [1, 2047, 2048, 1_000_000, 1_500_000])
+def test_at_least_as_many_wedges_as_asked_are_tested(kronecker, size):
+    graph, _ = kronecker
+    counted = estimates._wedges(graph)
+    sampled, _ = estimates._sample(graph, counted, size, 1)
+    assert size <= sampled <= 2 * size
+
+
+def test_the_total_has_every_stage(kronecker):
+    for error in (0.1, 1e-3):
+        seconds = kronecker[0].estimate_triangles(error=error).seconds
+        assert seconds["read"] + seconds["prepare"] > 0
+        assert seconds["total"] >= sum(seconds[name] for name in seconds if name != "total")
 
 
 @pytest.mark.parametrize("options", some([PLANS[0], PLANS[2]], lambda of: of is PLANS[2]), ids=["whole", "hash2d"])

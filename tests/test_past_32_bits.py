@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from math import comb
+from operator import mul
 from types import SimpleNamespace
 from unittest import mock
 
@@ -61,6 +62,7 @@ from dasktc.pipeline.orient import order_by
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.pipeline.sharded.unique import _number, integers
 from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Triple
 from dasktc.registry import KERNELS
 
@@ -473,6 +475,39 @@ def test_wedges_of_degrees_past_63_bits():
     wedges = 40 * (2**30 - 1) * (2**30 - 3) + 3
     assert orient.wedges_of(inward, outward) == wedges > 2**65
     assert CpuVertices().wedges((inward + outward)[rank], rank, outward) == wedges
+
+
+@pytest.mark.parametrize("sort_rows", [False, True])
+@pytest.mark.parametrize(("families", "loose"), [((1,), True), ((3,), True), ((3, 1), False), ((5, 2), False)])
+def test_keys_of_all_blocks_fit_63_bits(families, loose, sort_rows):
+    """Columns in any order take a power of two of keys a row: where that is too many, rows are sorted all the same.
+
+    Vertices are dealt by remainder, or to two families in ranges.
+    """
+    vertices, ranges = 2**31 - 1, len(families) > 1
+    axes = [
+        Axis(vertices, parts, tuple(vertices * part // parts for part in range(parts + 1)) if ranges else None)
+        for parts in families
+    ]
+    layout = Layout(axes[0], tuple(axes), Shape(vertices, 31, True, sort_rows=sort_rows))
+    assert layout.first_keys[-1] < 2**63
+    assert (layout.loose_bits > 0) == (loose and not sort_rows)
+    columns = layout.sizes[1].ravel().tolist()
+    assert all(width >= column for width, column in zip(layout.widths, columns, strict=True))
+
+
+@pytest.mark.parametrize("vertices", range(1, 14))
+def test_wedges_of_vertices_in_several_passes(monkeypatch, vertices):
+    """The last pass may have a single vertex."""
+    for module in (orient, wedge_sample):
+        monkeypatch.setattr(module, "CHUNK", 4)
+    inward, outward = np.arange(1, vertices + 1), np.arange(vertices) % 3 + 2
+    assert orient.wedges_of(inward, outward) == sum(map(mul, inward.tolist(), outward.tolist()))
+    index, table = (
+        OrientedCSR(np.cumsum([0, *lengths]), np.zeros(lengths.sum(), "int32")) for lengths in (inward, outward)
+    )
+    assert wedge_sample.wedges_of(index, table, False, np) == orient.wedges_of(inward, outward)
+    assert wedge_sample.wedges_of(table, table, True, np) == sum(comb(length, 2) for length in outward.tolist())
 
 
 def test_pairs_of_neighbours_past_63_bits():

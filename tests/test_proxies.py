@@ -6,6 +6,7 @@ import json
 import sys
 import tempfile
 from dataclasses import replace
+from math import comb
 from pathlib import Path
 from unittest import mock
 
@@ -251,7 +252,9 @@ def test_the_plan_shows_both_tables(tmp_path, capsys):
 def test_more_parts_than_bits_are_refused():
     with pytest.raises(InputError, match=rf"--parts {MAX_PARTS + 1} is more than the {MAX_PARTS}"):
         dasktc.triangle_count(source_of(complete(MAX_PARTS + 1)), partition="proxy", parts=MAX_PARTS + 1)
-    assert int(dasktc.triangle_count(source_of(complete(9)), partition="proxy", parts=MAX_PARTS)) == 84
+    for vertices, parts in ((9, 9), (MAX_PARTS + 1, MAX_PARTS)):
+        result = dasktc.triangle_count(source_of(complete(vertices)), partition="proxy", parts=MAX_PARTS)
+        assert (int(result), result.plan.parts) == (comb(vertices, 3), parts)
 
 
 def test_a_size_alone_does_not_tell_the_proxies():

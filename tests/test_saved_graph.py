@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -20,13 +21,13 @@ from emulation import cuda as emulated_cuda
 from emulation.host import compiler
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 from fsspec.spec import AbstractBufferedFile
-from oracle import triangles
+from oracle import clean, triangles
 from pipeline import EVERY_REORDER, skewed_edges, source_of
 from tiers import each_once, some
 
 import dasktc
 from dasktc.api.count import build
-from dasktc.api.plan import plan_source
+from dasktc.api.plan import CostModelOptions, plan_source
 from dasktc.cli.main import main
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
@@ -40,6 +41,7 @@ from dasktc.pipeline.sharded import vertex_budget
 
 EDGES = skewed_edges(70, 500, 3)
 COUNT = triangles(EDGES)
+VERTICES = len({v for edge in clean(EDGES) for v in edge})
 PLANS = [
     {"partition": "whole"},
     {"partition": "edges", "splits": 3},
@@ -223,6 +225,12 @@ def test_a_gpu_and_the_cpu_open_the_same_folder(tmp_path, wanted):
         assert answers(dasktc.open_graph(tmp_path / f"cuda-{number}", backend="cpu")) == wanted
 
 
+@pytest.mark.parametrize("end", [-(2**31), -(2**31) - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32])
+def test_ids_at_the_border_of_32_bits(tmp_path, end):
+    dasktc.prepare(([0, 1, end], [1, end, 0])).save(tmp_path / "graph")
+    assert dasktc.open_graph(tmp_path / "graph").triangles().to_dict() == {0: 1, 1: 1, end: 1}
+
+
 def test_ids_of_64_bits_and_graphs_without_edges(tmp_path):
     ids = [-(2**63), -5, 2**63 - 1, 2**40]
     ends = (np.array([ids[i] for i in (0, 1, 2, 2)]), np.array([ids[i] for i in (1, 2, 0, 3)]))
@@ -269,6 +277,10 @@ def test_every_byte_is_looked_at(tmp_path, saved):
         path.write_bytes(whole[:-9])
         with pytest.raises(InputError, match="damaged"):
             dasktc.open_graph(saved)
+        if path.name != MANIFEST:
+            path.write_bytes(whole[:-1])
+            with pytest.raises(InputError, match=f"has {len(whole) - 1:,} bytes instead of {len(whole):,}"):
+                dasktc.open_graph(saved)
         path.unlink()
         with pytest.raises(InputError, match=rf"{path.name} is missing|binary data|holds no saved graph|a saved graph"):
             dasktc.triangle_count(saved)
@@ -477,7 +489,7 @@ def stored(folder, arrays, name, index, value):
 @pytest.mark.parametrize(
     ("path", "name", "value"),
     [
-        *(((field, 0), "values", value) for field in saved_graph.VECTORS for value in (-1, 2**30)),
+        *(((field, 0), "values", value) for field in saved_graph.VECTORS for value in (-1, VERTICES, 2**30)),
         (("attributes", "blocks", 2, "arrays"), "directions", 0),
         (("attributes", "blocks", 2, "arrays"), "directions", 4),
         (("attributes", "neighbours"), "both", -1),
@@ -505,6 +517,62 @@ def test_no_hostile_text_is_read(tmp_path, name, index, value):
     rewritten(tmp_path / "graph", **content)
     with pytest.raises(InputError, match=r"ids-0.bin is damaged: "):
         dasktc.open_graph(tmp_path / "graph")
+
+
+def test_no_secret_of_a_url_is_saved(tmp_path):
+    source = replace(source_of(EDGES), name="https://me:hunter2@host/g.csv?sig=hunter2&part=1, and 1 more")
+    dasktc.prepare(source).save(tmp_path / "graph")
+    assert not [path.name for path in (tmp_path / "graph").iterdir() if b"hunter2" in path.read_bytes()]
+    assert saved_graph.saved_graph(tmp_path / "graph").name == "https://me:***@host/g.csv?sig=***&part=1, and 1 more"
+
+
+def test_a_graph_opens_without_the_file_that_assigned_its_vertices(tmp_path):
+    parts = tmp_path / "parts.txt"
+    parts.write_text("".join(f"{v} {v % 3}\n" for v in {v for edge in EDGES for v in edge}))
+    dasktc.prepare(source_of(EDGES), partition="proxy", assign=str(parts)).save(tmp_path / "graph")
+    parts.unlink()
+    graph = dasktc.open_graph(tmp_path / "graph")
+    assert (int(graph.triangle_count(verify=1.0)), graph.plan.parts) == (COUNT, 3)
+    assert json.loads((tmp_path / "graph" / MANIFEST).read_text())["assign"] == "random"
+
+
+def test_a_task_that_runs_twice_at_a_time_writes_one_whole_file(tmp_path, monkeypatch):
+    """Dask may run a task again while its first run still writes."""
+    written, url = array_files._written, str(tmp_path / "file")
+
+    def twice(*given, **named):
+        monkeypatch.setattr(array_files, "_written", written)
+        write_arrays(url, {"a": np.arange(9)})
+        return written(*given, **named)
+
+    monkeypatch.setattr(array_files, "_written", twice)
+    places = write_arrays(url, {"a": np.arange(9)})
+    assert read_array(places["a"]).tolist() == [*range(9)]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "url"),
+    [
+        ("s3://bucket/graph", "s3://bucket/graph/a.bin"),
+        ("s3://bucket/graph/", "s3://bucket/graph/a.bin"),
+        ("simplecache::s3://bucket/graph/", "simplecache::s3://bucket/graph/a.bin"),
+        ("zip://graph::s3://bucket/all.zip", "zip://graph/a.bin::s3://bucket/all.zip"),
+    ],
+)
+def test_names_of_files_behind_urls(folder, url):
+    """Servers take // for another name."""
+    assert saved_folder.joined(folder, "a.bin") == url
+
+
+def test_an_array_that_cannot_be_written_leaves_no_file(tmp_path, monkeypatch):
+    write_arrays(str(tmp_path / "file"), {"a": np.arange(9)})
+    before = (tmp_path / "file").read_bytes()
+    monkeypatch.setattr(array_files, "_written", mock.Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(DasktcError, match="No space left"):
+        write_arrays(str(tmp_path / "file"), {"a": np.arange(5)})
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == before
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
@@ -576,6 +644,32 @@ def test_urls(tmp_path, wanted):
     assert not fs.exists("/saved/graph")
     with pytest.raises(InputError, match="holds no saved graph"):
         dasktc.open_graph(url)
+
+
+class _NotedFiles(MemoryFileSystem):
+    """Says of each name that is removed whether a manifest was there until then."""
+
+    protocol = "noted"
+    store, pseudo_dirs, removed = {}, [""], []
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.removeprefix("noted://"))
+
+    def rm(self, path, recursive=False, maxdepth=None):
+        self.removed.append((path, self.exists(f"/there/graph/{MANIFEST}")))
+        super().rm(path, recursive, maxdepth)
+
+
+def test_the_manifest_of_a_replaced_graph_goes_first():
+    """A folder behind a URL is not removed at once: without a manifest it does not open meanwhile."""
+    fsspec.register_implementation("noted", _NotedFiles, clobber=True)
+    graph = dasktc.prepare(source_of(EDGES))
+    graph.save("noted://there/graph")
+    _NotedFiles.removed.clear()
+    graph.save("noted://there/graph", force=True)
+    assert _NotedFiles.removed == [("/there/graph", False)]
+    assert int(dasktc.open_graph("noted://there/graph").triangle_count()) == COUNT
 
 
 class _PlainWebServer(MemoryFileSystem):
@@ -680,6 +774,52 @@ def test_a_seed_that_changes_no_block_is_the_callers(tmp_path, saved):
     assert int(dasktc.triangle_count(saved, seed=5)) == COUNT  # hash2d: by id % n
     with pytest.raises(InputError, match=r"--seed 5 is asked for, .* saved with seed 3"):
         dasktc.triangle_count(tmp_path / "proxy", seed=5)
+
+
+def test_the_kernel_that_another_backend_was_asked_for_is_not_kept(tmp_path):
+    dasktc.prepare(source_of(EDGES), backend="cpu", kernel="merge").save(tmp_path / "graph")
+    here, there = (
+        plan_source(tmp_path / "graph", means=None if gpus is None else CostModelOptions(gpus=gpus)).choice
+        for gpus in (None, 1)
+    )
+    assert here.startswith("kernel merge as asked")
+    assert there.startswith("kernel short: ")
+
+
+def test_the_known_triangles_of_a_source_are_saved(tmp_path):
+    for known in (COUNT, COUNT + 1):
+        dasktc.prepare(source_of(EDGES, triangles=known)).save(tmp_path / "graph", force=True)
+        graph = dasktc.open_graph(tmp_path / "graph")
+        if known == COUNT:
+            assert int(graph.triangle_count()) == COUNT
+        else:
+            with pytest.raises(CountError, match=f"{COUNT:,} triangles counted, but .* has {known:,}"):
+                graph.triangle_count()
+
+
+def test_options_that_change_nothing_of_a_saved_graph_are_taken(tmp_path, saved):
+    """`whole` has no parts, the ids are of the type that is asked for, and tasks are cut anew."""
+    dasktc.prepare(source_of(EDGES), partition="whole", splits=3).save(tmp_path / "whole")
+    assert int(dasktc.triangle_count(tmp_path / "whole", parts=5, ids="int")) == COUNT
+    for splits in (1, 2, 3, None):
+        assert dasktc.triangle_count(tmp_path / "whole", splits=splits).plan.splits == (splits or 3)
+    assert int(dasktc.triangle_count(saved, ids="int")) == COUNT
+
+
+def test_fewer_vertices_than_parts_after_an_update(tmp_path):
+    graph = dasktc.prepare(source_of(EDGES), backend="cpu", partition="hash2d", parts=5)
+    keep = clean(EDGES) - {next(iter(clean(EDGES)))}
+    graph.update(remove=pd.DataFrame([tuple(edge) for edge in keep])).graph.save(tmp_path / "graph")
+    again = dasktc.open_graph(tmp_path / "graph")
+    assert (again.vertices, again.plan.parts, int(again.triangle_count())) == (2, 5, 0)
+
+
+def test_long_text_ids_are_opened_in_the_shards_that_memory_asks_for(tmp_path):
+    ids = [f"{number:06}" * 1000 for number in range(1500)]
+    dasktc.prepare(pd.DataFrame({"a": ids[:-1], "b": ids[1:]}), backend="cpu").save(tmp_path / "graph")
+    with dasktc.open_graph(tmp_path / "graph", memory="32MB", work_dir=tmp_path) as graph:
+        assert graph.plan.shards > 1
+        assert graph.edges == 1499
 
 
 def test_plans_are_made_of_the_manifest_alone(saved):

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pipeline import source_of
 from tiers import some
 
 import dasktc
@@ -19,6 +20,10 @@ from dasktc import generate
 from dasktc.api.graph import OwnedCluster
 from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
+from dasktc.pipeline import id_maps
+from dasktc.pipeline.sharded import vertex_budget
+from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.registry import SCHEMES
 
 PLANS = [
     dict(partition="whole"),
@@ -108,6 +113,12 @@ def test_text_ids(edges, add, share):
         check(graph, edges, [*add, *edges[:2]], edges[::share], "str")
 
 
+def test_differences_of_text_ids_are_in_ascending_order():
+    graph = dasktc.prepare(frame([("d", "b"), ("b", "c"), ("b", "a"), ("c", "a")], "str"), ids="text", **HERE)
+    change = graph.update(add=frame([("d", "c"), ("0", "b"), ("0", "d")], "str"))
+    assert list(change.vertices.items()) == [("0", 1), ("b", 2), ("c", 1), ("d", 2)]
+
+
 def test_what_is_in_both_lists_stays_or_comes():
     graph = dasktc.prepare(frame([(0, 1), (1, 2), (2, 0)]), **HERE)
     both = frame([(0, 1), (7, 1)])
@@ -164,6 +175,31 @@ def test_refused(options, why):
         graph.update(add=frame([(0, 9)]))
 
 
+def test_a_plugins_scheme_that_assigns_vertices_otherwise_is_refused(monkeypatch):
+    """Its blocks are as many as those of `hash2d`, and every edge is in one of them."""
+    contiguous = replace(SCHEMES["hash2d"], name="contiguous", dealing=replace(BY_REMAINDER, in_turn=False))
+    monkeypatch.setitem(SCHEMES, "contiguous", contiguous)
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE, partition="contiguous", parts=2)
+    with pytest.raises(InputError, match=r"--partition contiguous .* or assigns vertices by their degrees: .*'hash2d'"):
+        graph.update(add=frame([(0, 9)]))
+
+
+def test_vertices_in_shards_are_refused(monkeypatch):
+    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", 2)
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
+    assert graph.plan.shards == 2
+    with pytest.raises(InputError, match="updates of vertices in shards are not built; prepare with more --memory"):
+        graph.update(add=frame([(0, 9)]))
+
+
+@pytest.mark.parametrize("options", [{"weight": "w"}, {"directed": True}], ids=["weights", "directions"])
+def test_weights_and_directions_are_refused(options):
+    """New edges would have none, and the kept ones would be those of other edges."""
+    graph = dasktc.prepare(frame(oracle.complete(5)).assign(w=1.0), **HERE, **options)
+    with pytest.raises(InputError, match="which an update lacks for new edges: prepare the updated source"):
+        graph.update(add=frame([(0, 9)]))
+
+
 def test_ids_of_another_type_are_refused():
     graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
     with pytest.raises(InputError):
@@ -178,10 +214,93 @@ def test_an_edge_lost_on_the_way_is_an_error(monkeypatch):
         graph.update(add=frame([(0, 9), (1, 9)]))
 
 
+def test_an_edge_lost_while_a_block_is_written_is_an_error(monkeypatch):
+    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **HERE), updates._rebuilt
+    monkeypatch.setattr(
+        updates, "_rebuilt", lambda block, edit, *given: whole(block, edit._replace(insert=edit.insert[1:]), *given)
+    )
+    with pytest.raises(CountError, match="holds 11 edges, the plan 12"):
+        graph.update(add=frame([(0, 9), (1, 9)]))
+
+
+@pytest.mark.parametrize("name", ["added", "removed"])
+def test_the_new_graph_has_the_old_edges_and_those_that_changed(monkeypatch, name):
+    """Here degrees and blocks agree with each other, but not with the numbers of added and removed edges."""
+    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **HERE), updates._differences
+
+    def differences(*given):
+        triangles, vertices, counts = whole(*given)
+        return triangles, vertices, counts._replace(**{name: getattr(counts, name) + 1})
+
+    monkeypatch.setattr(updates, "_differences", differences)
+    with pytest.raises(CountError, match="are expected: edges were lost or repeated"):
+        graph.update(add=frame([(0, 9), (1, 9)]), remove=frame([(0, 1)]))
+
+
+def test_more_vertices_than_ids_of_32_bits_are_refused(monkeypatch):
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
+    monkeypatch.setattr(id_maps, "MAX_VERTICES", 6)
+    assert graph.update(add=frame([(0, 9)])).graph.vertices == 6
+    with pytest.raises(InputError, match="7 vertices"):
+        graph.update(add=frame([(0, 9), (0, 10)]))
+
+
+def test_the_plan_of_the_new_graph_says_what_that_of_the_old_one_said():
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE, partition="hash2d", parts=2)
+    plan = graph.update(add=frame([(0, 9)])).graph.plan
+    assert graph.plan.choice.startswith("kernel ")
+    assert (plan.choice, plan.partition, plan.parts) == (graph.plan.choice, "hash2d", 2)
+    assert (plan.vertices, plan.edges) == (6, 11)
+
+
 def test_chunks(monkeypatch):
     monkeypatch.setattr(updates, "CHUNK", 7)
     edges = oracle.complete(9)
     check(dasktc.prepare(frame(edges), **HERE), edges, [(20, v) for v in range(9)], edges[::3])
+
+
+def test_neighbours_in_every_chunk_of_a_block(monkeypatch):
+    """Far from each other: what one chunk has is no neighbourhood of another's."""
+    monkeypatch.setattr(updates, "CHUNK", 7)
+    edges = oracle.wheel(20) + [(u + 30, v + 30) for u, v in oracle.wheel(9)]
+    check(dasktc.prepare(frame(edges), **HERE), edges, [(35, 37), (3, 33), (7, 9)], [(30, 32), (12, 13)])
+
+
+@pytest.mark.parametrize("row", [3, 4, 7, 8])
+def test_every_edge_of_a_row_is_found(row):
+    """Rows of 2^k entries need one more bisection than those of one entry less."""
+    edges = [*oracle.complete(row), *((row, v) for v in range(row))]
+    graph = dasktc.prepare(frame(edges), **HERE)
+    for edge in edges:
+        assert graph.update(add=frame([edge])).added == 0
+        assert graph.update(remove=frame([edge])).triangles == 1 - row
+
+
+def test_an_edge_of_the_next_row_is_not_found_in_the_row_before():
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
+    after = graph.update(add=frame([(5, 3), (6, 4)])).graph  # rows of one entry, in order
+    for absent in [(5, 4), (6, 3), (5, 6), (6, 5), (5, 0)]:
+        change = after.update(remove=frame([absent]))
+        assert (change.removed, change.graph.edges) == (0, 12)
+
+
+def test_the_known_triangles_of_a_source_are_not_those_of_the_new_graph():
+    graph = dasktc.prepare(source_of(oracle.complete(5), triangles=10), **HERE)
+    after = graph.update(remove=frame([(0, 1)])).graph
+    assert int(after.triangle_count()) == 7
+
+
+def test_an_update_beyond_memory_is_refused_and_half_the_blocks_fit(tmp_path):
+    """The block of the whole graph, twice and a mask, takes more than a call may; those of the advised parts do not."""
+    within = HERE | {"memory": "8MB", "work_dir": tmp_path}
+    source = generate.random_graph(20_000, 900_000)
+    with (
+        dasktc.prepare(source, partition="whole", **within) as graph,
+        pytest.raises(InputError, match=r"an update needs 12.5 MB at n = 1, more than .*; prepare with parts=2, or"),
+    ):
+        graph.update(add=frame([(0, 99_999)]))
+    with dasktc.prepare(source, partition="hash2d", parts=2, **within) as graph:
+        assert graph.update(add=frame([(0, 99_999)])).added == 1
 
 
 @pytest.mark.slow

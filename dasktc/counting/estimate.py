@@ -218,10 +218,15 @@ def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
 
 
 def _needed(share: float, error: float, z: float) -> int:
-    """Number of draws after which the half width of Wilson's interval is at most `error` times the share."""
+    """Least number of draws after which the half width of Wilson's interval is at most `error` times the share.
+
+    It solves, for the number n in z² / n, the quadratic equation of a half width of exactly that much.
+    """
     if share <= 0:
         return 1 << 62
-    return ceil(z * z * ((1 - share) / (share * error * error) + 0.5 / error + 1))
+    variance, square = share * (1 - share), (share * error) ** 2
+    root = sqrt(variance * variance + square * (1 - 2 * share) ** 2)
+    return max(1, ceil(z * z * (variance - 2 * square + root) / (2 * square)))
 
 
 def _never_pays(graph: CountingContext, wedges: int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -387,7 +388,7 @@ def _splits(scheme: Scheme, triples: Numbers, scheduled: int, edges: int, sizes:
         wanted = splits_for(limits.workers, scheduled, limits.tasks_a_worker)
         if limits.rates is not None:
             work = limits.times * (edges / limits.rates.edges + probes_of(edges) / limits.rates.probes)
-            wanted = max(wanted, int(work / TASK_SECONDS / scheduled))
+            wanted = max(wanted, ceil(work / TASK_SECONDS / scheduled))
         return max(1, min(wanted, most, MAX_TASKS // scheduled))
     splits = max(1, min(limits.splits, most))
     if scheduled * splits > MAX_TASKS:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.once import once
 
 __all__ = ["BadLine", "count_rows", "even_columns", "parse", "parse_weighted"]
 
@@ -208,7 +208,7 @@ def _data_lines(block: bytes) -> tuple[Array, Array]:
     return lines.filter(data), np.flatnonzero(data)
 
 
-@cache
+@once
 def _weight_pattern(dialect: Dialect, place: int) -> str:
     """Return the regular expression of a data line with a number, `w`, at a position."""
     separator = dialect.separator
@@ -222,7 +222,7 @@ def _weight_pattern(dialect: Dialect, place: int) -> str:
     return f"^[{blank}]*{before}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
 
 
-@cache
+@once
 def _pattern(dialect: Dialect) -> str:
     """Return the regular expression of a data line: `a` and `b` are the ids in the order of their positions."""
     separator = dialect.separator

@@ -64,17 +64,17 @@ class Registry(MutableMapping[str, T], Generic[T]):
     def __init__(self, option: str, own: str, kind: str, group: str | None = None, **where: str) -> None:
         self.option, self._own, self._kind, self._group, self._where = option, own, kind, group, where
         self.broken: dict[str, str] = {}
-        self._found: dict[str, T] | None = None
+        self._filled: dict[str, T] | None = None
 
     @property
     def _entries(self) -> dict[str, T]:
-        if self._found is None:
+        if self._filled is None:
             with LOCK:
-                if self._found is None:
-                    self._found = self._find()
-        return self._found
+                if self._filled is None:
+                    self._filled = self._fill()
+        return self._filled
 
-    def _find(self) -> dict[str, T]:
+    def _fill(self) -> dict[str, T]:
         entries = {entry.name: entry for entry in resolve_name(self._own)}
         for point, given in _plugins(self._group, self._kind) if self._group else ():
             if isinstance(given, str):

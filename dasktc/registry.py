@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, MutableMapping
-from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from dasktc.errors import InputError, shown
+from dasktc.once import LOCK, once
 
 __all__ = [
     "ASSIGNMENTS",
@@ -64,9 +64,17 @@ class Registry(MutableMapping[str, T], Generic[T]):
     def __init__(self, option: str, own: str, kind: str, group: str | None = None, **where: str) -> None:
         self.option, self._own, self._kind, self._group, self._where = option, own, kind, group, where
         self.broken: dict[str, str] = {}
+        self._filled: dict[str, T] | None = None
 
-    @cached_property
+    @property
     def _entries(self) -> dict[str, T]:
+        if self._filled is None:
+            with LOCK:
+                if self._filled is None:
+                    self._filled = self._fill()
+        return self._filled
+
+    def _fill(self) -> dict[str, T]:
         entries = {entry.name: entry for entry in resolve_name(self._own)}
         for point, given in _plugins(self._group, self._kind) if self._group else ():
             if isinstance(given, str):
@@ -110,7 +118,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return len(self._entries)
 
 
-@cache
+@once
 def _plugins(group: str, kind: str) -> list[tuple[EntryPoint, Any]]:
     """Load the entry points of a group, in the same order in all processes: the objects of each, or its problem."""
     points = sorted(entry_points(group=group), key=lambda point: (_distribution(point), point.name))

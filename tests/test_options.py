@@ -215,4 +215,5 @@ def test_without_numbas_compiler(monkeypatch, options):
     with pytest.raises(InputError, match=r"^NUMBA_DISABLE_JIT is set: kernels would run as Python, .*; unset it$"):
         dasktc.triangle_count(EDGES, backend="cpu", **options)
     monkeypatch.undo()
+    get_backend.cache_clear()
     assert int(dasktc.triangle_count(EDGES, backend="cpu")) == 1

@@ -121,7 +121,6 @@ def test_a_device_without_room_for_a_pool(emulated, monkeypatch):
 
     monkeypatch.setattr(cuda_memory, "share", full)
     backend.get_backend.cache_clear()
-    backend.cuda.backend.backend.cache_clear()
     with pytest.raises(DasktcError, match=FREE.format("1234 bytes")):
         dasktc.triangle_count(np.array(EDGES), backend="cuda")
     monkeypatch.undo()

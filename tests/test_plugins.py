@@ -90,7 +90,7 @@ def anew(monkeypatch):
     def forget() -> None:
         registry._plugins.cache_clear()
         for names in (registry.SCHEMES, *registry.KERNELS.values()):
-            vars(names).pop("_entries", None)
+            names._filled = None
             names.broken.clear()
 
     forget()

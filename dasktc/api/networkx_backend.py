@@ -16,7 +16,6 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import cache
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -31,6 +30,7 @@ from dasktc.counting import measures
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.executors.threads import allowed_threads
+from dasktc.once import once
 
 __all__ = [
     "ConvertedGraph",
@@ -289,7 +289,7 @@ def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
     return dict(_signature(name).bind(*args, **kwargs).arguments)
 
 
-@cache
+@once
 def _signature(name: str) -> inspect.Signature:
     return inspect.signature(globals()[name])
 
@@ -298,7 +298,7 @@ def _chosen(call: dict[str, Any]) -> Nodes:
     return next((call[name] for name in ("nodes", "nbunch", "nodelist") if name in call), None)
 
 
-@cache
+@once
 def _say(name: str, why: str) -> None:
     """Log, once per function and reason, that a call does not run in dasktc."""
     log.warning("networkx.%s does not run in dasktc: %s", name, why)

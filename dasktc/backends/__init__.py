@@ -6,7 +6,7 @@ a backend (its kernels, `scratch_bytes`) comes from registries that need no GPU 
 
 from __future__ import annotations
 
-from functools import cache
+import os
 from typing import Any, cast
 
 from dasktc.backends.kernel import Kernel
@@ -20,6 +20,7 @@ from dasktc.backends.protocol import (
     TextIds,
 )
 from dasktc.errors import InputError
+from dasktc.once import once
 from dasktc.registry import KERNELS, kernel_names
 
 __all__ = [
@@ -46,7 +47,7 @@ __all__ = [
 ]
 
 
-@cache
+@once
 def get_backend(name: str) -> Backend:
     """Import the named backend, once per process.
 
@@ -60,18 +61,33 @@ def get_backend(name: str) -> Backend:
         No backend has that name, or this process cannot use it.
     """
     if name == "cpu":
-        import numba
-
+        numba = _numba()
         if numba.config.DISABLE_JIT:
             raise InputError("NUMBA_DISABLE_JIT is set: kernels would run as Python, a thousand times slower; unset it")
         from dasktc.backends.cpu import backend as cpu
 
         return cpu.BACKEND
     if name == "cuda":
-        from dasktc.backends.cuda import backend as cuda
+        from dasktc.backends import cuda
 
-        return cuda.backend()
+        made: Backend = cuda.module().backend()
+        return made
     raise InputError(f"backend {name!r} is not one of {', '.join(BACKENDS)}; choose one of these")
+
+
+def _numba() -> Any:
+    try:
+        import numba
+    except Exception as failed:  # it refuses some settings while it is imported
+        settings = [f"{name}={value[:40]}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
+        how = (
+            f"it refuses a setting in the environment ({', '.join(settings)[:150]}); unset or correct it"
+            if settings
+            else "its installation is damaged, or does not match that of NumPy; install dasktc again"
+        )
+        why = " ".join(f"{type(failed).__name__}: {failed}".split())[:150]
+        raise InputError(f"Numba, which compiles the kernels, cannot be imported ({why}): {how}") from failed
+    return numba
 
 
 class _LazyBackend:
@@ -89,7 +105,7 @@ class _LazyBackend:
         return lazy_backend, (self.name,)
 
 
-@cache
+@once
 def lazy_backend(name: str) -> Backend:
     """The named backend, imported by the process that first asks for more than its name and `on_device`.
 

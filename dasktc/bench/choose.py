@@ -7,7 +7,7 @@ wall seconds. The choice of `auto` is one of the fixed choices, and has the figu
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -22,6 +22,7 @@ from dasktc.bench.report import Report, Say, Section, check_runs, load, machine,
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
+from dasktc.once import once
 from dasktc.pipeline.autotune import Facts
 
 __all__ = ["FILES", "GENERATED", "run"]
@@ -121,7 +122,7 @@ def run(
     for name in FILES if graphs is not None else ():
         path = Path(graphs or "", name)
         if path.is_file():
-            cases[name] = cache(partial(_in_memory, str(path), used))
+            cases[name] = once(partial(_in_memory, str(path), used))
     measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
     measurements = {}
     for name, source in cases.items():

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copyreg
 import sys
-from functools import cache
 from typing import Any
+
+from dasktc.once import once
 
 __all__ = ["Measured", "value_of"]
 
@@ -57,7 +58,7 @@ def value_of(arg: Any) -> Any:
     return [value_of(item) for item in arg] if type(arg) is list else arg
 
 
-@cache
+@once
 def register() -> None:
     """Register `Measured` with Dask's serialization, once per process, so that its arrays are sent as they are alone.
 

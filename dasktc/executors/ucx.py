@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
+from dasktc.once import LOCK
 
 __all__ = ["chosen_protocol", "log_ucx", "refuse_ucx", "warn_of_tcp"]
 
@@ -98,9 +99,10 @@ def warn_of_tcp(executor: Executor) -> None:
     """
     client = getattr(executor, "client", None)
     address = getattr(getattr(client, "scheduler", None), "address", None)
-    if address is None or address in _warned:
-        return
-    _warned.add(address)
+    with LOCK:
+        if address is None or address in _warned:
+            return
+        _warned.add(address)
     hosts = Counter(urlsplit(worker).hostname for worker in set(executor.worker_threads) if not _direct(worker))
     host, number = max(hosts.items(), key=lambda pair: pair[1], default=("", 0))
     if number > 1:

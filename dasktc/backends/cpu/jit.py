@@ -17,11 +17,9 @@ import shutil
 import stat
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -30,6 +28,8 @@ from weakref import WeakSet
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
+from dasktc.once import LOCK, once
+
 __all__ = ["Counts", "Kernel", "compiles", "inlined"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,8 +37,6 @@ Counts = tuple[int, int, int, int]
 """Triangles, wedges, probes and the length of the longest bucket."""
 
 _MONTH = 30 * 24 * 3600
-
-_loading = threading.RLock()
 
 
 def inlined(function: Function) -> Function:
@@ -88,7 +86,9 @@ class Kernel:
 
     def load(self) -> Any:
         """Load the compiled function from the cache, or compile it; further calls do nothing."""
-        with _loading:
+        if self._compiled is not None:
+            return self._compiled
+        with LOCK:
             if self._compiled is None:
                 self._compiled = self._cached() or _only(numba.njit(nogil=True)(self._function), self._signature)
                 Kernel.loaded += 1
@@ -131,7 +131,7 @@ def _locked(folder: Path, kernel: str, damaged: bool = False) -> Iterator[None]:
         yield
 
 
-@cache
+@once
 def _digest(*files: Path) -> str:
     """Digest of the contents of files."""
     return sha256(b"".join(sha256(file.read_bytes()).digest() for file in files)).hexdigest()[:16]

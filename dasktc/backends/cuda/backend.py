@@ -1,13 +1,13 @@
 """The CUDA backend: cuDF, CuPy, and kernels compiled by NVRTC.
 
-Imported only by `get_backend("cuda")`, because this module needs a GPU, its driver, CuPy and cuDF.
+Imported only by `dasktc.backends.cuda.module`, because this module needs a GPU, its driver, CuPy and cuDF.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -267,10 +267,9 @@ def refuse_without_gpu() -> None:
         raise InputError("CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with --backend cpu")
 
 
-@cache
 @said_in_one_line
 def backend() -> Backend:
-    """Build the backend, once per process; needs cuDF and a GPU.
+    """Build the backend; needs cuDF and a GPU. `get_backend` does it once per process.
 
     Raises
     ------

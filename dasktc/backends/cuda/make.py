@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dasktc.backends.csr import Array
+from dasktc.backends.cuda import module
 from dasktc.backends.cuda.edge_functions import made
 from dasktc.errors import InputError
 
@@ -14,9 +15,7 @@ __all__ = ["make_on_host", "no_gpu"]
 def no_gpu() -> str | None:
     """Why this process cannot generate edges on a GPU, for which CuPy suffices; None where it can."""
     try:
-        from dasktc.backends.cuda import backend as cuda
-
-        cuda.refuse_without_gpu()
+        module().refuse_without_gpu()
     except InputError as error:
         return str(error)
     return None
@@ -34,8 +33,6 @@ def make_on_host(part: Any) -> tuple[Array, Array] | None:
     source, target : numpy.ndarray of int32, or int64 where ids need that
         None for a part that is not generated, or whose recipe has no kernel.
     """
-    from dasktc.backends.cuda import backend as cuda
-
     recipe = getattr(part, "recipe", None)
-    ends = None if recipe is None else made(cuda.device(), recipe, part.first, part.last)
+    ends = None if recipe is None else made(module().device(), recipe, part.first, part.last)
     return None if ends is None else (ends[0].get(), ends[1].get())

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
+
+from dasktc.once import once
 
 __all__ = ["ARCHITECTURES", "OPTIONS", "Defines", "folder", "source"]
 
@@ -26,7 +27,7 @@ Defines = tuple[tuple[str, int], ...]
 """Names and values of preprocessor macros."""
 
 
-@cache
+@once
 def folder() -> Path:
     """Find the folder of the kernels: inside the package when installed, beside it in a checkout.
 

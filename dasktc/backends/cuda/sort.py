@@ -6,7 +6,6 @@ CuPy's sort processes all 64 bits. Written against a `Device`, as all launches a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import THREADS, Device
 from dasktc.backends.cuda.nvrtc import Defines
+from dasktc.once import once
 
 __all__ = ["ARRAYS", "LARGE", "SMALL", "RadixSort", "Tile"]
 
@@ -56,7 +56,7 @@ LARGE_BYTES = 76_808
 """Shared memory of a block with a LARGE tile; compute capability 7.5 has 64 KiB, and uses NARROW."""
 
 
-@cache
+@once
 def _defines(tile: Tile, long: bool) -> Defines:
     """Macros of the kernel."""
     names = {"BLOCK": tile.block, "ITEMS": tile.items, "BITS": tile.bits, "RESIDENT": tile.resident}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from dasktc.executors.dask.faults import LOST, FaultPolicy, was_killed
 from dasktc.executors.dask.gc_freeze import frozen_heap
+from dasktc.once import once
 
 __all__ = ["LOOK_SECONDS", "TaskSource", "results"]
 
@@ -120,7 +120,7 @@ def _until_killed(
             _wait(ended, PAUSE)
 
 
-@cache
+@once
 def _as_completed() -> Any:
     """Make Dask's `as_completed` keep the error of a result that cannot be unpickled.
 

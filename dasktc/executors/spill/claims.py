@@ -19,12 +19,13 @@ import shutil
 import socket
 import weakref
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import locket
+
+from dasktc.once import once
 
 __all__ = ["LOCK", "PREFIX", "Claim", "remove_abandoned"]
 
@@ -148,12 +149,12 @@ def _remove(folder: str, lock: Any = None) -> None:
         shutil.rmtree(name, ignore_errors=True)
 
 
-@cache
+@once
 def _host() -> str:
     return re.sub(r"[^\w.-]", "_", socket.gethostname(), flags=re.ASCII)[:64]
 
 
-@cache
+@once
 def _boot() -> str:
     """An id of this boot of the host, where the system has one; elsewhere only locks tell abandoned folders."""
     try:

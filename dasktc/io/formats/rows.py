@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.once import once
 
 __all__ = ["BadLine", "Rows", "WeightedRows", "count_rows", "even_columns", "parse", "parse_weighted"]
 
@@ -247,7 +247,7 @@ def _has_fields(lines: Array, dialect: Dialect, fewest: int, most: int) -> Array
     return pairs & (fewest <= gaps + 1) & (gaps + 1 <= most)
 
 
-@cache
+@once
 def _weight_pattern(dialect: Dialect, place: int) -> str:
     """Return the regular expression of a data line with a number, `w`, at a position."""
     separator = dialect.separator
@@ -261,7 +261,7 @@ def _weight_pattern(dialect: Dialect, place: int) -> str:
     return f"^[{blank}]*{before}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
 
 
-@cache
+@once
 def _pattern(dialect: Dialect) -> str:
     """Return the regular expression of a data line: `a` and `b` are the ids in the order of their positions."""
     separator = dialect.separator

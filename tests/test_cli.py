@@ -311,7 +311,7 @@ def test_info(run: Any) -> None:
     assert "backend cpu" in run("info")[1]
     found = json.loads(run("info", "--json")[1])
     assert found["backends"] == {"cpu": "ready", "cuda": found["gpu"]["state"]}
-    assert set(found["gpu"]["packages"]) == {"CuPy", "cuDF", "RMM", "dask-cuda", "UCXX"}
+    assert set(found["gpu"]["packages"]) == {"CuPy", "cuDF", "RMM", "dask-cuda", "dask-cuDF", "UCXX"}
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,18 @@ def test_a_count_adds_the_page_and_says_where_once(served, pages, caplog):
     assert len(monitor.runs) == 3
 
 
+@pytest.mark.parametrize(("options", "times"), [(["--json"], 1), (["--quiet"], 0)], ids=["--json", "--quiet"])
+def test_the_command_prints_the_address_of_the_page(tmp_path, options, times):
+    edges = tmp_path / "edges.txt"
+    edges.write_text("0 1\n1 2\n2 0\n")
+    where = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**where, protocol="tcp") as cluster:
+        command = [sys.executable, "-m", "dasktc", "count", edges, "--scheduler", cluster.scheduler_address]
+        ran = subprocess.run([*command, *options], capture_output=True, text=True, timeout=patience(60), check=True)
+    assert len(re.findall(r"^dashboard: http://\S+/dasktc$", ran.stderr, re.MULTILINE)) == times, ran.stderr
+    assert "dashboard" not in ran.stdout
+
+
 @pytest.mark.parametrize("options", SCHEMES, ids=lambda options: options.get("partition", "default"))
 def test_every_page_answers_during_a_count(served, pages, caplog, options):
     root, names = pages

@@ -1,14 +1,14 @@
-"""The page `/dasktc` on any scheduler's dashboard: `dask scheduler --preload dasktc.dashboard`.
+"""The page `/dasktc` from a scheduler's start on: `dask scheduler --preload dasktc.dashboard`.
 
 It shows each run's progress and predicted end: its stages, the triangles so far, each worker's tasks, blocks in
-memory, bytes sent, and faults. Clusters that dasktc starts have the page already.
+memory, bytes sent, and faults. Without the preload the first count adds the page.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dasktc.executors.dask.progress import install
+from dasktc.executors.dask.run_monitor import RunMonitor
 
 __all__ = ["dask_setup"]
 
@@ -20,4 +20,5 @@ async def dask_setup(scheduler: Any) -> None:
     ----------
     scheduler : distributed.Scheduler
     """
-    install(scheduler)
+    monitor = RunMonitor()
+    await scheduler.register_scheduler_plugin(monitor, name=monitor.name, idempotent=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 from itertools import product
+from types import ModuleType
 from unittest import mock
 
 import dask
@@ -581,13 +583,42 @@ def test_cudf_frames_within_a_budget(emulated, edges, tmp_path):
 
 
 @ids_and_schemes
-def test_oriented_edges_of_a_device(emulated, edges, options):
+def test_oriented_edges_of_a_device(emulated, monkeypatch, edges, options):
     graph, expected = prepare(edges, backend="cuda", **options), prepare(edges).oriented_edges(frame="pandas")
     found = graph.oriented_edges(frame="cudf")
     assert isinstance(found, cudf_strict.DataFrame)
     assert_same(found.to_pandas(), expected)
-    with small_partitions(30):  # without dask_cudf in this process
-        assert_same(graph.oriented_edges().compute(scheduler="sync"), expected)
+    monkeypatch.setitem(sys.modules, "dask_cudf", ModuleType("dask_cudf"))  # Dask itself knows no emulated frames
+    monkeypatch.setattr(frames, "spread", lambda executor, parts, meta, divisions: (executor.gather(parts), meta))
+    with small_partitions(30):
+        parts, meta = graph.oriented_edges()
+    assert len(parts) > 1
+    assert all(isinstance(part, cudf_strict.DataFrame) for part in [*parts, meta])
+    assert_same(pd.concat([part.to_pandas() for part in parts]), expected)
+
+
+@pytest.mark.parametrize(
+    ("build", "command"),
+    [
+        ("cudf-cu13", "pip install dask-cudf-cu13"),
+        ("cudf-cu12", "pip install dask-cudf-cu12"),
+        ("cudf", "conda install -c rapidsai dask-cudf"),
+        (None, "pip install dask-cudf-cu13"),
+    ],
+)
+def test_dask_frames_of_a_device_without_dask_cudf_are_refused(emulated, monkeypatch, build, command):
+    """They would be pandas, silently, or fail in Dask's code."""
+    monkeypatch.setitem(sys.modules, "dask_cudf", None)
+    monkeypatch.setattr(frames, "installed", lambda name: "26.10" if name == build else None)
+    graph = prepare(backend="cuda")
+    with pytest.raises(InputError, match=f"dask_cudf cannot be imported .*; {command}, or take frame='pandas'"):
+        graph.oriented_edges()
+    with (
+        dask.config.set({"dataframe.backend": "cudf"}),
+        pytest.raises(InputError, match=f"dask_cudf cannot be imported .*; {command}"),
+    ):
+        graph.triangles(frame="dask")
+    assert_oriented(graph.oriented_edges(frame="pandas"), graph, EDGES)
 
 
 def test_oriented_edges_of_a_device_within_a_budget(emulated, tmp_path):

@@ -780,7 +780,7 @@ def test_handles_are_given_up_once_they_are_used(threads, inner):
 
 def in_memory(found):
     """Stages with results in some worker's memory."""
-    return {key[0].strip("_").partition("-")[0] for key, task in found.scheduler.tasks.items() if task.who_has}
+    return {key[0].partition("-")[0] for key, task in found.scheduler.tasks.items() if task.who_has}
 
 
 def prefixes(found):

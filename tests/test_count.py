@@ -320,8 +320,9 @@ def test_to_dict_has_what_the_command_line_promises(graph):
         "partition", "parts", "splits", "reorder", "seconds", "wedges", "probes", "max_collision",
         "time_imbalance", "space_imbalance", "edges_per_second",
     }  # fmt: skip
-    assert set(shown["seconds"]) == {"read", "prepare", "count", "total"}
-    assert shown["seconds"]["total"] >= sum(shown["seconds"][s] for s in ("read", "prepare", "count")) - 1e-3
+    stages = dict(shown["seconds"])
+    assert set(stages) == {"read", "prepare", "count", "verify", "total"}
+    assert stages.pop("total") >= sum(stages.values()) - 1e-3
     assert shown["tasks"] == 16
 
 
@@ -481,6 +482,22 @@ def test_a_graph_says_what_it_holds():
         assert held in graph._repr_html_()
     assert repr(graph) == "Graph(closed)"
     assert "closed" in graph._repr_html_()
+
+
+@pytest.mark.parametrize("closed", ["client", "cluster"])
+def test_a_graph_whose_cluster_is_gone_says_so(closed):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        graph = dasktc.prepare([(0, 1), (1, 2), (2, 0)], client)
+        assert cluster.scheduler_address in repr(graph)
+        {"client": client, "cluster": cluster}[closed].close()
+        for text in (repr(graph), str(graph), graph._repr_html_()):
+            assert "3" in text
+            assert "a cluster that is gone" in text
 
 
 def test_only_public_names_are_listed():

@@ -643,6 +643,23 @@ def test_local_cuda_cluster(protocol):
             assert (found.backend, found.triangles) == ("cuda", 2843668)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("place", ["here", "workers"])
+def test_dask_frames_have_cudf_partitions(place):
+    cudf = pytest.importorskip("cudf")
+    pytest.importorskip("dask_cudf")
+    expected = dasktc.prepare(kronecker(10), backend="cpu").oriented_edges(frame="pandas")
+    options = {"workers": 1} if place == "workers" else {}
+    with dasktc.prepare(kronecker(10), backend="cuda", partition="hash2d", parts=2, **options) as graph:
+        found = graph.oriented_edges()
+        kinds = found.map_partitions(lambda part: pd.Series([type(part).__module__]), meta=pd.Series([], dtype="str"))
+        whole = graph.client.compute(found).result() if graph.client else found.compute()
+        modules = graph.client.compute(kinds).result() if graph.client else kinds.compute()
+        assert isinstance(whole, cudf.DataFrame)
+        assert all(module.startswith("cudf") for module in modules)
+        pd.testing.assert_frame_equal(whole.to_pandas(), expected)
+
+
 # estimates and updates
 
 

@@ -45,7 +45,7 @@ def machine(monkeypatch):
     return build
 
 
-ALL = ("cupy-cuda13x", "cudf-cu13", "rmm-cu13", "dask-cuda", "distributed-ucxx-cu13")
+ALL = ("cupy-cuda13x", "cudf-cu13", "rmm-cu13", "dask-cuda", "dask-cudf-cu13", "distributed-ucxx-cu13")
 
 
 def test_no_driver(monkeypatch):
@@ -83,7 +83,7 @@ def test_devices_and_packages(machine):
 def test_what_is_missing_and_how_to_get_it(machine, driver, extra):
     found = machine(SMI.replace("580.95.05", driver), ("cupy-cuda13x", "rmm"))
     command = f"pip install 'dasktc[{extra}]'"
-    assert set(found["missing"]) == {"cuDF", "dask-cuda", "UCXX"}
+    assert set(found["missing"]) == {"cuDF", "dask-cuda", "dask-cuDF", "UCXX"}
     assert found["missing"]["cuDF"] == ["--backend cuda", command]
     assert found["state"] == f"not installed, cuDF missing: {command}"
     assert f"cuDF is missing, for --backend cuda: {command}" in gpus.describe(found)

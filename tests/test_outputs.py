@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import resource
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from dasktc.cli.main import main
 from dasktc.counting import charts, findings, measures, outputs
 from dasktc.counting import html_report as report
 from dasktc.errors import CountError, DasktcError, DeviceMemoryError, InputError
+from dasktc.generate import kronecker
 
 EDGES = skewed_edges(60, 400, 3)
 EXPECTED = triangles(EDGES)
@@ -365,3 +367,24 @@ def test_a_second_try_out_of_core_replaces_what_the_first_has_written(tmp_path, 
     assert budgets[0] is None
     assert budgets[1] is not None
     assert all(path.stat().st_size for path in files.values())
+
+
+def test_writing_is_a_stage_with_progress_and_total_is_wall_time(tmp_path):
+    """Each part takes time that nothing else reports."""
+    paths = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.parquet", "report": tmp_path / "r.html"}
+    steps = []
+    began = time.perf_counter()
+    with mock.patch.object(outputs, "write_frames", side_effect=lambda *given: time.sleep(0.2)):
+        result = dasktc.triangle_count(
+            kronecker(6), verify=1.0, threads=1, progress=lambda *step: steps.append(step), **paths
+        )
+    elapsed = time.perf_counter() - began
+    stages = dict(result.seconds)
+    total = stages.pop("total")
+    assert list(stages) == ["read", "prepare", "count", "verify", "write", "report"]
+    assert stages["write"] >= 0.4
+    assert sum(stages.values()) <= total <= elapsed
+    assert elapsed - total < 0.2  # of what writing alone takes
+    assert [step for step in steps if step[0] == "write"] == [("write", number, 2) for number in range(3)]
+    assert steps[-1][0] == "report"
+    assert f"write {stages['write']:.2f}" in str(result)

@@ -1,5 +1,6 @@
 """Progress of a run: predicted ends, events on a scheduler, the terminal's bar, and the dashboard's page."""
 
+import asyncio
 import io
 import itertools
 import json
@@ -25,10 +26,11 @@ from dasktc.api.cluster import StartedCluster
 from dasktc.api.graph import OwnedCluster
 from dasktc.api.progress import View, bar
 from dasktc.executors.dask.faults import _free_stranded
-from dasktc.executors.dask.progress import install, page_of
-from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, RunState, forget_spans
+from dasktc.executors.dask.progress import page_of, show_page
+from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, forget_spans
+from dasktc.executors.dask.run_state import RunState
 from dasktc.executors.dask.worker_events import with_steps
-from dasktc.executors.dask.worker_state import RECEIVED, meter_transfers
+from dasktc.executors.dask.worker_state import PROCESS, RECEIVED, meter_transfers
 from dasktc.executors.progress import EVENT_SECONDS, STAGES, Pace, Stage, Tracker
 from dasktc.generate import kronecker
 from dasktc.planning.cost_model import in_words, work_of_triples
@@ -457,7 +459,7 @@ def test_a_worker_counts_what_it_receives_while_it_sends_a_heartbeat(monkeypatch
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
     for _ in worker.metrics.items():  # as a heartbeat does: an error there ends the worker
         meter_transfers()
-    assert set(worker.metrics) == {"other", RECEIVED}
+    assert set(worker.metrics) == {"other", RECEIVED, PROCESS}
 
 
 def test_the_page_shows_a_run_and_keeps_it():
@@ -469,11 +471,8 @@ def test_the_page_shows_a_run_and_keeps_it():
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
         scheduler = cluster.scheduler
 
-        async def add():
-            return install(scheduler)
-
         assert page_of(client).endswith("/status")
-        assert cluster.sync(add)
+        show_page(client)
         assert page_of(client) == StartedCluster(client, OwnedCluster(ExitStack())).dashboard_link
         assert page_of(client).endswith("/dasktc")
         monitor = scheduler.plugins["dasktc"]
@@ -491,12 +490,15 @@ def test_the_page_shows_a_run_and_keeps_it():
         assert "under way" not in page.stages.text
         assert "worker &lt;1&gt; went" in page.faults.text
         assert page.workers.data["tasks"] == [8]
+        until(lambda: all(PROCESS in worker.metrics for worker in scheduler.workers.values()))
+        page.update()
         assert sum(page.memory.data["blocks"]) > 0
         worker = next(iter(scheduler.workers.values()))
         for limit, words in ((0, "which Dask does not limit"), (10**9, "its limit (dashed)")):
             with mock.patch.object(worker, "memory_limit", limit):
                 page.update()
-            assert (words in page.in_memory.title.text, page.budget.visible) == (True, bool(limit))
+            assert (words in page.in_memory.title.text, page.limit.data["x"]) == (True, [limit] if limit else [])
+        assert set(page.workers.data["worker"]) <= set(page.memory.data["worker"]), "a worker has one name"
         assert page.shares.x_range is page.rates.x_range
         beside = page.root.children[3:5]
         assert [row.styles["flex-wrap"] for row in beside] == ["wrap", "wrap"]  # in a narrow window
@@ -568,13 +570,12 @@ def test_the_page_shows_no_stage_as_done_before_one_that_it_follows():
 
 
 def test_a_scheduler_without_bokeh_has_no_page_and_says_so(caplog):
-    scheduler = SimpleNamespace(plugins={}, workers={})
-    scheduler.add_plugin = lambda plugin, name: scheduler.plugins.update({name: plugin})
+    monitor = RunMonitor()
     with mock.patch.dict(sys.modules, {"dasktc.executors.dask.page": None}), caplog.at_level(logging.WARNING, "dasktc"):
-        assert install(scheduler) is False
+        asyncio.run(monitor.start(SimpleNamespace(plugins={}, workers={})))
     assert "no page /dasktc" in caplog.text
     assert "dasktc[dashboard]" in caplog.text
-    assert scheduler.plugins["dasktc"].runs == {}
+    assert (monitor.runs, monitor.page) == ({}, False)
 
 
 @pytest.mark.parametrize(
@@ -646,7 +647,8 @@ def test_a_scheduler_keeps_nothing_of_runs_long_over(client):
 
 
 def test_a_monitor_keeps_the_latest_runs():
-    monitor = RunMonitor(SimpleNamespace(workers={}, _broker=SimpleNamespace(_topics={}), worker_ttl=None))
+    monitor = RunMonitor()
+    monitor.scheduler = SimpleNamespace(workers={}, _broker=SimpleNamespace(_topics={}), worker_ttl=None)
     key_split(("count-of-a-run-long-over", 0))
     for number in range(3 * RUNS):
         monitor.scheduler._broker._topics[f"dasktc-{number}"] = "events"

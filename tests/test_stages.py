@@ -65,7 +65,7 @@ class Finished(SchedulerPlugin):
 
     def transition(self, key, start, finish, *args, **kwargs):
         if (start, finish) == ("processing", "memory"):
-            group = key[0].rpartition("-")[0].strip("_")
+            group = key[0].rpartition("-")[0]
             self.tasks[group] += 1
             self.urgent[group] += self._scheduler.tasks[key].priority[0] < 0
 
@@ -157,7 +157,7 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     needed = number if single else len(graph.blocks)
 
     def held() -> int:
-        return sum(bool(at) and key[0].strip("_").startswith("blocks-") for key, at in client.who_has().items())
+        return sum(bool(at) and key[0].startswith("blocks-") for key, at in client.who_has().items())
 
     until(lambda: held() == needed)
     graph.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -221,6 +222,7 @@ def triangle_count(
     >>> int(result), result.vertices, result.edges
     (1, 4, 4)
     """
+    began = time.perf_counter()
     options, in_bits = forced(
         Options(
             backend, kernel, partition, parts, splits, reorder, memory, assign, seed, column_parts, proxies, sort_rows
@@ -269,12 +271,12 @@ def triangle_count(
                 result = count(graph, counting)
                 # a second attempt may replace the files of the first; files of others were refused before that
                 written = outputs if options.memory == budget else replace(outputs, force=True)
-                written.write(graph, result, before, repeating(source, arguments))
-                return result
+                return written.write(graph, result, before, repeating(source, arguments), watcher)
 
         result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
         watcher.close(triangles=int(result))
-        return result._replace(plan=with_notes(result.plan, noted, more))
+        result = result._replace(plan=with_notes(result.plan, noted, more))
+        return result.timed(time.perf_counter() - began)
 
 
 def _check_unsorted(**given: Any) -> None:

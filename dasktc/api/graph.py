@@ -74,6 +74,11 @@ def _close_apart(opened: ExitStack) -> None:
         opened.close()
 
 
+def _address(client: Any) -> str:
+    """Address of a client's scheduler; of one that is gone the client may know nothing any more."""
+    return str(client.scheduler.address) if client.status == "running" else "a cluster that is gone"
+
+
 class _Closed:
     """Placeholder for the blocks and vectors of a closed graph: any use is an error."""
 
@@ -154,7 +159,7 @@ class Graph(CountingContext):
         plan, options = self.plan, self.options
         where = "in this process"
         if self.client is not None:
-            where = f"on {plan.workers:,} worker threads of {self.client.scheduler.address}"
+            where = f"on {plan.workers:,} worker threads of {_address(self.client)}"
         budget = bytes_of(options.memory)
         within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
         return [
@@ -420,8 +425,8 @@ class Graph(CountingContext):
         Parameters
         ----------
         frame : {"dask", "pandas", "cudf"}
-            As for `triangles`. The partitions of a Dask DataFrame are cuDF if GPUs count and dask_cudf can be imported;
-            within `memory` they are made on the host and kept in files.
+            As for `triangles`. The partitions of a Dask DataFrame are cuDF if GPUs count, which needs dask_cudf; within
+            `memory` they are made on the host and kept in files.
 
         Returns
         -------
@@ -432,7 +437,8 @@ class Graph(CountingContext):
         Raises
         ------
         InputError
-            The whole frame exceeds the memory budget of the caller's process.
+            The whole frame exceeds the memory budget of the caller's process, or dask_cudf is not installed for cuDF
+            partitions.
         CountError
             Edges were lost: there is no result.
 

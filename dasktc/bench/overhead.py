@@ -95,7 +95,7 @@ def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
         began = tasks.client.run_on_scheduler(_thread_seconds)
         result = graph.triangle_count()
         ended = tasks.client.run_on_scheduler(_thread_seconds)
-    noted = [task for task in stream.data if str(task["key"]).lstrip("('_").startswith("count-")]
+    noted = [task for task in stream.data if str(task["key"]).lstrip("('").startswith("count-")]
     if len(noted) != result.plan.tasks:
         raise CountError(
             f"{len(noted):,} of {result.plan.tasks:,} tasks were noted by Dask: its "

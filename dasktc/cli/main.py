@@ -454,4 +454,6 @@ def _progress(quiet: bool, how: str) -> Iterator[Any]:
     level = click.get_current_context().meta.get(LOG_LEVEL) or ("info" if watched else "warning")
     logging.basicConfig(format="%(message)s")
     logging.getLogger("dasktc").setLevel(level.upper())
+    says_page = not quiet and how != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
+    logging.getLogger("dasktc.page").setLevel("INFO" if says_page else "NOTSET")
     yield json_lines(sys.stderr) if how == "json" else bar() if watched else None

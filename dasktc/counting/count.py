@@ -37,11 +37,13 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
     check(records, plan, graph.prepared.wedges)
     report("sum", 0, 1)
     total = add_up(graph.executor, records)
-    verified = 0
+    verified, seconds = 0, {"count": ended - began}
     if options.verify:
         report("verify", 0, 1)
+        before = time.perf_counter()
         verified = verify_records(graph.executor, graph.blocks, records, options.verify, options.seed)
-    result = _result(graph, sorted(records), total, ended - began, began)
+        seconds["verify"] = time.perf_counter() - before
+    result = _result(graph, sorted(records), total, seconds, began)
     return result._replace(verified=verified, resumed=resumed)
 
 
@@ -68,7 +70,7 @@ def _run(
 
 
 def _result(
-    graph: CountingContext, records: list[Record], total: TaskCount, count: float, began: float
+    graph: CountingContext, records: list[Record], total: TaskCount, seconds: dict[str, float], began: float
 ) -> TriangleCount:
     known = graph.prepared.source.triangles
     if known is not None and total.triangles != known:
@@ -89,7 +91,7 @@ def _result(
         kernel=graph.options.chosen_kernel,
         reorder=graph.options.chosen_reorder,
         plan=graph.plan,
-        seconds={**before, "count": count, "total": sum(before.values()) + time.perf_counter() - began},
+        seconds={**before, **seconds, "total": sum(before.values()) + time.perf_counter() - began},
         wedges=total.wedges,
         probes=total.probes,
         max_collision=total.max_collision,

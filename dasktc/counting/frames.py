@@ -22,6 +22,7 @@ from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
+from dasktc.executors.gpu_discovery import installed
 from dasktc.io.memory.columns import Place, settle, to_ids
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import Sharded
@@ -43,7 +44,7 @@ __all__ = [
     "given_ids",
     "ids_of",
     "numbered",
-    "on_device_if_there",
+    "on_device_where_counted",
     "places_among",
     "rows_of_partition",
     "spread",
@@ -105,7 +106,8 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     Raises
     ------
     InputError
-        There is no such frame type, or cuDF was requested and the CPU counts.
+        There is no such frame type, cuDF was requested and the CPU counts, or dask_cudf is not installed for a Dask
+        DataFrame of cuDF partitions.
     """
     on_device, source = graph.options.chosen_backend in ON_DEVICE, graph.prepared.source.frames
     if frame is None:
@@ -125,19 +127,30 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
         wanted = frame == "cudf"
     else:
         wanted = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
-    return FrameKind(frame, "cudf" if wanted and graph.executor.memory_per_call is None else "pandas")
+    return _checked(FrameKind(frame, "cudf" if wanted and graph.executor.memory_per_call is None else "pandas"))
 
 
-def on_device_if_there(graph: CountingContext, kind: FrameKind) -> FrameKind:
-    """Make a Dask DataFrame's partitions cuDF if GPUs count without a budget and dask_cudf is installed here."""
+def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:
+    """Make a Dask DataFrame's partitions cuDF if GPUs count without a budget."""
     on_device = graph.options.chosen_backend in ON_DEVICE and graph.executor.memory_per_call is None
-    if kind.whole or not on_device:
+    return kind if kind.whole or not on_device else _checked(FrameKind("dask", "cudf"))
+
+
+def _checked(kind: FrameKind) -> FrameKind:
+    """Refuse (InputError) a Dask DataFrame of cuDF partitions where Dask cannot handle these."""
+    if kind.whole or kind.library != "cudf":
         return kind
     try:
         import_module("dask_cudf")
-    except ImportError:
-        return kind
-    return FrameKind("dask", "cudf")
+    except ImportError as missing:
+        build = next((build for build in ("cu13", "cu12") if installed(f"cudf-{build}")), None)
+        conda = build is None and installed("cudf")
+        command = "conda install -c rapidsai dask-cudf" if conda else f"pip install dask-cudf-{build or 'cu13'}"
+        raise InputError(
+            f"the partitions of this Dask DataFrame are cuDF frames, but dask_cudf cannot be imported ({missing}): "
+            f"Dask needs it for them in this process; {command}, or take frame='pandas'"
+        ) from missing
+    return kind
 
 
 def _dask_on_gpu() -> bool:

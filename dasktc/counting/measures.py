@@ -13,7 +13,7 @@ from typing import Any
 from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_frames import edge_answer, oriented_frame, partitions, refuse_frame
 from dasktc.counting.edge_support import support_kernel
-from dasktc.counting.frames import frame_kind, on_device_if_there
+from dasktc.counting.frames import frame_kind, on_device_where_counted
 from dasktc.counting.vertex_counts import (
     coefficients,
     degrees,
@@ -105,7 +105,7 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
 
 def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:
     """Return every edge, from source to target; see `Graph.oriented_edges`."""
-    return oriented_frame(graph, on_device_if_there(graph, frame_kind(graph, frame, "edges")))
+    return oriented_frame(graph, on_device_where_counted(graph, frame_kind(graph, frame, "edges")))
 
 
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:

@@ -26,7 +26,7 @@ from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.dask.progress import WorkerEvents, tell_scheduler
+from dasktc.executors.dask.progress import WorkerEvents, name_client, tell_scheduler
 from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
@@ -230,6 +230,7 @@ def _with_value(part: Any, value: Any) -> Any:
 def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[Tracker, Any]]:
     """Yield the tracker of a run and a function that passes received events to it; None if nobody watches."""
     tracker = tracker_of(progress)
+    name_client(tracker, executor.client)
     if not (tracker.heeded or tracker.tells):
         yield tracker, None
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from dasktc.counting.html_report import page
 from dasktc.counting.measures import edge_frames, vertex_frames
 from dasktc.errors import CountError, DasktcError, InputError, without_secrets
 from dasktc.executors.base import Executor
+from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.executors.usage import Usage, usage_of
 from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
 from dasktc.options import path_text
@@ -74,9 +76,19 @@ class Outputs:
         return {} if self.report is None else usage_of(executor)
 
     def write(
-        self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage] | None = None, command: str = ""
-    ) -> None:
+        self,
+        graph: CountingContext,
+        result: TriangleCount,
+        before: dict[str, Usage] | None = None,
+        command: str = "",
+        progress: Tracker | None = None,
+    ) -> TriangleCount:
         """Write the files; a report includes the `usage` before the stages and the command that repeats the count.
+
+        Returns
+        -------
+        TriangleCount
+            The result, whose seconds have the stages `write` and `report` where there are such files.
 
         Raises
         ------
@@ -86,24 +98,41 @@ class Outputs:
             The triangles of vertices or edges disagree with the count.
         """
         try:
-            self._write(graph, result, before or {}, command)
+            return self._write(graph, result, before or {}, command, tracker_of(progress))
         except DasktcError as error:
             raise type(error)(f"{result.triangles:,} triangles were counted, but {error}") from error
 
-    def _write(self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage], command: str) -> None:
-        after = self.usage(graph.executor)
-        if self.per_vertex is not None:
-            frames, count = vertex_frames(graph)
-            _same(count, result, "vertices")
-            write_frames(frames, self.per_vertex, graph.executor, self.force)
-        if self.per_edge is not None:
-            frames, count = edge_frames(graph)
-            _same(count, result, "edges")
-            write_frames(frames, self.per_edge, graph.executor, self.force)
+    def _write(
+        self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage], command: str, progress: Tracker
+    ) -> TriangleCount:
+        after, began = self.usage(graph.executor), time.perf_counter()
+        total = result.seconds["total"]
+        answers = [
+            (out, what, frames)
+            for out, what, frames in (
+                (self.per_vertex, "vertices", vertex_frames),
+                (self.per_edge, "edges", edge_frames),
+            )
+            if out is not None
+        ]
+        with progress.watching(graph.executor):
+            for number, (out, what, frames_of) in enumerate(answers):
+                progress("write", number, len(answers))
+                frames, count = frames_of(graph)
+                _same(count, result, what)
+                write_frames(frames, out, graph.executor, self.force)
+        written = time.perf_counter()
+        if answers:
+            progress("write", len(answers), len(answers))
+            result = result.timed(total + written - began, write=written - began)
         if self.report is not None:
+            progress("report", 0, 1)
             graph.counted.agree(result.triangles)
             facts, run = findings_of(graph, result), RunFacts(without_secrets(command), before, after)
             write_page(page(result, without_secrets(graph.prepared.source.name), facts, run), self.report, self.force)
+            ended = time.perf_counter()
+            result = result.timed(total + ended - began, report=ended - written)
+        return result
 
 
 def _same(count: int, result: TriangleCount, what: str) -> None:

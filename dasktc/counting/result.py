@@ -42,7 +42,9 @@ class TriangleCount(int):
         Number of concurrent tasks.
     plan : Plan
     seconds : dict of str to float
-        Wall time of read, prepare and count, and total.
+        Wall time of each stage that ran: read, prepare, count, verify, write (files of vertices and edges) and report;
+        and total, from the call to its answer. It includes what belongs to no stage, such as the start of workers; for
+        a prepared graph it is the time of its preparation and of this count.
     wedges, probes : int
         Wedges handled, equal to Σ in(v)·out(v) of the oriented graph; streamed elements tested.
     max_collision : int
@@ -84,6 +86,11 @@ class TriangleCount(int):
         return type(self)(**{**self.__dict__, **changes})
 
     __replace__ = _replace
+
+    def timed(self, total: float, **stages: float) -> Self:
+        """Return a copy with further stages in its seconds, and another total."""
+        before = {name: value for name, value in self.seconds.items() if name != "total"}
+        return self._replace(seconds={**before, **stages, "total": total})
 
     def __repr__(self) -> str:
         return f"TriangleCount(triangles={self.triangles}, vertices={self.vertices}, edges={self.edges})"

@@ -26,7 +26,7 @@ from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.late_workers import late_workers
-from dasktc.executors.dask.progress import install, page_of
+from dasktc.executors.dask.progress import show_page
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
@@ -49,6 +49,8 @@ __all__ = [
 ]
 
 log = logging.getLogger("dasktc")
+page_log = logging.getLogger("dasktc.page")
+"""Told the page's address for clusters that were there before; the command shows it also where no bar is shown."""
 CONNECT_SECONDS = 10
 GPU_FILES = ("/dev/nvidiactl", "/dev/dxg")
 """Files of a system with an NVIDIA driver, on Linux or WSL."""
@@ -236,6 +238,7 @@ def _on(client: Any, run: RunOptions) -> DaskExecutor:
     check_client(client)
     executor = DaskExecutor(client, run.worker_timeout, run.retries)
     executor.await_workers()
+    show_page(client, page_log)
     return executor
 
 
@@ -268,7 +271,6 @@ def _remote(address: str | None, file: str | None, security: Any) -> Iterator[An
             "give the address that it prints"
         ) from None
     with client:
-        log.info("dashboard: %s", page_of(client))
         yield client
 
 
@@ -351,7 +353,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
         client = opened.enter_context(Client(cluster, set_as_default=default))
         if protocol == "ucx":
             log_ucx(client)
-        _with_page(cluster, client)
+        show_page(client)
         yield client
 
 
@@ -403,7 +405,7 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
                     loop=loop,
                 )
                 client = opened.enter_context(Client(opened.enter_context(cluster), set_as_default=default))
-            _with_page(cluster, client)
+            show_page(client)
             yield client
         finally:
             with held():
@@ -439,16 +441,6 @@ def _forget_keeping() -> None:
     for name, value in KEEPING.items():
         if os.environ.get(name) == str(value):
             del os.environ[name]
-
-
-def _with_page(cluster: Any, client: Any) -> None:
-    """Add the page `/dasktc` to the dashboard of a cluster started here, and log its address."""
-
-    async def add() -> bool:
-        return install(cluster.scheduler)
-
-    cluster.sync(add)
-    log.info("dashboard: %s", page_of(client))
 
 
 def _silent() -> AbstractContextManager[Any]:

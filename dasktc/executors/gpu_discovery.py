@@ -17,10 +17,15 @@ PACKAGES = {
     "cuDF": ("cudf-cu13", "cudf-cu12", "cudf"),
     "RMM": ("rmm-cu13", "rmm-cu12", "rmm"),
     "dask-cuda": ("dask-cuda",),
+    "dask-cuDF": ("dask-cudf-cu13", "dask-cudf-cu12", "dask-cudf"),
     "UCXX": ("distributed-ucxx-cu13", "distributed-ucxx-cu12", "distributed-ucxx"),
 }
 """Distributions of each package, by its usual name: for CUDA 13, for CUDA 12, and on conda."""
-OPTIONAL = {"dask-cuda": "--workers with GPUs", "UCXX": "blocks that travel from GPU to GPU, not through the host"}
+OPTIONAL = {
+    "dask-cuda": "--workers with GPUs",
+    "dask-cuDF": "Dask DataFrames on GPUs",
+    "UCXX": "blocks that travel from GPU to GPU, not through the host",
+}
 NEWEST_DRIVER = 580
 """First driver that runs CUDA 13; older ones, from 525 on, run CUDA 12."""
 

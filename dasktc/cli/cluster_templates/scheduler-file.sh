@@ -7,6 +7,9 @@
 #   bash scheduler-file.sh gpu-worker              # on every host with GPUs: a worker a GPU (pip install dask-cuda)
 #   bash scheduler-file.sh count /shared/graph.parquet --partition hash2d    # anywhere
 #
+# The count prints the address of its page /dasktc on the scheduler's dashboard (port 8787), which shows the progress;
+# it needs Bokeh beside the scheduler: pip install "dasktc[dashboard]".
+#
 # Under Slurm, in a batch script, whose end is the end of its steps:
 #   #SBATCH --nodes=4 --exclusive
 #   export SCHEDULER_FILE=/shared/scheduler-$SLURM_JOB_ID.json

@@ -13,6 +13,9 @@
 #SBATCH --time=01:00:00
 #SBATCH --output=dasktc-%j.out
 #
+# The count prints the address of its page /dasktc on the scheduler's dashboard, which shows the progress; it needs Bokeh
+# there (pip install "dasktc[dashboard]").
+#
 # TLS: UCX has none. `dasktc cluster tls` makes certificates; then give sbatch
 #   --export=ALL,PROTOCOL=tls,TLS=/shared/tls    # a folder with ca.pem, cert.pem and key.pem, readable by you alone
 set -euo pipefail

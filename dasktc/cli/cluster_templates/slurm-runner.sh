@@ -11,6 +11,9 @@
 #SBATCH --time=01:00:00
 #SBATCH --output=dasktc-%j.out
 #
+# While it counts, the page /dasktc of the node of the scheduler, port 8787, shows the progress; it needs Bokeh there
+# (pip install "dasktc[dashboard]").
+#
 # GPUs: `dasktc cluster slurm-gpu`.
 #
 # TLS: SLURMRunner (dask-jobqueue 0.9) cannot end a scheduler that uses it. `dasktc cluster scheduler-file` can,

@@ -6,6 +6,8 @@
 Slurm may start the jobs at different times, and end them: the count begins with the workers that are there,
 takes in those that come, and does the work of those that go again.
 
+While it counts, the page /dasktc of this host, port 8787, shows the progress (pip install "dasktc[dashboard]").
+
 TLS: `dasktc cluster tls` makes certificates; then `export TLS=/shared/tls`, a folder with ca.pem, cert.pem and
 key.pem that every node sees and nobody else reads.
 """

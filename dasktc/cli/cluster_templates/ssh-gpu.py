@@ -6,6 +6,8 @@
 The first host runs the scheduler, and workers as well. Every host needs the same Python environment at the same path
 (pip install "dasktc[cuda13]"), and sees the graph under the same name.
 
+While it counts, http://host1:8787/dasktc shows the progress (pip install "dasktc[dashboard]" on host1).
+
 TLS: UCX has none, and a cluster of ssh is one of a network that is trusted. With PROTOCOL=tls, certificates of
 `dasktc cluster tls` and Dask's configuration on every host (`dasktc cluster tls` says which) it is encrypted.
 """

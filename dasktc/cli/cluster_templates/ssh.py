@@ -10,6 +10,8 @@ path, and sees the graph under the same name. The same by a command, for a clust
     dask ssh --nworkers 8 --nthreads 1 host1 host2 host3 &
     dasktc count --scheduler tcp://host1:8786 /shared/graph.parquet
 
+While it counts, http://host1:8787/dasktc shows the progress (pip install "dasktc[dashboard]" on host1).
+
 GPUs: `dasktc cluster ssh-gpu`.
 
 TLS: `dasktc cluster tls` makes certificates; then `export TLS=/shared/tls`, a folder with ca.pem, cert.pem and

@@ -50,38 +50,6 @@ __all__ = ["DaskExecutor"]
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
-STAGES = (
-    *(
-        "read-rows",
-        "vertices",
-        "canonical",
-        "orient",
-        "orient-plan",
-        "degrees",
-        "reorder",
-        "plan",
-        "blocks",
-        "open",
-        "warm-up",
-    ),
-    *("count", "verify", "support", "support-sum", "sum", "cores", "truss", "triangles", "ids", "vertex-frames"),
-    *(
-        "edges",
-        "sample",
-        "update",
-        "list",
-        "list-sum",
-        "list-frame",
-        "lookup",
-        "transitivity",
-        "values",
-        "write",
-        "join",
-        "save",
-    ),
-)
-"""In the order of their tasks; later stages follow. Dask's pages colour them by a hash of these names, which gives
-"read" the colour of "blocks"."""
 TASK_BYTES = {"tcp": 3 << 19, "ucx": 1 << 27}
 """Bytes that a worker receives in the 1.4 ms that a task costs the scheduler: 1.1 GB/s, or 100 GB/s over NVLink."""
 
@@ -336,12 +304,7 @@ class DaskExecutor(Executor):
         return futures
 
     def _key(self, stage: str, label: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-        # The dashboard's page of groups asks `dask.order.order` for an order by dependencies, which ignores the
-        # dependencies that it is given and sorts by name, descending (Dask 2026.8). The page then finds no place for a
-        # group whose dependency comes later, and stays empty. With as many underscores before a stage's name as stages
-        # before it, the order by name is that of the stages. Task prefixes, which other pages show, are without them.
-        depth = STAGES.index(stage) if stage in STAGES else len(STAGES)
-        return f"{'_' * depth}{stage}-{self._token}", *label, next(self._numbers)
+        return f"{stage}-{self._token}", *label, next(self._numbers)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Submit the calls and wait for them; a task extracts each result, unless the client knows where it is."""

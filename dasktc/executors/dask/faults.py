@@ -292,7 +292,7 @@ def is_own(key: Any) -> bool:
     """Whether a task's key is one that `DaskExecutor` makes: (stage-token, number), perhaps with a label between."""
     match key:
         case (str(name), *_, int()):
-            return re.fullmatch(r"_*[a-z-]+-[0-9a-f]{8}", name) is not None
+            return re.fullmatch(r"[a-z-]+-[0-9a-f]{8}", name) is not None
     return False
 
 
@@ -322,7 +322,7 @@ def _free_stranded(client: Any, token: str) -> tuple[dict[str, Steps], dict[str,
         dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
         done = ("memory", "released", "forgotten")
         groups = {
-            group.prefix.name.lstrip("_"): (
+            group.prefix.name: (
                 sum(group.states.get(state, 0) for state in done),
                 sum(group.states.values()),
             )
@@ -334,7 +334,7 @@ def _free_stranded(client: Any, token: str) -> tuple[dict[str, Steps], dict[str,
             steps = worker.metrics.get(STEPS, {})
             for task in worker.processing if steps else ():
                 if str(task.key) in steps and task.group.name.endswith(token):
-                    within.setdefault(task.prefix.name.lstrip("_"), []).append(steps[str(task.key)])
+                    within.setdefault(task.prefix.name, []).append(steps[str(task.key)])
         return groups, within
 
     said: tuple[dict[str, Steps], dict[str, list[Steps]]] = client.run_on_scheduler(free, token)

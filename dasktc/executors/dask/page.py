@@ -1,4 +1,4 @@
-"""The dashboard page `/dasktc`, drawn with Bokeh from the state that a `RunMonitor` keeps; imported by schedulers only.
+"""The dashboard page `/dasktc`, drawn with Bokeh from the runs that a `RunMonitor` keeps; imported by schedulers only.
 
 There is one document per browser. Its figures have a fixed height and the window's width; text is HTML, so that it
 wraps.
@@ -20,21 +20,23 @@ from bokeh.models import (
     HoverTool,
     NumeralTickFormatter,
     Select,
-    Span,
 )
 from bokeh.plotting import figure
 from distributed.dashboard.components import add_periodic_callback
-from distributed.dashboard.components.scheduler import env
+from distributed.dashboard.components.scheduler import BOKEH_THEME, TaskGroupGraph, env
 from distributed.dashboard.core import BokehApplication
 from distributed.dashboard.scheduler import template_variables
 
-from dasktc.executors.dask.run_monitor import RunMonitor, RunState
+from dasktc.executors.dask.run_state import Runs, RunState
+from dasktc.executors.dask.worker_state import PROCESS
 from dasktc.executors.progress import clock_time
 from dasktc.options import format_size
 
 __all__ = ["RunPage", "add_page"]
 
 PATH = "dasktc"
+GROUPS = "/groups", "/individual-groups"
+"""Dask's pages of task groups."""
 REFRESH = 1000
 """Milliseconds between redraws."""
 SHOWN = 40
@@ -64,6 +66,10 @@ return Number((tick / 1000 ** power).toPrecision(3)) + " " + ["B", "kB", "MB", "
 """Formats a size as `format_size` does; Bokeh's own formatter uses powers of 1,024, at decimal ticks."""
 SMOOTHED = 5.0
 """Least number of seconds over which rates are averaged."""
+FORGOTTEN = (
+    "Dask's own pages show no finished counting tasks: their results are with the client, so that the death of a "
+    "worker undoes none, and the scheduler forgets them."
+)
 MILLION = 1e6
 LATEST = "the latest run"
 STYLE = """
@@ -92,10 +98,10 @@ class RunPage:
     Parameters
     ----------
     scheduler : distributed.Scheduler
-    monitor : RunMonitor
+    monitor : Runs
     """
 
-    def __init__(self, scheduler: Any, monitor: RunMonitor) -> None:
+    def __init__(self, scheduler: Any, monitor: Runs) -> None:
         self._scheduler, self._monitor = scheduler, monitor
         self.chosen = Select(title="", value=LATEST, options=[LATEST], width=420)
         whole = [":host { width: 100%; } .bk-clearfix { width: 100%; display: block; }"]
@@ -128,8 +134,9 @@ class RunPage:
         self.in_memory.legend.orientation, self.in_memory.legend.padding = "horizontal", 2
         self.in_memory.add_layout(self.in_memory.legend[0], "below")
         self.in_memory.add_tools(HoverTool(tooltips="@text"))
-        self.budget = Span(location=0, dimension="height", line_color="#a40000", line_dash="dashed", visible=False)
-        self.in_memory.add_layout(self.budget)
+        self.limit = ColumnDataSource({"x": [], "end": []})  # a browser draws no line that it got while it was hidden
+        line = {"line_color": "#a40000", "line_dash": "dashed", "source": self.limit}
+        self.in_memory.segment(x0="x", x1="x", y0=-0.5, y1="end", **line)
         for plot in (self.by_worker, self.in_memory):
             plot.ygrid.visible = False
             plot.yaxis.ticker = FixedTicker(ticks=[])
@@ -160,7 +167,7 @@ class RunPage:
             return
         now = time.time()
         self.head.text = f"{STYLE}<div class=tc>{self._head(run, now)}</div>"
-        self.stages.text = f"{STYLE}<div class=tc>{_stages(run)}</div>"
+        self.stages.text = f"{STYLE}<div class=tc>{_stages(run)}<p class=sub>{FORGOTTEN}</p></div>"
         self.faults.text = f"{STYLE}<div class=tc>{_faults(run)}</div>"
         self._curves(run)
         self._by_worker(run)
@@ -169,7 +176,10 @@ class RunPage:
     def _head(self, run: RunState, now: float) -> str:
         count, plan, left = run.counting, run.counting.get("plan", {}), run.left(now)
         if run.ended is not None:
-            state = "failed" if "error" in run.ended else "done"
+            stopped = str(run.ended.get("error", "")).startswith("KeyboardInterrupt")
+            state = "stopped" if stopped else "failed" if "error" in run.ended else "done"
+        elif run.gone is not None:
+            state = "stopped"
         elif now - run.heard > 60 and run.latest.get("event") != "begun":
             state = f"silent for {clock_time(now - run.heard)}"
         else:
@@ -180,19 +190,20 @@ class RunPage:
         busy = [float(of[3]) for of in count.get("workers", {}).values()]
         imbalance = f"{max(busy) / min(busy):.2f}" if len(busy) > 1 and min(busy) else "–"
         cards = [
-            (state, "stage" if run.ended is None else "run"),
+            (state, "run" if run.is_over else "stage"),
             ("–" if share is None else f"{100 * share:.0f} %", "of the planned work counted"),
             (f"{count['done']:,} / {count['total']:,}" if count else "–", "counting tasks"),
             ("–" if triangles is None else f"{triangles:,}", "triangles" if run.ended else "triangles so far"),
             (clock_time(run.seconds(now)), "elapsed"),
         ]
-        if run.ended is None:
+        if not run.is_over:
             cards.append(("–" if left is None else clock_time(left), f"left, ends at {ends}" if ends else "left"))
         cards += [
             (imbalance, "busiest / least busy worker"),
             (format_size(run.received), "sent between workers"),
         ]
-        error = f"<p class=bad>{escape(str(run.ended['error']))}</p>" if run.ended and "error" in run.ended else ""
+        reason = (run.ended or {}).get("error", "its client has gone" if run.gone is not None else "")
+        error = f"<p class=bad>{escape(str(reason))}</p>" if reason else ""
         planned = (
             f"{plan['vertices']:,} vertices, {plan['edges']:,} edges; {plan['partition']}, n = {plan['parts']}, "
             f"m = {plan['splits']}; {plan['kernel']} on {plan['backend']}; blocks {format_size(plan['bytes_total'])}, "
@@ -230,7 +241,7 @@ class RunPage:
             self._monitor.look(run)
         blocks = run.blocks
         shown = sorted(self._scheduler.workers.values(), key=lambda worker: -blocks.get(worker.address, 0))[:SHOWN]
-        names = [worker.address.partition("://")[2] for worker in shown]
+        names = [worker.metrics.get(PROCESS) or worker.address.partition("://")[2] for worker in shown]
         limit = [worker.memory_limit or 0 for worker in shown]
         used = [worker.metrics.get("memory", 0) for worker in shown]
         held = [blocks.get(worker.address, 0) for worker in shown]
@@ -245,7 +256,7 @@ class RunPage:
             ],
         }
         least = min((of for of in limit if of), default=0)
-        self.budget.location, self.budget.visible = least, bool(least)
+        self.limit.data = {"x": [least], "end": [max(1, len(shown)) - 0.5]} if least else {"x": [], "end": []}
         said = f", {format_size(sum(held))} of blocks in all" if shown else ""
         bound = " and its limit (dashed)" if least else ", which Dask does not limit" if shown else ""
         self.in_memory.title.text = f"Memory by worker{bound}{said}"
@@ -285,10 +296,11 @@ def _stages(run: RunState) -> str:
     rows, waits = [], False
     for name, said in run.stages.items():
         over, share = said["event"] == "ended", 1.0 if said["event"] == "ended" else said["share"]
+        goes_on = "stopped" if run.is_over else "waits" if waits and not share else "under way"
         of = f"{said['done']:,} / {said['total']:,} tasks" if said["total"] > 1 else ""
         if said.get("bytes_total"):
             of = f"{format_size(said['bytes'])} of {format_size(said['bytes_total'])}"
-        took = f"{said['took']:.1f} s" if over else "waits" if waits and not share else "under way"
+        took = f"{said['took']:.1f} s" if over else goes_on
         waits = waits or not over
         style = f"width:{100 * share:.1f}%;background:{COLOURS.get(name, OTHER)}"
         fill = f'<div class=track><div class=fill style="{style}"></div></div>'
@@ -309,7 +321,48 @@ def _faults(run: RunState) -> str:
     return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{shown}</table>"
 
 
-def _document(scheduler: Any, monitor: RunMonitor, extra: dict[str, Any], document: Any) -> None:
+class GroupGraph(TaskGroupGraph):  # type: ignore[misc, unused-ignore]
+    """Dask's plot of task groups, laid out by their dependencies.
+
+    Dask 2026.8 takes the groups in descending order of their names, because `dask.order.order` no longer regards the
+    dependencies that it is passed; its page answers 500 (KeyError) if a group's name precedes that of one it needs,
+    and if two groups need each other, as those of a stage whose tasks are submitted ahead may.
+    """
+
+    def update_layout(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Place each group to the right of those that it needs, and those without a place of their own above."""
+        groups = self.scheduler.task_groups
+        needs = {
+            name: {group.name for group in groups[name].dependencies if group.name in groups} - {name}
+            for name in groups
+        }
+        places = dict[str, tuple[int, int]]()
+        waiting = list(groups)
+        while waiting:
+            ready = [name for name in waiting if needs[name] <= places.keys()] or [_of_a_circle(needs, places)]
+            for name in ready:
+                before = [places[need] for need in needs[name] if need in places]
+                x = 1 + max((x for x, _ in before), default=-1)
+                y = max((y for _, y in before), default=0)
+                while (x, y) in places.values():
+                    y += 1
+                places[name] = x, y
+            waiting = [name for name in waiting if name not in places]
+        nodes = {name: {"x": x, "y": y} for name, (x, y) in places.items()}
+        return nodes, {name: {"nstart": needs[name], "nend": [name] * len(needs[name])} for name in groups}
+
+
+def _of_a_circle(needs: dict[str, set[str]], places: dict[str, tuple[int, int]]) -> str:
+    """A group of a circle of groups that need each other, where every group without a place needs such a one."""
+    name = next(name for name in needs if name not in places)
+    passed = set[str]()
+    while name not in passed:
+        passed.add(name)
+        name = min(needs[name] - places.keys())
+    return name
+
+
+def _document(scheduler: Any, monitor: Runs, extra: dict[str, Any], document: Any) -> None:
     page = RunPage(scheduler, monitor)
     page.update()
     document.title = "dasktc"
@@ -319,13 +372,13 @@ def _document(scheduler: Any, monitor: RunMonitor, extra: dict[str, Any], docume
     add_periodic_callback(document, page, REFRESH)
 
 
-def add_page(scheduler: Any, monitor: RunMonitor) -> bool:
+def add_page(scheduler: Any, monitor: Runs) -> bool:
     """Add the page to a scheduler's dashboard, and to the links on all its pages; call it in the scheduler's thread.
 
     Parameters
     ----------
     scheduler : distributed.Scheduler
-    monitor : RunMonitor
+    monitor : Runs
 
     Returns
     -------
@@ -340,13 +393,28 @@ def add_page(scheduler: Any, monitor: RunMonitor) -> bool:
     variables = template_variables(scheduler)
     if PATH not in variables["pages"]:
         variables["pages"].append(PATH)
-    document = partial(_document_of, monitor)
-    application = BokehApplication({f"/{PATH}": document}, scheduler, served[0].prefix, variables)
-    scheduler.http_application.add_application(application)
+    pages = {f"/{PATH}": partial(_document_of, monitor), **dict(zip(GROUPS, (_groups, _plot_of_groups), strict=True))}
+    application = BokehApplication(pages, scheduler, served[0].prefix, variables)
+    scheduler.http_application.applications.insert(0, application)  # before Dask's, whose pages of groups it replaces
     application.initialize(IOLoop.current())
     application.start()
     return True
 
 
-def _document_of(monitor: RunMonitor, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
+def _document_of(monitor: Runs, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
     _document(scheduler, monitor, extra, document)
+
+
+def _groups(scheduler: Any, extra: dict[str, Any], document: Any) -> None:
+    _plot_of_groups(scheduler, extra, document)
+    document.template = env.get_template("simple.html")
+    document.template_variables.update(extra)
+
+
+def _plot_of_groups(scheduler: Any, extra: dict[str, Any], document: Any) -> None:
+    graph = GroupGraph(scheduler, sizing_mode="stretch_both")
+    graph.update()
+    add_periodic_callback(document, graph, 200)
+    document.title = "Dask: Task Groups Graph"
+    document.theme = BOKEH_THEME
+    document.add_root(graph.root)

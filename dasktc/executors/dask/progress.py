@@ -1,8 +1,8 @@
 """Events of runs on a Dask scheduler: how clients and workers publish them, and how the scheduler keeps their state.
 
 Events (`executors.progress`) are published under the topic "dasktc": `client.get_events("dasktc")` returns the latest.
-A scheduler on which `install` was called keeps the state of the latest runs (`run_monitor`), also after their end; the
-page `/dasktc` is drawn from it (`page`).
+A scheduler with the plugin `run_monitor.RunMonitor`, which every count registers (`show_page`), keeps the state of the
+latest runs, also after their end; the page `/dasktc` is drawn from it (`page`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import time
 from collections import deque
 from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 from dasktc.executors.dask.worker_events import TOPIC, outbox_of
 from dasktc.executors.progress import Event, Tracker
 
-__all__ = ["PAGE", "ClientEvents", "WorkerEvents", "install", "page_of", "tell_scheduler"]
+__all__ = ["PAGE", "ClientEvents", "WorkerEvents", "name_client", "page_of", "show_page", "tell_scheduler"]
 
 log = logging.getLogger("dasktc")
 PAGE = "dasktc"
@@ -97,44 +98,52 @@ def tell_scheduler(tracker: Tracker, executor: Any) -> None:
     """Publish a tracker's events on the executor's scheduler, where it has one."""
     if executor.distributed and tracker.follows:
         tracker.ahead = True
+        name_client(tracker, executor.client)
         tracker.listen("scheduler", ClientEvents(executor.client))
 
 
-def install(scheduler: Any) -> bool:
-    """Keep the state of runs on a scheduler, and add the page `/dasktc` to its dashboard; call it in its thread.
+def name_client(tracker: Tracker, client: Any) -> None:
+    """Name a run's client in its first event, so that the scheduler knows when nobody waits for the run any more."""
+    tracker.facts = {**tracker.facts, "client": client.id}
+
+
+def show_page(client: Any, told: logging.Logger = log) -> None:
+    """Have a client's scheduler keep the state of runs and show them on its page `/dasktc`; log the page's address.
+
+    This is done once for each client. A scheduler that cannot have the page counts without it.
 
     Parameters
     ----------
-    scheduler : distributed.Scheduler
-
-    Returns
-    -------
-    bool
-        Whether the page exists; it does not without Bokeh, nor where the scheduler has no dashboard.
+    client : distributed.Client
+    told : logging.Logger
     """
-    if PAGE in scheduler.plugins:
-        return bool(scheduler.plugins[PAGE].page)
+    if client in _SHOWN:
+        return
+    _SHOWN.add(client)
     from dasktc.executors.dask.run_monitor import RunMonitor
 
-    monitor = RunMonitor(scheduler)
-    scheduler.add_plugin(monitor, name=PAGE)
     try:
-        from dasktc.executors.dask.page import add_page
-    except ImportError as missing:
-        log.warning("dasktc: warning: no page /dasktc (%s): install dasktc[dashboard]", missing)
-        return False
-    monitor.page = add_page(scheduler, monitor)
-    return monitor.page
+        client.register_plugin(RunMonitor())
+    except Exception as error:  # the scheduler has no dasktc, or another version, or takes no plugins
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        log.info("no page /dasktc on %s (%.200s)", client.scheduler.address, why)
+    if page := page_of(client):
+        told.info("dashboard: %s", page)
+
+
+_SHOWN: WeakSet[Any] = WeakSet()
+"""Clients whose scheduler was asked for the page."""
 
 
 def page_of(client: Any) -> str:
     """Address of a scheduler's page `/dasktc`, else of Dask's own page; "" where there is no dashboard."""
 
-    def there(dask_scheduler: Any) -> bool:
+    def has_page(dask_scheduler: Any) -> bool:
         return bool(getattr(dask_scheduler.plugins.get("dasktc"), "page", False))
 
     link = ""
     with suppress(KeyError, OSError):  # a scheduler without a dashboard
         link = str(client.dashboard_link or "")
-    has_page = link.endswith("/status") and client.run_on_scheduler(there)
-    return link.removesuffix("status") + PAGE if has_page else link
+    return (
+        link.removesuffix("status") + PAGE if link.endswith("/status") and client.run_on_scheduler(has_page) else link
+    )

@@ -1,24 +1,24 @@
-"""State that a Dask scheduler keeps of the latest runs, built from their events; imported by schedulers only."""
+"""A plugin with which a Dask scheduler keeps the state of the latest runs, built from their events."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from dask.utils import key_split
 from distributed import SchedulerPlugin
 
+from dasktc.executors.dask.run_state import RunState
 from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.dask.worker_state import RECEIVED
-from dasktc.executors.progress import RUN, Event
 
-__all__ = ["RunMonitor", "RunState"]
+__all__ = ["RunMonitor"]
 
-RUNS, POINTS = 20, 600
-"""Runs that a monitor keeps, and points of each run's curves; above that number every second point is dropped."""
+RUNS = 20
+"""Runs that a monitor keeps."""
 LOOK_SECONDS = 1.0
 """Seconds between looks at what workers hold."""
 DEFAULT = ("default",)
@@ -27,89 +27,7 @@ CLEAN_SECONDS = 60.0
 """Seconds between clean-ups of spans and key prefixes that nobody needs."""
 QUIET_SECONDS = 3600
 """Silence after which a run is taken to be over."""
-
-
-@dataclass
-class RunState:
-    """The state of a run, as far as the scheduler knows it.
-
-    Attributes
-    ----------
-    name : str
-    facts : dict
-        The run's first event.
-    began, heard : float
-        Times of its first and latest event, in seconds since the epoch.
-    stages : dict of str to dict
-        The latest event of each stage.
-    latest : dict
-        The latest event of any stage.
-    counting : dict
-        The latest event of the stage `count`, with the plan from its first event.
-    points : list of (float, float, int, int)
-        While the run counts: its seconds, share of the planned work, probes and triangles so far.
-    faults : list of (float, str)
-        Time, in seconds since the epoch, and description of each fault.
-    ended : dict or None
-        The run's last event.
-    blocks : dict of str to int
-        Bytes of blocks in each worker's memory, when there last were any.
-    received : int
-        Bytes that workers have received from others since the run began.
-    """
-
-    name: str
-    began: float
-    heard: float
-    facts: Event = field(default_factory=dict)
-    stages: dict[str, Event] = field(default_factory=dict)
-    latest: Event = field(default_factory=dict)
-    counting: Event = field(default_factory=dict)
-    points: list[tuple[float, float, int, int]] = field(default_factory=list)
-    faults: list[tuple[float, str]] = field(default_factory=list)
-    ended: Event | None = None
-    blocks: dict[str, int] = field(default_factory=dict)
-    received: int = 0
-
-    def hear(self, event: Event, now: float) -> None:
-        """Update the state by an event."""
-        self.heard, kind, stage = now, event["event"], event["stage"]
-        if kind == "fault":
-            if "worker" not in event:  # the scheduler itself notices earlier that workers leave
-                self.faults.append((now, event["what"]))
-        elif stage == RUN:
-            if kind == "begun":
-                self.facts = event
-            else:
-                self.ended = event
-        else:
-            self.stages[stage] = self.stages.get(stage, {}) | event
-            self.latest = event
-            if stage == "count":
-                self.counting = self.counting | event
-                self._point(event)
-
-    def _point(self, event: Event) -> None:
-        self.points.append((event["seconds"], event["share"], event.get("probes", 0), event.get("triangles", 0)))
-        if len(self.points) > POINTS:
-            self.points = self.points[::2] if len(self.points) % 2 else [*self.points[::2], self.points[-1]]
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run has ended, with a result or an error."""
-        return self.ended is not None
-
-    def seconds(self, now: float) -> float:
-        """Seconds that the run has taken."""
-        if self.ended is not None:
-            return float(self.ended["seconds"])
-        return float(self.latest.get("seconds", 0.0)) + now - self.heard
-
-    def left(self, now: float) -> float | None:
-        """Seconds until the run ends; None where that is unknown."""
-        if self.is_over or self.latest.get("left") is None:
-            return None
-        return max(0.0, float(self.latest["left"]) - (now - self.heard))
+log = logging.getLogger("dasktc")
 
 
 def forget_spans(scheduler: Any, before: float) -> None:
@@ -137,28 +55,50 @@ def forget_spans(scheduler: Any, before: float) -> None:
 
 
 class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
-    """A scheduler plugin that keeps the state of the latest runs.
-
-    Parameters
-    ----------
-    scheduler : distributed.Scheduler
+    """A scheduler plugin that keeps the state of the latest runs, and adds the page `/dasktc` to the dashboard.
 
     Attributes
     ----------
     runs : dict of str to RunState
         The latest runs, in the order of their first events.
+    page : bool
+        Whether the page exists; it does not without Bokeh, nor where the scheduler has no dashboard.
     """
 
     name = TOPIC
+    idempotent = True
+    """The first client registers it; for later ones nothing changes."""
+    scheduler: Any
 
-    def __init__(self, scheduler: Any) -> None:
-        self.scheduler = scheduler
+    def __init__(self) -> None:
         self.runs: OrderedDict[str, RunState] = OrderedDict()
         self.page = False
         self._received: dict[str, int] = {}
         self._received_by_gone = 0
         self._before: dict[str, int] = {}
         self._looked = self._cleaned = 0.0
+
+    async def start(self, scheduler: Any) -> None:
+        """Add the page to a scheduler; Dask calls this, in the scheduler's thread."""
+        self.scheduler = scheduler
+        try:
+            from dasktc.executors.dask.page import add_page
+        except ImportError as missing:
+            log.warning("dasktc: warning: no page /dasktc (%s): install dasktc[dashboard]", missing)
+            return
+        self.page = add_page(scheduler, self)
+
+    def add_client(self, scheduler: Any, client: str) -> None:
+        """Go on with the runs of a client that has lost its connection for a while."""
+        for run in self.runs.values():
+            if run.facts.get("client") == client:
+                run.gone = None
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        """Record that the client of runs under way left, by whatever signal: nobody waits for them any more."""
+        for run in self.runs.values():
+            if run.facts.get("client") == client and not run.is_over:
+                run.gone = time.time()
 
     def log_event(self, topic: str, msg: Any) -> None:
         """Update a run's state by a published event."""

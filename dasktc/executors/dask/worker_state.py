@@ -15,10 +15,14 @@ from typing import Any
 
 from dask.utils import key_split
 
-__all__ = ["RECEIVED", "WorkerState", "forget_past", "meter_transfers", "worker_state"]
+from dasktc.executors.usage import this_process
+
+__all__ = ["PROCESS", "RECEIVED", "WorkerState", "forget_past", "meter_transfers", "worker_state"]
 
 RECEIVED = "dasktc-received"
 """Name of a metric in the heartbeats of workers: bytes of results received from other workers so far."""
+PROCESS = "dasktc-process"
+"""Name of a metric in the heartbeats of workers: host and process, the worker's name in records of counting tasks."""
 MOST_NAMES = 10_000
 """Task names whose prefixes are remembered."""
 
@@ -102,4 +106,9 @@ def meter_transfers() -> None:
     except ValueError:  # called outside of a task
         return
     if RECEIVED not in worker.metrics:  # a new dict: changing the old one during a heartbeat would end the worker
-        worker.metrics = {**worker.metrics, RECEIVED: _Received()}
+        worker.metrics = {**worker.metrics, RECEIVED: _Received(), PROCESS: _process}
+
+
+def _process(worker: Any) -> str:
+    """Name the worker as the records of counting tasks do."""
+    return this_process()

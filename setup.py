@@ -1,0 +1,28 @@
+"""Puts the CUDA sources of `kernels/` into wheels, as the folder `dasktc/kernels`; the rest stands in pyproject.toml.
+
+A package that `package-dir` maps to another folder would do the same, but with one setuptools makes editable installs
+by an import hook, through which editors and type checkers find no package. Without one, it writes the path of the
+checkout into a .pth file, and the kernels are read where they are (`dasktc.backends.cuda.nvrtc`).
+"""
+
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+
+class BuildWithKernels(build_py):
+    """Copies the kernels beside the modules, unless they stay in the checkout."""
+
+    def run(self) -> None:
+        """Build the package."""
+        super().run()
+        if self.editable_mode:
+            return
+        folder = Path(self.build_lib, "dasktc", "kernels")
+        self.mkpath(str(folder))
+        for kernel in sorted(Path("kernels").glob("*.cu*")):
+            self.copy_file(str(kernel), str(folder / kernel.name))
+
+
+setup(cmdclass={"build_py": BuildWithKernels})

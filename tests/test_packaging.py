@@ -104,7 +104,7 @@ def tree(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     for name in ("dasktc", "kernels"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     return folder
 

@@ -284,7 +284,7 @@ def test_ids_in_the_index_of_a_frame_are_refused(tmp_path, lazy):
 # lines
 
 LINES = {
-    "gSpan": ("t # 0\nv 0 2\nv 1 2\nv 2 2\ne 0 1 2\ne 0 2 2\ne 1 2 2\n", "differ in what follows"),
+    "gSpan": ("t # 0\nv 0 2\nv 1 2\nv 2 2\ne 0 1 2\ne 0 2 2\ne 1 2 2\n", "gSpan file of graphs"),
     "g, n and e": ("g one\nn 0 A x\nn 1 B x\nn 2 A x\ne 0 1\ne 1 2\ne 2 0\n", "differ in what follows"),
     "n and e of one width": ("g x\nn 0 A\nn 1 B\ne 0 1\ne 1 0\n", "differ in what follows"),
     "e alone": ("e 1 2\ne 2 3\ne 1 3\n", "before two integers.*--columns 1,2"),

@@ -1,4 +1,4 @@
-"""Puts the CUDA sources of `kernels/` into wheels, as the folder `dasktc/kernels`; the rest stands in pyproject.toml.
+"""Puts the CUDA sources of this folder into wheels, as the folder `dasktc/kernels`; `pyproject.toml` names the class.
 
 A package that `package-dir` maps to another folder would do the same, but with one setuptools makes editable installs
 by an import hook, through which editors and type checkers find no package. Without one, it writes the path of the
@@ -7,8 +7,9 @@ checkout into a .pth file, and the kernels are read where they are (`dasktc.back
 
 from pathlib import Path
 
-from setuptools import setup
 from setuptools.command.build_py import build_py
+
+__all__ = ["BuildWithKernels"]
 
 
 class BuildWithKernels(build_py):
@@ -23,6 +24,3 @@ class BuildWithKernels(build_py):
         self.mkpath(str(folder))
         for kernel in sorted(Path("kernels").glob("*.cu*")):
             self.copy_file(str(kernel), str(folder / kernel.name))
-
-
-setup(cmdclass={"build_py": BuildWithKernels})

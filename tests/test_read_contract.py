@@ -134,7 +134,7 @@ def test_what_speaks_against_the_first_two_columns_is_refused_and_the_advice_cou
     result = count(source, columns=given[form].split(",") if form in given else names)
     edges = list(zip(frame.iloc[:, columns[0]], frame.iloc[:, columns[1]], strict=True))
     assert int(result) == oracle.triangles(edges)
-    assert result.read.found == "given"
+    assert result.read.selection == "given"
     assert result.read.columns == (columns[0] + 1, columns[1] + 1)
 
 
@@ -224,7 +224,7 @@ def test_edge_lists_with_more_columns_are_read(tmp_path, case, form):
     result = count(made(frame, form, tmp_path))
     assert int(result) == oracle.triangles(list(zip(frame.iloc[:, 0], frame.iloc[:, 1], strict=True)))
     assert result.read.columns == (1, 2)
-    assert (result.read.width, result.read.found, result.read.rows) == (frame.shape[1], "by position", len(frame))
+    assert (result.read.width, result.read.selection, result.read.rows) == (frame.shape[1], "by position", len(frame))
 
 
 # names
@@ -246,7 +246,7 @@ def test_known_names_of_the_ends_are_found_wherever_they_stand(tmp_path, form, o
         source = made(frame, form, tmp_path)
     result = count(source)
     assert int(result) == oracle.triangles(list(NAMES.itertuples(index=False, name=None)))
-    assert (result.read.columns, result.read.width, result.read.found) == ((1, 3), 3, "by name")
+    assert (result.read.columns, result.read.width, result.read.selection) == ((1, 3), 3, "by name")
     assert result.read.names == (frame.columns[0], frame.columns[2])
 
 
@@ -373,7 +373,7 @@ def test_graphs_estimates_updates_and_saved_graphs_carry_it(tmp_path):
     assert graph.read.rows == 3
     assert "by position" in str(graph)
     assert graph.estimate_triangles().read == graph.triangle_count().read == graph.read
-    assert graph.estimate_triangles().to_dict()["read"]["found"] == "by position"
+    assert graph.estimate_triangles().to_dict()["read"]["selection"] == "by position"
     assert graph.update(add=[(2, 3), (1, 3)]).graph.read == graph.read
     graph.save(tmp_path / "saved")
     opened = dasktc.open_graph(tmp_path / "saved", threads=1, backend="cpu")

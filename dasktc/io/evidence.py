@@ -60,8 +60,8 @@ class Reading:
         Their names, where they have some.
     width : int or None
         Number of columns.
-    found : {"by name", "by position", "given"} or None
-        How the two were found.
+    selection : {"by name", "by position", "given"} or None
+        How the two were chosen.
     rows : int or None
         Rows that were read, loops and repeated edges among them; None until then.
     comments_above, comments_below : int
@@ -76,7 +76,7 @@ class Reading:
     columns: tuple[int, int] | None = None
     names: tuple[str, str] | None = None
     width: int | None = None
-    found: str | None = None
+    selection: str | None = None
     rows: int | None = None
     comments_above: int = 0
     comments_below: int = 0
@@ -85,7 +85,7 @@ class Reading:
 
     def joined(self, other: Reading) -> Reading:
         """Return the reading of a source that has another file."""
-        alike = (self.columns, self.names, self.found) == (other.columns, other.names, other.found)
+        alike = (self.columns, self.names, self.selection) == (other.columns, other.names, other.selection)
         return replace(
             self,
             comments_above=self.comments_above + other.comments_above,
@@ -114,7 +114,7 @@ class Reading:
             f"columns {places}" if self.names is None else "columns {!r} and {!r}".format(*self.names) + f", {places}"
         )
         more = f"; in {self.others:,} of the files otherwise" if self.others else ""
-        return f"{text}, {self.found}{more}"
+        return f"{text}, {self.selection}{more}"
 
     def summary(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""

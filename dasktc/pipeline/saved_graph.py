@@ -75,7 +75,7 @@ _FIELDS = {
             "columns": ([int], _NO),
             "names": ([str], _NO),
             "width": (int, _NO),
-            "found": (str, _NO),
+            "selection": (str, _NO),
             "rows": (int, _NO),
             **{name: int for name in ("comments_above", "comments_below", "headers", "others")},
         },

@@ -296,13 +296,13 @@ def _reading(
     """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
     labels = list(kinds)
     one, other = (labels.index(name) for name in names)
-    found = "given" if options.columns else "by name" if (one, other) in known_pairs(labels) else "by position"
-    reading = Reading("parquet file", (one + 1, other + 1), names, len(labels), found)
+    selection = "given" if options.columns else "by name" if (one, other) in known_pairs(labels) else "by position"
+    reading = Reading("parquet file", (one + 1, other + 1), names, len(labels), selection)
     choice = Choice(url, (one, other), tuple(labels), kinds=tuple(kind or "other" for kind in kinds.values()))
-    if found == "given":
+    if selection == "given":
         return reading, None
     refuse_two_pairs(choice)
-    if found == "by name":
+    if selection == "by name":
         return reading, None
     judge(replace(choice, index=index))
     return reading, choice if len(labels) > 2 else None

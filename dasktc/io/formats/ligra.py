@@ -93,8 +93,8 @@ class _File(entries.BlockPart):
                 if not block:
                     return
 
-    def _refuse(self, found: str) -> NoReturn:
-        raise InputError(f"{self.url} holds {found}: damaged, or another format; export it again, or check --format")
+    def _refuse(self, fact: str) -> NoReturn:
+        raise InputError(f"{self.url} holds {fact}: damaged, or another format; export it again, or check --format")
 
 
 def looks_like(head: bytes) -> bool:

@@ -160,15 +160,15 @@ def _taken(
     """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
     one, other = reading.columns
     width = max(len(split(without_attributes(row.text), reading.separator)) for row in rows)
-    found = "given" if options.columns else "by name" if (one, other) in known_pairs(names) else "by position"
+    selection = "given" if options.columns else "by name" if (one, other) in known_pairs(names) else "by position"
     named = (names[one], names[other]) if max(one, other) < len(names) else None
-    taken = Reading("text file", (one + 1, other + 1), named, max(width, one + 1, other + 1), found)
-    if found == "given":
+    taken = Reading("text file", (one + 1, other + 1), named, max(width, one + 1, other + 1), selection)
+    if selection == "given":
         return taken, None
     line = rows[0].line if names else None
     choice = Choice(url, reading.columns, tuple(names[:COLUMNS]), line, blanks=reading.separator is None)
     refuse_two_pairs(replace(choice, labels=tuple(names)))
-    return taken, choice if found == "by position" else None
+    return taken, choice if selection == "by position" else None
 
 
 def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice | None) -> None:

@@ -257,8 +257,8 @@ def choose_two(
         raise InputError(
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
         )
-    found = "given" if chosen else "by name" if by_name else "by position"
-    reading = Reading(where, (src + 1, dst + 1), (labels[src], labels[dst]), len(labels), found)
+    selection = "given" if chosen else "by name" if by_name else "by position"
+    reading = Reading(where, (src + 1, dst + 1), (labels[src], labels[dst]), len(labels), selection)
     if chosen:
         return Taken((src, dst), reading, None)
     kinds = tuple(map(_kind_of, types))

@@ -51,7 +51,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("generate",)
+_MODULES = ("datasets", "generate")
 """That users name without importing them."""
 
 

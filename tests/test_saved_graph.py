@@ -793,7 +793,7 @@ def test_the_known_triangles_of_a_source_are_saved(tmp_path):
         if known == COUNT:
             assert int(graph.triangle_count()) == COUNT
         else:
-            with pytest.raises(CountError, match=f"{COUNT:,} triangles counted, but .* has {known:,}"):
+            with pytest.raises(CountError, match=f"{COUNT:,} triangles counted, but {known:,} are known for"):
                 graph.triangle_count()
 
 

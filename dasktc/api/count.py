@@ -579,9 +579,9 @@ def _check_attributes(saved: SavedGraph, options: ReadOptions) -> None:
 
 
 def _files(source: Any, options: ReadOptions) -> Source:
-    from dasktc.io.files import open_source
+    from dasktc.io.catalogue import open_named
 
-    return open_source(source, options)
+    return open_named(source, options)
 
 
 def _is_path(source: Any) -> bool:

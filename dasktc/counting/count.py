@@ -75,8 +75,9 @@ def _result(
     known = graph.prepared.source.triangles
     if known is not None and total.triangles != known:
         raise CountError(
-            f"{total.triangles:,} triangles counted, but {graph.prepared.source.name} has {known:,}: "
-            "the count or the generator is wrong; report this with the output of `dasktc info`"
+            f"{total.triangles:,} triangles counted, but {known:,} are known for {graph.prepared.source.name}: the "
+            "source, the options that read it, or the count is wrong; check the first two; otherwise report it "
+            "with the output of `dasktc info`"
         )
     before = graph.prepared.seconds
     return TriangleCount(

@@ -182,7 +182,7 @@ def test_what_it_reports(emulated):
     )
     assert "within the" in found.plan.why
     assert (found.plan.tasks, found.workers, found.reorder, found.plan.fits) == (1, 1, "none", True)
-    assert found.seconds["total"] == pytest.approx(sum(found.seconds[name] for name in ("read", "prepare", "count")))
+    assert found.seconds["total"] >= sum(found.seconds[name] for name in ("read", "prepare", "count"))
     assert "kernel" in found.to_dict()
     ((index, table, stream, split, triangles, *_),) = found.tasks.itertuples(index=False)
     assert (index, table, stream, split, triangles) == ((0, 0), (0, 0), (0, 0), 0, found.triangles)

@@ -74,6 +74,7 @@ def facts(result):
     rates = ("edges_per_second", "kernel_seconds", "kernel_edges_per_second")
     for name in ("seconds", "workers", "time_imbalance", *rates):
         del shown[name]
+    del shown["read"]["what"]  # the type of the source
     return shown, [(record.job, record.count._replace(seconds=0.0)) for record in result.records]
 
 

@@ -9,6 +9,7 @@ import sys
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError
 from types import ModuleType, SimpleNamespace
+from unittest import mock
 
 import cloudpickle
 import pytest
@@ -109,7 +110,7 @@ def dask_cuda(monkeypatch):
 
     made.LocalCUDACluster = start
     monkeypatch.setitem(sys.modules, "dask_cuda", made)
-    found = SimpleNamespace(dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1})
+    found = mock.MagicMock(asynchronous=False, dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1})
     found.scheduler = SimpleNamespace(address="tcp://127.0.0.1:8786")
     monkeypatch.setattr("distributed.Client", lambda *args, **kwargs: nullcontext(found))
     return made

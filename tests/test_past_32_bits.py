@@ -398,7 +398,7 @@ def counted(request):
     graph = dasktc.prepare(edges, backend="cpu", partition="edges", splits=3)
     records = records_of(request.param)
     total = add_up(graph.executor, records)
-    return graph, request.param, count._result(graph, records, total, 1.0, 0.0)
+    return graph, request.param, count._result(graph, records, total, {"count": 1.0}, 0.0)
 
 
 @pytest.mark.parametrize("batch", [10_000, 2])

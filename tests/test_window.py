@@ -475,8 +475,9 @@ def test_an_error_among_what_is_done_is_told(monkeypatch):
 
 def test_keys_of_our_tasks():
     """Stranded tasks of other applications are left alone."""
-    from dasktc.executors.dask.executor import STAGES, DaskExecutor
+    from dasktc.executors.dask.executor import DaskExecutor
     from dasktc.executors.dask.faults import is_own
+    from dasktc.executors.progress import STAGES
 
     executor = SimpleNamespace(_token="0123abcd", _numbers=iter(range(1000)))
     for stage in (*STAGES, "read-canonical-orient", "another"):

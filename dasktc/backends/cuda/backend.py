@@ -320,5 +320,6 @@ def backend() -> Backend:
         rows=DeviceText(device()).rows,
         references=("plain", "merge"),
         processors=lambda: device().processors,
+        wait=synchronize,
     )
     return made

@@ -55,7 +55,8 @@
 //     lists; no table for lists of 32 to 256 entries (the other one, longer or not, streamed) changes it by 1 %
 //
 //   7 predicted, 4 tails at a time, filter -     -     55    -       -      scale 26: 440
-//     measured                           2.7  10.4  57    -       -      61.7 to 57.7 on one card; scale 26: 487 to 383
+//     measured                           2.7  10.4  57    -       -      one card: 61.7 to 57.7, another: 62.6 to 58.7;
+//       scale 26: 487 to 383, and 503 to 398
 //     learnt: a table's filter passed too much, and what passes is bisected in the row, some ten reads one after the
 //     other: scale 26 took 427 with 4 tails and a bit an entry, 383 with two bits of one word; filters of 8K, 12K, 20K
 //     bits: 401, 387, 387

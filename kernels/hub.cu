@@ -54,13 +54,35 @@
 //     learnt: a split of 8 takes 13 ms at scale 26 that it would not take in one pass: tables that have few of its
 //     lists; no table for lists of 32 to 256 entries (the other one, longer or not, streamed) changes it by 1 %
 //
+//   7 predicted, 4 tails at a time, filter -     -     55    -       -      scale 26: 440
+//     measured                           2.7  10.4  57    -       -      one card: 61.7 to 57.7, another: 62.6 to 58.7;
+//       scale 26: 487 to 383, and 503 to 398
+//     learnt: a table's filter passed too much, and what passes is bisected in the row, some ten reads one after the
+//     other: scale 26 took 427 with 4 tails and a bit an entry, 383 with two bits of one word; filters of 8K, 12K, 20K
+//     bits: 401, 387, 387
+//
+// Tried and not kept. The dense core: triangles among hubs as a masked product of their matrix of bits (mma m16n8k256
+// and.popc), a tile's bits weighed against its edges' lists, tiles without edges left out; exact. It ran at 2.2 (tiles
+// of 256 x 128) to 2.7 (128 x 128, two blocks) of the instruction's 5.1 P bits a second, all 64K hubs in 17 ms at scale
+// 22, 19 at 24. But 59 % of scale 24's tests, those among 64K hubs, are the cheapest: without all of them it takes 8 of
+// 60 ms less, scale 20 0.4 of 2.8, scale 22 2.1 of 10.6. The best choice of tiles gave 1.6 ms at scale 24, 0.2 at 22, 8
+// of 466 at 26, none at 20, for 350 lines.
+// Offsets and counters of lists in 32 bits (predicted 6 ms less at scale 24): 0.7 less there, 4 of 470 at 26. With each
+// row's number of entries below BITMAP beside its offset, so that an edge reads none of its row: 7 at 26. One atomic
+// for all lists of a row among 32 edges: 9. So neither random reads of offsets nor atomics bound edges and lists.
+// RM with three marks an entry in one word of a record, looked up in shared memory (predicted 27 ms): records of 32
+// bytes 58 to 61 beside 56, of 64 bytes 52 to 64; RA 38 beside 33. At 32 bytes a hundredth of the tests passes, and
+// each then reads some 7 times at random; 64 bytes are two sectors, 52 ms at 38 G a second. The first count of a graph
+// with records of 64 bytes takes 14 ms more: 8.6 GB are allocated in 10, and written in 5.5.
+//
 // RA, RM: the TRUST paper's graphs of 10^9 edges.
 // Bounds of version 5 (Nsight Compute): RA: 72 GB come from DRAM, 64 bytes for each record of 32, the L2 is 71 % busy. RM:
 // as many bytes; issue slots 59 % busy with 14 of 32 lanes on, from a third of the warps that fit. Torus of 300^3: records
 // 0.25 ms at 81 % of DRAM's rate, counting 0.51 at 75 % of the L2's; 0.4 more are the host's, between launches.
-// Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle; edges and lists: random
-// reads of offsets. Uniform: L2 79 % busy with random sectors, torus: instructions.
-// Tried without gain: 1 or 4 warps a table, 2 or 8 lists ahead, SMALL 8 or 32, 32K or 64K near hubs.
+// Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle. Uniform: L2 79 % busy with random
+// sectors, torus: instructions.
+// Tried without gain: 1 or 4 warps a table, 2, 3 or 8 lists ahead, SMALL 8 or 32, 32K or 64K near hubs; 24K near hubs
+// (1 % at scales 24 and 26); 8 tails ahead (slower).
 
 // Preludes: hub.cuh
 
@@ -168,12 +190,26 @@ __device__ __forceinline__ uint32 stream_lists(const Streamed& row, uint64 mine,
       }
     }
   }
-  for (uint32 left = __ballot_sync(ALL, behind); left; left &= left - 1) {
-    uint64 list = __shfl_sync(ALL, mine, __ffs(int(left)) - 1);
-    const int32* entries = columns + (list >> 32) * 4;
-    for (uint32 q = uint32(list & 3) + lane; q < uint32(list) << 1 >> 3; q += 32) {
-      uint32 w = entries[q], bit = filter_bit(w);
-      if (row.filter[bit >> 5] >> (bit & 31) & 1) { found += contains(table, 0, size, w); }
+  // Entries beyond the bitmap: the first 32 of TAILS_AHEAD lists are read together.
+  for (uint32 left = __ballot_sync(ALL, behind); left;) {
+    const int32* entries[TAILS_AHEAD];
+    uint32 place[TAILS_AHEAD], end[TAILS_AHEAD], w[TAILS_AHEAD];
+#pragma unroll
+    for (uint32 i = 0; i < TAILS_AHEAD; i++) {
+      uint64 list = __shfl_sync(ALL, mine, left ? __ffs(int(left)) - 1 : 0);
+      entries[i] = columns + (list >> 32) * 4;
+      place[i] = uint32(list & 3) + lane;
+      end[i] = left ? uint32(list) << 1 >> 3 : 0;
+      w[i] = place[i] < end[i] ? entries[i][place[i]] : 0;
+      left &= left - 1;
+    }
+#pragma unroll
+    for (uint32 i = 0; i < TAILS_AHEAD; i++) {
+      while (place[i] < end[i]) {
+        if (FilterBits(w[i]).in(row.filter)) { found += contains(table, 0, size, w[i]); }
+        place[i] += 32;
+        if (place[i] < end[i]) { w[i] = entries[i][place[i]]; }
+      }
     }
   }
   return found;
@@ -248,8 +284,7 @@ __device__ __forceinline__ uint32 stream_list(
     if (w < BITMAP) {
       found += row.bits[w >> 5] >> (w & 31) & 1;
     } else {
-      uint32 bit = filter_bit(w);
-      if (row.filter[bit >> 5] >> (bit & 31) & 1) { found += contains(t.table.columns, first, last, w); }
+      if (FilterBits(w).in(row.filter)) { found += contains(t.table.columns, first, last, w); }
     }
   }
   return found;

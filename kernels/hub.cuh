@@ -25,6 +25,9 @@
 #ifndef AHEAD
 #define AHEAD 4  // lists whose loads are under way together
 #endif
+#ifndef TAILS_AHEAD
+#define TAILS_AHEAD 4  // likewise of lists beyond the bitmap
+#endif
 #ifndef PLAIN_WARPS
 #define PLAIN_WARPS 8
 #endif
@@ -53,7 +56,7 @@
 #define BITMAP 65536  // ids in a row's own bitmap, and most hubs
 #endif
 #ifndef FILTER
-#define FILTER 8192  // bits of the filter for ids beyond it
+#define FILTER 16384  // bits of the filter for ids beyond it
 #endif
 
 constexpr uint32 BITMAP_WORDS = BITMAP / 32, FILTER_WORDS = FILTER / 32;
@@ -65,7 +68,17 @@ __device__ __forceinline__ uint32 bitmap_of(uint32 v) {
   return (group + 1) * ((group << 4) + (v & 31));
 }
 
-__device__ __forceinline__ uint32 filter_bit(uint32 x) { return (x * 2654435769u) >> 7 & (FILTER - 1); }
+// Two bits in one word of a filter, which are set for an id beyond the bitmap.
+struct FilterBits {
+  uint32 word, bits;
+
+  __device__ __forceinline__ explicit FilterBits(uint32 x) {
+    uint32 hash = x * 2654435769u;
+    word = uint32(uint64(hash) * FILTER_WORDS >> 32);
+    bits = 1u << (hash >> 5 & 31) | 1u << (hash >> 12 & 31);
+  }
+  __device__ __forceinline__ bool in(const uint32* filter) const { return (filter[word] & bits) == bits; }
+};
 
 // 1. Sets the hubs' bitmaps, a warp per hub; they are initially zero.
 extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
@@ -377,8 +390,8 @@ template <class Row> __device__ void set_entries(Row& row, const int32* columns,
     if (w < BITMAP) {
       atomicOr(row.bits + (w >> 5), 1u << (w & 31));
     } else {
-      uint32 bit = filter_bit(w);
-      atomicOr(row.filter + (bit >> 5), 1u << (bit & 31));
+      FilterBits mark(w);
+      atomicOr(row.filter + mark.word, mark.bits);
     }
   });
 }
@@ -398,7 +411,7 @@ template <class Row> __device__ void clear_entries(Row& row, const int32* column
     if (w < BITMAP) {
       RACY_WRITE(row.bits[w >> 5], 0, "all who write it write 0");
     } else {
-      RACY_WRITE(row.filter[filter_bit(w) >> 5], 0, "all who write it write 0");
+      RACY_WRITE(row.filter[FilterBits(w).word], 0, "all who write it write 0");
     }
   });
 }

@@ -145,8 +145,8 @@ template <uint32 WARPS_> struct Met {
         atomicOr(bits + (w >> 5), 1u << (w & 31));
         if (i == 0 || uint32(columns[i - 1]) >> 5 != w >> 5) { below[w >> 5] = (unsigned short)(i); }
       } else {
-        uint32 bit = filter_bit(w);
-        atomicOr(filter + (bit >> 5), 1u << (bit & 31));
+        FilterBits mark(w);
+        atomicOr(filter + mark.word, mark.bits);
       }
     }
   }
@@ -159,8 +159,7 @@ template <uint32 WARPS_> struct Met {
   // The place of any w in the row; -1 where the row does not contain it.
   __device__ __forceinline__ int64 find(const int32* columns, int64 size, uint32 w) const {
     if (w < BITMAP) { return bits[w >> 5] >> (w & 31) & 1 ? int64(place_of(w)) : -1; }
-    uint32 bit = filter_bit(w);
-    if (!(filter[bit >> 5] >> (bit & 31) & 1)) { return -1; }
+    if (!FilterBits(w).in(filter)) { return -1; }
     int64 place = lower_bound(columns, 0, size, w);
     return place < size && uint32(columns[place]) == w ? place : -1;
   }

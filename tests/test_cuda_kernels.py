@@ -43,6 +43,7 @@ BINS = {"BLOCK": 64, "STARTS": 64}
 VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
+    "hub with few tails ahead": ("hub", TINY | {"TAILS_AHEAD": 3, "TABLE_WARPS": 1}),
     "hub with long rows": ("hub", {"SHORT": 0}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
     "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),

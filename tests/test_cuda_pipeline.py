@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import inspect
 import re
+import time
+from dataclasses import replace
 from itertools import product
 
 import dask
@@ -25,6 +27,7 @@ from tiers import each_once, some
 import dasktc
 from dasktc import registry
 from dasktc.api import count as triangles
+from dasktc.api.count import build
 from dasktc.backends import TaskSize, scratch_bytes, support_bytes, unusable
 from dasktc.backends.calls import one_call
 from dasktc.backends.cpu import visit
@@ -117,6 +120,13 @@ def test_an_array_of_many_is_no_truth():
 
 
 # the pipeline
+
+
+def test_the_device_s_work_is_part_of_the_stage_that_submits_it(emulated):
+    """A device still works when calls return: counting would be blamed for the time of preparation."""
+    slow = replace(emulated, wait=lambda: time.sleep(0.1))
+    graph = build(LocalExecutor(backend=slow), source_of(EDGES), Options(backend="cuda"))
+    assert graph.prepared.seconds["prepare"] >= 0.1
 
 
 @pytest.mark.parametrize("name", [name for name, _, _ in oracle.GRAPHS])

@@ -397,6 +397,8 @@ class Backend:
         Tests a triple's sampled wedges, as `backends.cpu.wedges.closed` does.
     processors : callable () -> int
         Multiprocessors of the device; 1 on the CPU.
+    wait : callable ()
+        Waits until the device has done what was submitted to it; the CPU has when a call returns.
     """
 
     name: str
@@ -430,6 +432,7 @@ class Backend:
     rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
+    wait: Callable[[], None] = lambda: None
 
     @property
     def on_device(self) -> bool:

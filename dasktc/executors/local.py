@@ -177,6 +177,10 @@ class LocalExecutor(Executor):
         rows, handles[:] = [self.store.entries(handle) for handle in handles], []
         return [[row[k] for row in rows] for k in range(count)]
 
+    def wait(self, handles: Iterable[Any]) -> None:
+        """Wait for the device, on which calls may still run when they have returned; their time is this stage's."""
+        self.backend.wait()
+
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Load results into memory of their own."""
         return [self.store.load(handle) for handle in handles]

@@ -319,5 +319,6 @@ def backend() -> Backend:
         rows=DeviceText(device()).rows,
         references=("plain", "merge"),
         processors=lambda: device().processors,
+        wait=synchronize,
     )
     return made

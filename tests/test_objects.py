@@ -625,9 +625,11 @@ def test_networkx_with_names(graph_type, edges):
 def test_networkx_numbers_other_nodes(nodes):
     graph = nx.DiGraph([(nodes[2], nodes[0]), (nodes[0], nodes[1])])
     labels = list(graph)
-    assert [(labels[u], labels[v]) for u, v in pairs(open_object(graph))] == list(graph.edges())
-    with pytest.raises(InputError, match="leave ids='text' out") as error:
-        open_object(graph, ids="text")
+    source = open_object(graph)
+    assert [(labels[u], labels[v]) for u, v in pairs(source)] == list(graph.edges())
+    assert [source.labels.of([i])[0] is node for i, node in enumerate(labels)] == [True] * 3
+    with pytest.raises(InputError, match="ids='int' takes integers; leave it out") as error:
+        open_object(graph, ids="int")
     one_line(error)
 
 
@@ -649,10 +651,43 @@ def test_networkx_views_and_subclasses():
 @pytest.mark.parametrize("directed", [False, True])
 def test_igraph(directed):
     graph = igraph.Graph(n=9, edges=PAIRS, directed=directed)
-    graph.vs["name"] = list("abcdefghi")
     source = open_object(graph)
     assert source.ids == "int"
     assert sorted(map(sorted, pairs(source))) == sorted(map(sorted, PAIRS))
+    graph.vs["name"] = list("abcdefghi")
+    named = open_object(graph)
+    assert named.ids == "text"
+    assert sorted(pairs(named)) == sorted(("abcdefghi"[u], "abcdefghi"[v]) for u, v in pairs(source))
+    assert pairs(open_object(graph, ids="int")) == pairs(source)
+
+
+@pytest.mark.parametrize(
+    ("names", "ids"),
+    [([30, 10, 20], [10, 20, 30]), ([(0, 1), 2.5, "a"], [(0, 1), 2.5, "a"]), (["b", "a", "c"], ["a", "b", "c"])],
+)
+def test_names_of_igraph_vertices_are_their_ids(names, ids):
+    graph = igraph.Graph(edges=[(0, 1), (1, 2), (2, 0)])
+    graph.vs["name"] = names
+    assert dasktc.prepare(graph).triangles().index.tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["a", "a", "b"], "1 repeat another or are no ids of 3"),
+        (["a", None, "b"], "1 are missing of 3"),
+        ([1.0, float("nan"), 2.0], "1 are missing of 3"),
+        ([["a"], ["b"], ["c"]], "3 repeat another or are no ids of 3"),
+    ],
+)
+def test_igraph_names_that_do_not_tell_vertices_apart(names, says, caplog):
+    graph = igraph.Graph(edges=[(0, 1), (1, 2), (2, 0)])
+    graph.vs["name"] = names
+    source = open_object(graph)
+    assert sorted(map(sorted, pairs(source))) == [[0, 1], [0, 2], [1, 2]]
+    assert source.labels is None
+    assert says in caplog.text
+    assert "answers have vertex indices" in caplog.text
 
 
 @pytest.mark.parametrize(

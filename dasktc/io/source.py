@@ -10,6 +10,7 @@ from dasktc.planning.distribution import SourceSize
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
+    from dasktc.io.labels import Labels
 
 __all__ = ["Part", "ReadOptions", "Source"]
 
@@ -105,6 +106,9 @@ class Source:
     frames : {"cudf", "dask", "dask-cudf"} or None
         Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
         Dask collection. None for any other source.
+    labels : Labels or None
+        The caller's vertices, if they are neither integers nor text: ids are then positions among them. They stay in
+        the caller's process.
     """
 
     name: str
@@ -115,3 +119,4 @@ class Source:
     in_memory: bool = False
     weight: str | None = None
     frames: str | None = None
+    labels: Labels | None = None

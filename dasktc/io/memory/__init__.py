@@ -9,9 +9,10 @@ How objects are read:
   values of a sparse matrix;
 * a SciPy sparse matrix: every stored entry is an edge, including stored zeros, as in a Matrix Market file. In the
   formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
-* a NetworkX graph: its nodes are the ids. If they are not all integers or all strings, the ids are positions in node
-  order, 0 to V - 1;
-* a python-igraph graph: its vertex indices are the ids; a "name" attribute is ignored.
+* a NetworkX graph: its nodes are the ids. If they are not all integers or all strings, the graph is counted by
+  positions in node order, and answers have the nodes themselves (`io.labels`);
+* a python-igraph graph: the names of its vertices are the ids, as the nodes of a NetworkX graph. Without names, or if
+  some are missing or repeated (then it is logged), or with ids="int", the ids are vertex indices.
 
 Integral floats are ids as long as their type represents neighbouring integers exactly (float64: below 2^53).
 """

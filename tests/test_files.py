@@ -154,6 +154,15 @@ def test_tables_with_versions_are_refused_however_they_are_reached(tmp_path, for
     assert listing.expand(str(table / "data" / "x.parquet")) == [str(table / "data" / "x.parquet")]
 
 
+@pytest.mark.parametrize("format", TABLES)
+def test_named_files_of_a_table_are_read_which_is_said_once(tmp_path, caplog, format):
+    names = ["data/a.txt", "data/day=1/b.txt", "data/day=2/c.txt"]
+    write(tmp_path, **dict.fromkeys(names, b"1 2\n3 4\n"), **{TABLES[format][0]: b"{}"})
+    assert len(edges([str(tmp_path / name) for name in names], skip=0)) == 6
+    (record,) = caplog.records
+    assert f"3 files of {tmp_path}, a table of {format}, are read because they are named" in record.getMessage()
+
+
 def test_a_table_behind_a_url_is_refused(memory):
     memory({"lake/_delta_log/0.json": b"{}", "lake/x.parquet": b"PAR1"})
     for source in ("memory://files/lake", "memory://files/lake/*.parquet", "memory://files"):

@@ -17,14 +17,15 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from dasktc.errors import InputError
 from dasktc.io.formats import streams
 
-__all__ = ["expand"]
+__all__ = ["expand", "warn_of_tables"]
 
 log = logging.getLogger("dasktc")
 
@@ -40,8 +41,8 @@ _TABLES = {
     ),
     ".hoodie": (
         "Apache Hudi",
-        "pass pyarrow.Table.from_batches(hudi.HudiTableBuilder.from_base_uri(PATH).build().read()), and name its two id "
-        "columns with columns=[A, B] (pip install hudi)",
+        "pass pyarrow.Table.from_batches(hudi.HudiTableBuilder.from_base_uri(PATH).build().read()), and name its two "
+        "id columns with columns=[A, B] (pip install hudi)",
     ),
     "metadata": (
         "Apache Iceberg",
@@ -253,18 +254,45 @@ def _is_of_table(fs: _FileSystem, entry: _Entry) -> bool:
 
 def _refuse_part_of_table(fs: _FileSystem, folder: str) -> None:
     """Refuse a folder inside a table: one of its partitions (`day=1`), or the `data` of Iceberg."""
-    above, name = os.path.split(folder.rstrip("/"))
-    while name == "data" or "=" in name:
+    for above in _above(folder):
         _refuse_table(fs, above)
-        above, name = os.path.split(above)
+
+
+def _above(folder: str) -> Iterator[str]:
+    """Yield the folders above partitions, up to the first that is none by its name."""
+    folder, name = os.path.split(folder.rstrip("/"))
+    while name == "data" or "=" in name:
+        yield folder
+        folder, name = os.path.split(folder)
 
 
 def _refuse_table(fs: _FileSystem, folder: str) -> None:
     """Refuse a folder that is a table, without listing it."""
-    for name in _TABLES:
-        entry = _Entry(name, os.path.join(folder, name), True)
-        if fs.is_folder(entry.path) and _is_of_table(fs, entry):
-            raise _table(fs, folder, name)
+    if name := _kind_of_table(fs, folder):
+        raise _table(fs, folder, name)
+
+
+def _kind_of_table(fs: _FileSystem, folder: str) -> str | None:
+    """Return the name of the folder that makes this one a table, if it has one."""
+    entries = (_Entry(name, os.path.join(folder, name), True) for name in _TABLES)
+    return next((of.name for of in entries if fs.is_folder(of.path) and _is_of_table(fs, of)), None)
+
+
+def warn_of_tables(files: Sequence[str]) -> None:
+    """Log, once for each table, that local files of it were named themselves, which are read, current or not."""
+    fs = _Local()
+    folders = Counter(os.path.dirname(os.path.abspath(file)) for file in files if not streams.is_remote(file))
+    tables: Counter[tuple[str, str]] = Counter()
+    for folder, count in folders.items():
+        for place in (folder, *_above(folder)):
+            if name := _kind_of_table(fs, place):
+                tables[place, name] += count
+    for (folder, name), count in tables.items():
+        log.warning(
+            "dasktc: warning: %d files of %s, a table of %s, are read because they are named, whether its current "
+            "version has them or not; give the folder to see how its current rows are read",
+            *(count, folder, _TABLES[name][0]),
+        )
 
 
 def _table(fs: _FileSystem, folder: str, name: str) -> InputError:

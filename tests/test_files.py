@@ -122,6 +122,85 @@ def test_a_folder_without_data_is_refused(tmp_path, name):
     refused(listing.expand, str(tmp_path), says=["directory without edges", str(tmp_path)])
 
 
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text)
+
+
+TABLES = {
+    "Delta Lake": ("_delta_log/0.json", "deltalake.DeltaTable("),
+    "Apache Hudi": (".hoodie/hoodie.properties", "hudi.HudiTableBuilder"),
+    "Apache Iceberg": ("metadata/0.metadata.json", "pyiceberg.table.StaticTable"),
+}
+
+
+@pytest.mark.parametrize("format", TABLES)
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("lake", "lake/edges", "lake/edges/data", "lake/edges/data/day=1"),
+        *("lake/edges/*.parquet", "lake/**/*.parquet", "lake/*/data/*.parquet", "lake/*/data/day=1", "lake/e*"),
+        *("lake/edges/data/day=1/*.parquet", "lake/e*/data/x.parquet"),
+    ],
+)
+def test_tables_with_versions_are_refused_however_they_are_reached(tmp_path, format, source):
+    name, advice = TABLES[format]
+    table = tmp_path / "lake" / "edges"
+    write(table, **{name: b"{}", "data/x.parquet": b"PAR1", "data/day=1/x.parquet": b"PAR1"})
+    said = refused(listing.expand, str(tmp_path / source), says=[f"{table} is a table of {format}", advice])
+    assert len(said) < 500 + len(str(tmp_path))
+    assert listing.expand(str(table / "data" / "x.parquet")) == [str(table / "data" / "x.parquet")]
+
+
+@pytest.mark.parametrize("format", TABLES)
+def test_named_files_of_a_table_are_read_which_is_said_once(tmp_path, caplog, format):
+    names = ["data/a.txt", "data/day=1/b.txt", "data/day=2/c.txt"]
+    write(tmp_path, **dict.fromkeys(names, b"1 2\n3 4\n"), **{TABLES[format][0]: b"{}"})
+    assert len(edges([str(tmp_path / name) for name in names], skip=0)) == 6
+    (record,) = caplog.records
+    assert f"3 files of {tmp_path}, a table of {format}, are read because they are named" in record.getMessage()
+
+
+def test_a_table_behind_a_url_is_refused(memory):
+    memory({"lake/_delta_log/0.json": b"{}", "lake/x.parquet": b"PAR1"})
+    for source in ("memory://files/lake", "memory://files/lake/*.parquet", "memory://files"):
+        refused(listing.expand, source, says=["is a table of Delta Lake", "DeltaTable(URL)"])
+    assert listing.expand("memory://files/lake/x.parquet") == ["memory://files/lake/x.parquet"]
+
+
+def test_other_folders_named_metadata_are_read(tmp_path):
+    write(tmp_path, **{"metadata/x.txt": b"1 2\n", "data/y.txt": b"1 2\n"})
+    assert len(listing.expand(str(tmp_path))) == 2
+    assert len(listing.expand(str(tmp_path / "data"))) == 1
+
+
+LEFT_OVER = [
+    "a.txt~",
+    "a.txt.bak",
+    "b.BAK",
+    ".a.txt.swp",
+    "a.orig",
+    "a.txt.tmp",
+    "#a.txt#",
+    "a.txt.part",
+    "c.crdownload",
+]
+
+
+def test_copies_and_incomplete_files_are_not_read_which_is_said_once(tmp_path, caplog):
+    write(tmp_path, **dict.fromkeys(["a.txt", "part-0", "sub/a.txt~", *LEFT_OVER], b"1 2\n"))
+    for source, files in ((tmp_path, ["a.txt", "part-0"]), (tmp_path / "a*", ["a.txt"]), (tmp_path / "**", None)):
+        caplog.clear()
+        found = listing.expand(str(source))
+        assert found == [str(tmp_path / name) for name in files or ["a.txt", "part-0"]]
+        (record,) = caplog.records
+        assert "not read" in record.getMessage()
+    for pattern, name in (("*.bak", "a.txt.bak"), ("*~", "a.txt~"), ("#*#", "#a.txt#"), ("a.txt.part", "a.txt.part")):
+        assert listing.expand(str(tmp_path / pattern)) == [str(tmp_path / name)]
+
+
 def test_missing_files_are_refused(tmp_path):
     refused(listing.expand, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
     refused(listing.expand, str(tmp_path / "*.none"), says=["*.none", "no file matches"])

@@ -110,7 +110,9 @@ def dask_cuda(monkeypatch):
 
     made.LocalCUDACluster = start
     monkeypatch.setitem(sys.modules, "dask_cuda", made)
-    found = mock.MagicMock(asynchronous=False, dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1})
+    found = mock.MagicMock(
+        asynchronous=False, dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1}
+    )
     found.scheduler = SimpleNamespace(address="tcp://127.0.0.1:8786")
     monkeypatch.setattr("distributed.Client", lambda *args, **kwargs: nullcontext(found))
     return made

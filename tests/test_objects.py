@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from array import array
+from decimal import Decimal
 from types import SimpleNamespace
 
 import dask
@@ -14,6 +15,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -625,9 +627,11 @@ def test_networkx_with_names(graph_type, edges):
 def test_networkx_numbers_other_nodes(nodes):
     graph = nx.DiGraph([(nodes[2], nodes[0]), (nodes[0], nodes[1])])
     labels = list(graph)
-    assert [(labels[u], labels[v]) for u, v in pairs(open_object(graph))] == list(graph.edges())
-    with pytest.raises(InputError, match="leave ids='text' out") as error:
-        open_object(graph, ids="text")
+    source = open_object(graph)
+    assert [(labels[u], labels[v]) for u, v in pairs(source)] == list(graph.edges())
+    assert [source.labels.of([i])[0] is node for i, node in enumerate(labels)] == [True] * 3
+    with pytest.raises(InputError, match="ids='int' takes integers; leave it out") as error:
+        open_object(graph, ids="int")
     one_line(error)
 
 
@@ -649,10 +653,43 @@ def test_networkx_views_and_subclasses():
 @pytest.mark.parametrize("directed", [False, True])
 def test_igraph(directed):
     graph = igraph.Graph(n=9, edges=PAIRS, directed=directed)
-    graph.vs["name"] = list("abcdefghi")
     source = open_object(graph)
     assert source.ids == "int"
     assert sorted(map(sorted, pairs(source))) == sorted(map(sorted, PAIRS))
+    graph.vs["name"] = list("abcdefghi")
+    named = open_object(graph)
+    assert named.ids == "text"
+    assert sorted(pairs(named)) == sorted(("abcdefghi"[u], "abcdefghi"[v]) for u, v in pairs(source))
+    assert pairs(open_object(graph, ids="int")) == pairs(source)
+
+
+@pytest.mark.parametrize(
+    ("names", "ids"),
+    [([30, 10, 20], [10, 20, 30]), ([(0, 1), 2.5, "a"], [(0, 1), 2.5, "a"]), (["b", "a", "c"], ["a", "b", "c"])],
+)
+def test_names_of_igraph_vertices_are_their_ids(names, ids):
+    graph = igraph.Graph(edges=[(0, 1), (1, 2), (2, 0)])
+    graph.vs["name"] = names
+    assert dasktc.prepare(graph).triangles().index.tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["a", "a", "b"], "1 repeat another or are no ids of 3"),
+        (["a", None, "b"], "1 are missing of 3"),
+        ([1.0, float("nan"), 2.0], "1 are missing of 3"),
+        ([["a"], ["b"], ["c"]], "3 repeat another or are no ids of 3"),
+    ],
+)
+def test_igraph_names_that_do_not_tell_vertices_apart(names, says, caplog):
+    graph = igraph.Graph(edges=[(0, 1), (1, 2), (2, 0)])
+    graph.vs["name"] = names
+    source = open_object(graph)
+    assert sorted(map(sorted, pairs(source))) == [[0, 1], [0, 2], [1, 2]]
+    assert source.labels is None
+    assert says in caplog.text
+    assert "answers have vertex indices" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -924,3 +961,127 @@ def test_refused_lists_of_edges(obj, message):
     with pytest.raises(InputError, match=message) as error:
         read(open_object(obj))
     one_line(error)
+
+
+ITERABLES = {
+    "set": lambda: set(PAIRS),
+    "frozenset": lambda: frozenset(PAIRS),
+    "set of frozensets": lambda: {frozenset(pair) for pair in PAIRS if len(set(pair)) == 2},
+    "list of sets": lambda: [{u, v} for u, v in PAIRS if u != v],
+    "generator": lambda: (pair for pair in PAIRS),
+    "iterator": lambda: iter(PAIRS),
+    "zip": lambda: zip(SRC, DST, strict=True),
+    "map": lambda: map(list, PAIRS),
+    "keys": lambda: dict.fromkeys(PAIRS).keys(),
+    "values": lambda: dict(enumerate(PAIRS)).values(),
+    "items": lambda: {0: 1, 1: 2, 2: 0}.items(),
+    "edges": lambda: nx.Graph(PAIRS).edges,
+    "edges()": lambda: nx.DiGraph(PAIRS).edges(),
+    "in_edges": lambda: nx.DiGraph(PAIRS).in_edges,
+    "edges of a multigraph": lambda: nx.MultiGraph(PAIRS).edges,
+    "edges() of a multigraph": lambda: nx.MultiDiGraph(PAIRS).edges(),
+    "edges of nodes": lambda: nx.Graph(PAIRS).edges([0, 1]),
+}
+
+
+@pytest.mark.parametrize("make", ITERABLES.values(), ids=ITERABLES)
+def test_iterables_of_pairs_are_edges(make):
+    listed = sorted(sorted(tuple(edge)[:2]) for edge in make())  # a MultiGraph's edges have keys, too
+    assert sorted(map(sorted, pairs(open_object(make())))) == listed
+    assert int(dasktc.triangle_count(make())) == 1
+
+
+def test_a_set_of_two_is_two_edges():
+    assert sorted(
+        pairs(
+            open_object(
+                {
+                    (
+                        1,
+                        2,
+                    ),
+                    (3, 4),
+                }
+            )
+        )
+    ) == [(1, 2), (3, 4)]
+    assert pairs(open_object(iter([[1, 2], [3, 4]]))) == [(1, 2), (3, 4)]
+
+
+def test_an_update_takes_iterables():
+    graph = dasktc.prepare(nx.path_graph(3).edges())
+    assert graph.update(add={(0, 2)}).triangles == 1
+    assert graph.update(add=((u, 2 - u) for u in (0,)), remove=set()).triangles == 1
+
+
+CONSUMED = iter(PAIRS)
+list(CONSUMED)
+
+
+@pytest.mark.parametrize(
+    ("obj", "says"),
+    [
+        (set(), "the set is empty"),
+        (CONSUMED, "the list_iterator is empty: it names no file and holds no edge, or was consumed before"),
+        (nx.Graph(PAIRS).edges(data=True), "item 0 of the EdgeDataView is .*weights and attributes are not read"),
+        (nx.Graph(PAIRS).nodes, "item 0 of the NodeView is 0 where an edge is expected"),
+        ({frozenset({1})}, "item 0 of the set is frozenset"),
+        ((x for x in "abc"), "item 0 of the generator is 'a' where an edge"),
+        (nx.grid_2d_graph(2, 2).edges(), "not tuple"),
+        ({(1, "a")}, "ids of type int"),
+    ],
+)
+def test_iterables_of_other_things_are_refused(obj, says):
+    with pytest.raises(InputError, match=says) as error:
+        open_object(obj)
+    one_line(error)
+
+
+DECIMAL = [pa.decimal128(38, 0), pa.decimal256(60, 0), pa.decimal128(30, 2), pa.float64(), pa.float32()]
+WHERE = ["arrow", "pandas", "parquet"]
+
+
+def in_form(where, tmp_path, columns):
+    frame = pa.table(dict(zip(("src", "dst"), columns, strict=True)))
+    if where == "parquet":
+        pa.parquet.write_table(frame, tmp_path / "edges.parquet")
+    return {"arrow": frame, "pandas": frame.to_pandas(), "parquet": str(tmp_path / "edges.parquet")}[where]
+
+
+@pytest.mark.parametrize("type_", DECIMAL, ids=str)
+@pytest.mark.parametrize("where", WHERE)
+def test_whole_decimals_and_floats_are_integers(tmp_path, where, type_):
+    numbers = [[0, 1, 2, 70000], [1, 2, 0, -5]]
+    source = in_form(where, tmp_path, [pa.array(side).cast(type_) for side in numbers])
+    assert dasktc.prepare(source).triangles().to_dict() == {-5: 0, 0: 1, 1: 1, 2: 1, 70000: 0}
+    texts = dasktc.prepare(source, ids="text").triangles()
+    assert texts.to_dict() == {"-5": 0, "0": 1, "1": 1, "2": 1, "70000": 0}
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(
+    ("side", "says"),
+    [
+        ([Decimal("1"), Decimal("2.5")], "row 1 of column 'src' of .* holds '2.5' .* a fraction is no id"),
+        ([Decimal("1"), Decimal(BIG)], f"row 1 of column 'src' of .* holds {BIG} .* pass ids='text'"),
+        ([Decimal("1"), None], "row 1 of column 'src' of .* a missing value is no id|column 'src' of .* lacks 1 ids"),
+        ([1.0, 2.5], "row 1 of column 'src' of .* holds 2.5 .* a fraction is no id"),
+        ([1.0, 2.0**53], "row 1 of column 'src' of .* float64 rounds integers"),
+        ([1.0, float("nan")], "row 1 of column 'src' of .* a missing value is no id"),
+    ],
+)
+def test_numbers_that_are_no_ids_are_refused_with_their_row(tmp_path, where, side, says):
+    source = in_form(where, tmp_path, [pa.array(side), pa.array(side[:1] * 2)])
+    with pytest.raises(InputError, match=says) as error:
+        dasktc.prepare(source)
+    one_line(error)
+    if BIG in [int(value or 0) for value in side if value == value]:
+        assert str(BIG) in dasktc.prepare(source, ids="text").triangles().index
+
+
+def test_a_row_of_a_later_row_group_is_named(tmp_path):
+    column = pa.array([float(row) for row in range(9)] + [9.5])
+    pa.parquet.write_table(pa.table({"src": column, "dst": column}), tmp_path / "x.parquet", row_group_size=4)
+    for memory in (None, "64MiB"):
+        with pytest.raises(InputError, match=r"row 9 of column 'src' of .*x\.parquet holds 9\.5"):
+            dasktc.triangle_count(tmp_path / "x.parquet", memory=memory)

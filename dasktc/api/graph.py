@@ -242,6 +242,11 @@ class Graph(CountingContext):
         check_keywords(force=force)
         if isinstance(executor, _Closed):
             raise InputError("this graph was closed: there is nothing to save; prepare it again")
+        if (labels := self.prepared.source.labels) is not None:
+            raise InputError(
+                f"the vertices are of type {labels.kinds}: a saved graph holds integers or text; prepare the graph "
+                "with ids='text', which takes str of each, or relabel its nodes"
+            )
         client: Any = getattr(executor, "client", None)
         apart = client is not None and not str(client.scheduler.address).startswith("inproc")
         each = "each worker would write to its own, and nothing opens it" if apart else None

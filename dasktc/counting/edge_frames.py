@@ -32,6 +32,7 @@ from dasktc.counting.frames import (
     frame_of,
     given_ids,
     ids_of,
+    labelled,
     numbered,
     rows_of_partition,
     unknown,
@@ -40,6 +41,7 @@ from dasktc.counting.frames import (
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
+from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import pack, unpack
@@ -103,7 +105,7 @@ def edge_answer(
         (block,) = (graph.blocks[place] for place in by_place)
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *given, graph.edges, total)])[0]
         if frame is not None:
-            return frame
+            return labelled(graph, frame, ("src", "dst"))
     return numbered(graph, *partitions(graph, by_place, name, kind, total), kind, ("src", "dst"), (name,))
 
 
@@ -416,7 +418,9 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
 
 
 def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
-    src, dst = _ends(edges, graph.prepared.source.ids)
+    if graph.prepared.source.labels is not None:
+        edges = pairs_of_labels(edges, "edges")
+    src, dst = _ends(graph, edges)
     ends = [dense_ids(graph, of) for of in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
     there = np.minimum(*ends) >= 0
@@ -430,9 +434,10 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     there &= (wanted[place] == keys) & (counts[place] > 0) if len(wanted) else False
     if not there.all():
         number = int(there.argmin())
-        raise unknown("edges", (_plain(src[number]), _plain(dst[number])), int((~there).sum()), "edges")
+        wrong = (_plain(src[number]), _plain(dst[number])) if graph.prepared.source.labels is None else edges[number]
+        raise unknown("edges", wrong, int((~there).sum()), "edges")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
-    return given_as(frame, kind)
+    return given_as(labelled(graph, frame, ("src", "dst")), kind)
 
 
 def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
@@ -450,11 +455,13 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
+def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
     """Return both columns of the edges that a caller requests."""
     if hasattr(edges, "to_pandas"):
         edges = edges.to_pandas()
-    if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
+    if graph.prepared.source.labels is not None:  # pairs of labels already
+        columns = [[pair[end] for pair in edges] for end in (0, 1)]
+    elif hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
         columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
     elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
         columns = [edges[:, 0], edges[:, 1]]
@@ -467,7 +474,7 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
         if not all((isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs):
             raise _no_edges(edges)
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
-    src, dst = (given_ids(of, ids, "edges") for of in columns)
+    src, dst = (given_ids(graph, of, "edges") for of in columns)
     if len(src) != len(dst):
         raise InputError(
             f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"

@@ -21,7 +21,7 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.gpu_discovery import installed
 from dasktc.io.memory.columns import Place, settle, to_ids
 from dasktc.pipeline.id_maps import VertexMap
@@ -43,11 +43,13 @@ __all__ = [
     "gathered",
     "given_ids",
     "ids_of",
+    "labelled",
     "numbered",
     "on_device_where_counted",
     "places_among",
     "rows_of_partition",
     "spread",
+    "text_of_labels",
     "unknown",
     "with_rows",
 ]
@@ -93,7 +95,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     graph : CountingContext
     frame : {"pandas", "cudf", "dask"} or None
         The caller's choice. None: cuDF for a source in GPU memory, a Dask DataFrame for a Dask collection, and for
-        edges with a client; else pandas.
+        edges with a client; else pandas, and always for a source with labels.
     of : {"vertices", "edges", "list"}
         Meaning of the rows.
 
@@ -110,6 +112,9 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
         DataFrame of cuDF partitions.
     """
     on_device, source = graph.options.chosen_backend in ON_DEVICE, graph.prepared.source.frames
+    labels = graph.prepared.source.labels
+    if labels is not None and frame in (None, "pandas"):
+        return PANDAS
     if frame is None:
         frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask"}.get(source or "", "pandas")
         if of == "edges" and graph.executor.distributed:
@@ -118,6 +123,11 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
         if not isinstance(frame, str):
             raise InputError(f"frame {shown(frame)} is not one of {', '.join(FRAMES)}; choose one of these")
         check_choice("frame", frame, FRAMES)
+    if labels is not None:
+        raise InputError(
+            f"frame={frame!r} is asked for, but the vertices are of type {labels.kinds}: such objects stay in this "
+            "process; take frame='pandas', or prepare the graph with ids='text', which takes str of each"
+        )
     if frame == "cudf" and not on_device:
         raise InputError(
             "frame='cudf' is asked for, but the graph was counted with backend cpu: its results are on the host; "
@@ -249,7 +259,7 @@ def numbered(
 ) -> Any:
     """Make the answer from partitions whose rows are numbered from 0; `ids` and `numbers` name the columns."""
     if kind.whole:
-        return gathered(graph.executor, frames, kind)
+        return labelled(graph, gathered(graph.executor, frames, kind), ids)
     id_type = "int64" if graph.prepared.source.ids == "int" else "str"
     meta = empty({**dict.fromkeys(ids, id_type), **dict.fromkeys(numbers, "int64")}, kind.library)
     firsts = [0, *accumulate(rows)]
@@ -314,17 +324,53 @@ def _names() -> Iterator[str]:
     return (f"dasktc-{run}-{number}" for number in count())
 
 
+# labels
+
+
+def labelled(graph: CountingContext, frame: Any, columns: Iterable[str] = ()) -> Any:
+    """Replace ids by labels in columns of a pandas frame, or without columns in its index, if the source has labels."""
+    labels = graph.prepared.source.labels
+    if labels is None:
+        return frame
+    if names := list(columns):
+        return frame.assign(**{name: labels.of(frame[name]) for name in names})
+    labels.name_index(frame)
+    return frame
+
+
+def text_of_labels(graph: CountingContext, frames: list[Any]) -> list[Any]:
+    """Replace ids by the text of their labels in handles of pandas frames, for files, if the source has labels.
+
+    Raises
+    ------
+    InputError
+        Two labels have the same text.
+    """
+    labels, executor = graph.prepared.source.labels, graph.executor
+    if labels is None:
+        return frames
+    import pyarrow as pa
+
+    texts = executor.submit("labels", unchanged, pa.array(labels.text(), pa.large_string()))
+    return [executor.submit("labels", _with_text, frame, texts) for frame in frames]
+
+
+def _with_text(frame: Any, texts: Any) -> Any:
+    ends = [name for name in ("vertex", "src", "dst") if name in frame]
+    return frame.assign(**{name: column(texts.take(frame[name].to_numpy())) for name in ends})
+
+
 # requested ids
 
 
-def given_ids(values: Any, ids: str, name: str) -> Any:
+def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
     """Check the ids that a caller requests; return an array of int64 or of text.
 
     Parameters
     ----------
+    graph : CountingContext
     values : sequence, set, array, or column of pandas, Arrow, CuPy or cuDF
-    ids : {"int", "text"}
-        The type of the graph's ids.
+        With labels: positions of these; -1 for those of no vertex.
     name : str
         Name of the parameter, for errors.
 
@@ -339,6 +385,9 @@ def given_ids(values: Any, ids: str, name: str) -> Any:
         values = list(values)
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
         raise InputError(f"{name} {shown(values)} is no list of ids: give a list, an array or a column")
+    ids, labels = graph.prepared.source.ids, graph.prepared.source.labels
+    if labels is not None:
+        return labels.ids(values)
     at = Place(f"`{name}`")
     settled = to_ids(settle(values, "text" if ids == "text" else None, at), "text" if ids == "text" else "int", at)
     return settled.astype(np.int64) if ids == "int" else settled
@@ -354,7 +403,12 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
 
 
 def external_ids(graph: CountingContext, dense: Array) -> Any:
-    """Return a pandas column of the caller's ids for a few dense ids."""
+    """Return a pandas column of the caller's ids, or labels, for a few dense ids."""
+    labels, ids = graph.prepared.source.labels, _external_ids(graph, dense)
+    return ids if labels is None else labels.of(ids)
+
+
+def _external_ids(graph: CountingContext, dense: Array) -> Any:
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
         return column(executor.gather([executor.submit("ids", _external, vertices, dense)])[0])

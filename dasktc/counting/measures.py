@@ -13,7 +13,7 @@ from typing import Any
 from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_frames import edge_answer, oriented_frame, partitions, refuse_frame
 from dasktc.counting.edge_support import support_kernel
-from dasktc.counting.frames import frame_kind, on_device_where_counted
+from dasktc.counting.frames import frame_kind, on_device_where_counted, text_of_labels
 from dasktc.counting.vertex_counts import (
     coefficients,
     degrees,
@@ -109,7 +109,7 @@ def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:
 
 
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:
-    """Count the triangles of every vertex and leave the frames where they are made.
+    """Count the triangles of every vertex, for files, and leave the frames where they are made.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple
     Returns
     -------
     frames : list of handles of pandas.DataFrame
-        Column "vertex", ascending, and `columns`; one frame, or one per shard.
+        Column "vertex", ascending, and `columns`; one frame, or one per shard. Labels are text.
     triangles : int
         Triangles of the graph.
 
@@ -130,16 +130,16 @@ def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple
         As `Graph.triangles`.
     """
     frames, _ = vertex_partitions(graph, _vectors(graph), columns)
-    return frames, known_triangles(graph)
+    return text_of_labels(graph, frames), known_triangles(graph)
 
 
 def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
-    """Count the triangles of every edge and leave the frames where they are made.
+    """Count the triangles of every edge, for files, and leave the frames where they are made.
 
     Returns
     -------
     frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.edge_support`, in ascending order.
+        The partitions of `Graph.edge_support`, in ascending order. Labels are text.
     triangles : int
         Triangles of the graph.
 
@@ -150,4 +150,4 @@ def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
     """
     supports, count = known_edges(graph)
     frames, _ = partitions(graph, supports, "support", total=3 * count)
-    return frames, count
+    return text_of_labels(graph, frames), count

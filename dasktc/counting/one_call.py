@@ -110,7 +110,7 @@ def count_in_one_call(
     here = replace(limits, workers=threads) if options.memory is None else None  # else the budget sets the limits
     with _heard(executor, counting.progress) as (tracker, hear):
         asked = hear is not None
-        call = _Call(replace(source, parts=()), options, here, tracker.name, tracker.facts, threads, asked)
+        call = _Call(replace(source, parts=(), labels=None), options, here, tracker.name, tracker.facts, threads, asked)
         places = (run.work_dir, run.host_memory)
         given, at = (places, counting.verify, counting.seed), _usual(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
@@ -166,7 +166,9 @@ def prepare_in_one_call(
     with _heard(executor, progress) as (tracker, hear):
         threads = threads_of_a_call(executor)
         asked = hear is not None
-        call = _Call(replace(source, parts=()), options, limits, tracker.name, tracker.facts, threads, asked)
+        call = _Call(
+            replace(source, parts=(), labels=None), options, limits, tracker.name, tracker.facts, threads, asked
+        )
         at = _usual(executor)
         made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made, prefer=at), hear)
@@ -181,7 +183,7 @@ def prepare_in_one_call(
     executor.set_task_memory(head.plan.bytes_per_task)
     order, outward, inward = (Sharded(head.graph.order.starts, [vector]) for vector in vectors)
     graph = head.graph._replace(order=order, out_degree=outward, in_degree=inward)
-    return replace(head, graph=graph, numbered=vertices), blocks
+    return replace(head, graph=graph, numbered=vertices, source=replace(head.source, labels=source.labels)), blocks
 
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:

@@ -62,7 +62,7 @@ class Outputs:
                 check_target(out, suffixes, self.force)
 
     def check_memory(self, graph: CountingContext) -> None:
-        """Refuse outputs whose tasks do not fit a worker, before anything is counted.
+        """Refuse outputs whose tasks do not fit a worker, or whose labels have no text, before anything is counted.
 
         Raises
         ------
@@ -70,6 +70,8 @@ class Outputs:
         """
         if self.per_vertex is not None or self.per_edge is not None:
             refuse_beyond_memory(graph)
+            if graph.prepared.source.labels is not None:
+                graph.prepared.source.labels.text()
 
     def usage(self, executor: Executor) -> dict[str, Usage]:
         """Return the resource use of processes so far, for a report; nothing without a report."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_frames import edge_answer, partitions, refuse_frame
-from dasktc.counting.frames import frame_kind
+from dasktc.counting.frames import frame_kind, text_of_labels
 from dasktc.counting.peeling import Facts, core_vector, truss
 from dasktc.counting.vertex_frames import Columns, refuse_series, vertex_answer
 from dasktc.options import whole_number
@@ -69,12 +69,12 @@ def order_of_truss(k: Any) -> int:
 
 
 def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:
-    """Compute the k-truss, or every edge's trussness, and leave the frames where they are made.
+    """Compute the k-truss, or every edge's trussness, for files, and leave the frames where they are made.
 
     Returns
     -------
     frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.k_truss`, or of `Graph.trussness`.
+        The partitions of `Graph.k_truss`, or of `Graph.trussness`. Labels are text.
     facts : Facts
 
     Raises
@@ -84,7 +84,7 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     """
     there, by_place, facts = _as_one_block(graph, k)
     frames, _ = partitions(there, by_place, "trussness" if k is None else "support", total=facts.total)
-    return frames, facts
+    return text_of_labels(graph, frames), facts
 
 
 def _as_one_block(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:

@@ -17,6 +17,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -26,6 +27,7 @@ from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.frames import column, places_among
 from dasktc.errors import CountError, InputError
+from dasktc.io.labels import Labels, pairs_of_labels
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
 from dasktc.pipeline.build_blocks import GridPartition, check_edges
@@ -128,8 +130,16 @@ def update(graph: GraphLike, add: Any, remove: Any) -> Change[GraphLike]:
     def submit(function: Any, *args: Any) -> Any:
         return executor.submit("update", function, *args)
 
-    here = executor.for_backend("cpu")
-    removed, added = (read(here, _source(rows, ids)) for rows in (remove, add))
+    here, labels = executor.for_backend("cpu"), prepared.source.labels
+    if labels is None:
+        sources = [_source(rows, ids) for rows in (remove, add)]
+    else:
+        gone, fresh = (
+            pairs_of_labels(() if rows is None else rows, of) for rows, of in ((remove, "remove"), (add, "add"))
+        )
+        labels = labels.extended(chain.from_iterable(fresh))
+        sources = [_source(_positions_of(pairs, labels), ids) for pairs in (gone, fresh)]
+    removed, added = (read(here, source) for source in sources)
     batch = submit(_numbered, removed.frames, added.frames, known, vectors[0], ids)
     present = [submit(_present, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
     batch = submit(_net, batch, present)
@@ -141,6 +151,9 @@ def update(graph: GraphLike, add: Any, remove: Any) -> Change[GraphLike]:
     (size,) = executor.gather([submit(_size, edit, parts)])
     triangles, vertices, counts = difference
     new = _prepared(graph, edit, size, counts)
+    new = replace(new, source=replace(new.source, labels=labels))
+    if labels is not None:
+        labels.name_index(vertices)
     layout, edges = _layout(new), new.partition.sizes.edges
     make = executor.replicated if graph.plan.scheme.replicated else executor.submit
     blocks = {
@@ -198,8 +211,14 @@ def _source(rows: Any, ids: Ids) -> Source:
     return opened
 
 
+def _positions_of(pairs: list[tuple[Any, Any]], labels: Labels) -> Any:
+    """Return pairs of labels as an array of shape (m, 2); an edge with an unknown end is in no graph."""
+    ends = labels.ids(chain.from_iterable(pairs)).reshape(-1, 2)
+    return ends[(ends >= 0).all(axis=1)]
+
+
 def _is_empty(rows: Any) -> bool:
-    if isinstance(rows, list | tuple):
+    if isinstance(rows, list | tuple | set | frozenset):
         return not rows
     first = next(iter(getattr(rows, "shape", ())), None)
     return isinstance(first, int) and first == 0  # the length of a Dask collection is not known yet

@@ -25,6 +25,7 @@ from dasktc.counting.frames import (
     gathered,
     given_ids,
     ids_of,
+    labelled,
     rows_of_partition,
     spread,
     unknown,
@@ -78,7 +79,7 @@ def vertex_answer(
     rows = None if kind.whole else rows_of_partition(graph, 1, len(columns))
     frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
     if kind.whole:
-        return gathered(executor, frames, kind)
+        return labelled(graph, gathered(executor, frames, kind))
     none = [np.empty(0, np.int64) for _ in vectors]
     types = {name: str(function(*none).dtype) for name, function in columns.items()}
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
@@ -205,10 +206,11 @@ def _ends(ids: Any, start: int, stop: int) -> list[Any]:
 
 def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any) -> Any:
     """Return the numbers of requested vertices, in their order."""
-    wanted = given_ids(vertices, graph.prepared.source.ids, "vertices")
+    wanted = given_ids(graph, vertices, "vertices")
     dense = dense_ids(graph, wanted)
     if len(dense) and dense.min() < 0:
-        wrong = wanted[int((dense < 0).argmax())]
+        number = int((dense < 0).argmax())
+        wrong = wanted[number] if graph.prepared.source.labels is None else list(vertices)[number]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
         raise unknown("vertices", wrong, int((dense < 0).sum()), "ids")
     shards = _values(graph, vectors, columns)
@@ -220,7 +222,7 @@ def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kin
             numbers[places] = values[number]
         there[name] = numbers
     frame = _indexed(frame_of({"vertex": column(wanted), **there}, "pandas"), list(columns))
-    return given_as(frame, kind)
+    return given_as(labelled(graph, frame), kind)
 
 
 def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[Array]]:

@@ -149,6 +149,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     if not names:
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
     urls = [url for name in names for url in listing.expand(name)]
+    listing.warn_of_tables(urls)
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
     reading: Reading | None = None

@@ -11,6 +11,7 @@ from dasktc.planning.distribution import SourceSize
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
+    from dasktc.io.labels import Labels
 
 __all__ = ["Part", "ReadOptions", "Source"]
 
@@ -110,7 +111,10 @@ class Source:
         Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
         Dask collection. None for any other source.
     reading : Reading or None
-        The id columns and how they were found; None where edges do not stand in columns.
+        The id columns and how they were chosen; None where edges do not stand in columns.
+    labels : Labels or None
+        The caller's vertices, if they are neither integers nor text: ids are then positions among them. They stay in
+        the caller's process.
     """
 
     name: str
@@ -122,6 +126,7 @@ class Source:
     weight: str | None = None
     frames: str | None = None
     reading: Reading | None = None
+    labels: Labels | None = None
 
     @property
     def read(self) -> Reading:

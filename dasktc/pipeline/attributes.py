@@ -149,6 +149,8 @@ def attach(
     codes, weights, clash = _distinct(codes, weights, 1 << 2 * shift + 1, options.duplicates)
     if clash is not None:
         ends = vertices.external(np.sort(order[list(unpack(codes[clash[0]] >> 1, shift))])).tolist()
+        if prepared.source.labels is not None:
+            ends = prepared.source.labels.of(ends)
         raise _differing(" and ".join(map(shown, ends)), *clash[1:])
     largest = max(loops, float(weights.max(initial=-np.inf))) if weighted else 1.0
     keys, directions, roots = _by_edge(codes, weights, largest, options.directed)

@@ -16,6 +16,7 @@ from dasktc.errors import InputError, shown
 from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, judge, note_frame, refuse_two_pairs
 from dasktc.io.formats import columns, npy, streams
 from dasktc.io.id_names import known_pairs
+from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
 from dasktc.io.weights import weights_of
 
 if TYPE_CHECKING:
@@ -123,7 +124,9 @@ class _RowGroups:
         import pyarrow as pa
 
         with columns.one_line(self.url):
-            pair = [_arrow_ids(self.url, name, table.column(name), self.ids) for name in self.names]
+            pair = [
+                _arrow_ids(self.url, name, table.column(name), self.ids, self.first + before) for name in self.names
+            ]
         if self.ids == "text":
             frame = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
         else:
@@ -339,10 +342,11 @@ def _kind(type_: Any) -> Ids | None:
         return _kind(type_.value_type)
     if pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_):
         return "text"
-    return "int" if pt.is_integer(type_) else None
+    return "int" if pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_) else None
 
 
-def _arrow_ids(url: str, name: str, column: Any, ids: Ids) -> Any:
+def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
+    """Convert a column to ids; numbers other than integers as in a column in memory."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -352,6 +356,14 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids) -> Any:
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    at = Place(f"column {name!r} of {url}", first)
+    if pa.types.is_decimal(column.type):
+        if ids == "text":
+            column = pa.chunked_array([list(map(str, whole_numbers(column.to_pylist(), at)))], pa.string())
+        else:
+            column = pa.chunked_array([integers_of_decimals(column, at)])
+    elif pa.types.is_floating(column.type):
+        column = pa.chunked_array([pa.array(integers_of_floats(column.to_numpy(), at))])
     if ids == "text":
         column = column.cast(pa.string())
         column.validate(full=True)  # bytes that are not UTF-8 would fail later, anywhere

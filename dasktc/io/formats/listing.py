@@ -1,5 +1,9 @@
 """Expands a source into its files: a file, all files under a folder, matches of a pattern, local or behind a URL.
 
+A folder of a table format (Delta Lake, Apache Hudi, Apache Iceberg) is refused, also where a pattern or a folder above
+it reaches into it, because files of earlier versions stand beside the current ones. Files that are named themselves
+are read, so that the list of current files that the table's own library gives can be passed.
+
 Every folder must be readable, or the source is refused, because edges in an unreadable folder would silently
 be missing from the count. Symbolic links are followed, and no folder is entered twice. Only regular files hold
 data: a pipe, a socket or a device is refused, because reading it could block and data is read more than once.
@@ -9,21 +13,44 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import logging
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from dasktc.errors import InputError
 from dasktc.io.formats import streams
 
-__all__ = ["expand"]
+__all__ = ["expand", "warn_of_tables"]
+
+log = logging.getLogger("dasktc")
 
 # Files that file systems and writers of data sets leave beside the data.
 _SIDE_FILES = {"_SUCCESS", "_metadata", "_common_metadata"}
-_SIDE_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata", "__MACOSX", "__pycache__"}
+_SIDE_FOLDERS = {"_temporary", "_spark_metadata", "__MACOSX", "__pycache__"}
+_LEFT_OVER = re.compile(r".*(~|\.(bak|swp|swo|orig|tmp|temp|part|partial|crdownload|download|rej))|#.*#", re.IGNORECASE)
+"""Names of copies that editors keep, and of downloads and writes that did not end."""
+_TABLES = {
+    "_delta_log": (
+        "Delta Lake",
+        "pass the files that deltalake.DeltaTable(PATH).file_uris() lists (pip install deltalake)",
+    ),
+    ".hoodie": (
+        "Apache Hudi",
+        "pass pyarrow.Table.from_batches(hudi.HudiTableBuilder.from_base_uri(PATH).build().read()), and name its two "
+        "id columns with columns=[A, B] (pip install hudi)",
+    ),
+    "metadata": (
+        "Apache Iceberg",
+        "pass pyiceberg.table.StaticTable.from_metadata(FILE).scan().to_arrow(), where FILE is the newest "
+        "*.metadata.json in its folder metadata (pip install pyiceberg)",
+    ),
+}
+"""Folders that make the one that holds them a table: the format, and how its current rows are read."""
 _BVGRAPH_SIDE = {".properties", ".offsets", ".ef", ".obl", ".cmp", ".dcf"}
 
 
@@ -115,18 +142,36 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
         return [path]
     named = set(re.split(r"[/\\]", source))
     if fs.is_folder(path):
+        _refuse_part_of_table(fs, path)
         names = set(_below(fs, path, named))
     elif fs.exists(path) or not glob.has_magic(path):
         return [path] if fs.exists(path) else _missing(source)
     else:
         root, parts = _split(path)
+        _refuse_part_of_table(fs, root)
         matches = set(_matches(fs, root, parts, named)) if fs.is_folder(root) else set()
         if not matches:
             raise InputError(f"no file matches {source}; check the pattern{_here(source)}")
         folders = {match for match in matches if fs.is_folder(match)}
         names = (matches - folders).union(*(_below(fs, folder, named) for folder in folders))
     graphs = {_without_gz(name)[: -len(".graph")] for name in names if _without_gz(name).endswith(".graph")}
-    return [name for name in names if not _is_side_file(name, graphs, named)]
+    names = {name for name in names if not _is_side_file(name, graphs, named)}
+    left = sorted(name for name in names if _is_left_over(name, source))
+    if left:
+        log.warning(
+            "dasktc: warning: %s of %s%s not read: by name a copy that an editor kept, or a file that was never "
+            "completed; name it itself if its edges count",
+            os.path.basename(left[0]),
+            source,
+            f" and {len(left) - 1:,} more are" if len(left) > 1 else " is",
+        )
+    return list(names.difference(left))
+
+
+def _is_left_over(path: str, source: str) -> bool:
+    """Return whether a file is a copy or incomplete by its name; a pattern that ends as the name does asks for it."""
+    name, pattern = (re.split(r"[/\\]", text)[-1] for text in (path, source))
+    return _LEFT_OVER.fullmatch(name) is not None and not (glob.has_magic(pattern) and _LEFT_OVER.fullmatch(pattern))
 
 
 def _missing(source: str) -> list[str]:
@@ -163,11 +208,12 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) ->
         for below, _ in _folders(fs, folder, named):
             yield from _matches(fs, below, rest, named)
     elif not glob.has_magic(first):
+        _refuse_table(fs, folder)
         path = os.path.join(folder, first)
         if fs.is_folder(path) if rest else fs.exists(path):
             yield from _matches(fs, path, rest, named)
     else:
-        for entry in fs.entries(folder):
+        for entry in _entries(fs, folder, named):
             hidden = entry.name.startswith(".") and not first.startswith(".")
             if hidden or not fnmatch.fnmatch(entry.name, first):
                 continue
@@ -182,7 +228,7 @@ def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[st
     waiting, seen = [folder], {fs.identity(folder)}
     while waiting:
         folder = waiting.pop()
-        entries = fs.entries(folder)
+        entries = _entries(fs, folder, named)
         yield folder, entries
         for entry in entries:
             if entry.is_folder and not _is_side_folder(entry.name, named):
@@ -190,6 +236,72 @@ def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[st
                 if identity not in seen:
                     seen.add(identity)
                     waiting.append(entry.path)
+
+
+def _entries(fs: _FileSystem, folder: str, named: set[str]) -> list[_Entry]:
+    """List a folder; InputError if it is a table's."""
+    entries = fs.entries(folder)
+    for entry in entries:
+        if entry.is_folder and entry.name in _TABLES and entry.name not in named and _is_of_table(fs, entry):
+            raise _table(fs, folder, entry.name)
+    return entries
+
+
+def _is_of_table(fs: _FileSystem, entry: _Entry) -> bool:
+    """Return whether a folder with such a name is a table's; `metadata` is also the name of others."""
+    return entry.name != "metadata" or any(of.name.endswith(".metadata.json") for of in fs.entries(entry.path))
+
+
+def _refuse_part_of_table(fs: _FileSystem, folder: str) -> None:
+    """Refuse a folder inside a table: one of its partitions (`day=1`), or the `data` of Iceberg."""
+    for above in _above(folder):
+        _refuse_table(fs, above)
+
+
+def _above(folder: str) -> Iterator[str]:
+    """Yield the folders above partitions, up to the first that is none by its name."""
+    folder, name = os.path.split(folder.rstrip("/"))
+    while name == "data" or "=" in name:
+        yield folder
+        folder, name = os.path.split(folder)
+
+
+def _refuse_table(fs: _FileSystem, folder: str) -> None:
+    """Refuse a folder that is a table, without listing it."""
+    if name := _kind_of_table(fs, folder):
+        raise _table(fs, folder, name)
+
+
+def _kind_of_table(fs: _FileSystem, folder: str) -> str | None:
+    """Return the name of the folder that makes this one a table, if it has one."""
+    entries = (_Entry(name, os.path.join(folder, name), True) for name in _TABLES)
+    return next((of.name for of in entries if fs.is_folder(of.path) and _is_of_table(fs, of)), None)
+
+
+def warn_of_tables(files: Sequence[str]) -> None:
+    """Log, once for each table, that local files of it were named themselves, which are read, current or not."""
+    fs = _Local()
+    folders = Counter(os.path.dirname(os.path.abspath(file)) for file in files if not streams.is_remote(file))
+    tables: Counter[tuple[str, str]] = Counter()
+    for folder, count in folders.items():
+        for place in (folder, *_above(folder)):
+            if name := _kind_of_table(fs, place):
+                tables[place, name] += count
+    for (folder, name), count in tables.items():
+        log.warning(
+            "dasktc: warning: %d files of %s, a table of %s, are read because they are named, whether its current "
+            "version has them or not; give the folder to see how its current rows are read",
+            *(count, folder, _TABLES[name][0]),
+        )
+
+
+def _table(fs: _FileSystem, folder: str, name: str) -> InputError:
+    format, advice = _TABLES[name]
+    place = repr(os.path.abspath(folder)) if isinstance(fs, _Local) else "URL"
+    return InputError(
+        f"{folder or '.'} is a table of {format}, as its folder {name} says: files of earlier versions stand beside "
+        f"the current ones; {advice.replace('PATH', place)}"
+    )
 
 
 def _below(fs: _FileSystem, folder: str, named: set[str]) -> list[str]:

@@ -4,16 +4,19 @@ How objects are read:
 
 * a table: its two id columns; other columns are ignored. An array or a tensor: its two columns, or with shape (2, m)
   its two rows. A pair of columns. A list of edges, which are pairs of ids. Two items are two columns, unless both are
-  tuples of two ids, which are two edges (`kinds.are_two_columns`);
+  tuples of two ids, which are two edges (`kinds.are_two_columns`). A set, an iterator or a view of edges, as
+  `graph.edges()` of NetworkX, is read as a list of edges, also if it has two; an iterator is consumed;
 * weights: a column of a table, by name; an attribute of a graph's edges (1 for a NetworkX edge without it); or the
   values of a sparse matrix;
 * a SciPy sparse matrix: every stored entry is an edge, including stored zeros, as in a Matrix Market file. In the
   formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
-* a NetworkX graph: its nodes are the ids. If they are not all integers or all strings, the ids are positions in node
-  order, 0 to V - 1;
-* a python-igraph graph: its vertex indices are the ids; a "name" attribute is ignored.
+* a NetworkX graph: its nodes are the ids. If they are not all integers or all strings, the graph is counted by
+  positions in node order, and answers have the nodes themselves (`io.labels`);
+* a python-igraph graph: the names of its vertices are the ids, as the nodes of a NetworkX graph. Without names, or if
+  some are missing or repeated (then it is logged), or with ids="int", the ids are vertex indices.
 
-Integral floats are ids as long as their type represents neighbouring integers exactly (float64: below 2^53).
+Integral floats are ids as long as their type represents neighbouring integers exactly (float64: below 2^53), and whole
+decimals within 64 bits.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ from dasktc.errors import InputError, shown
 from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
-from dasktc.io.memory.kinds import kind, readable, roots, unknown
-from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas, from_torch
+from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, readable, roots, unknown
+from dasktc.io.memory.tables import from_arrow, from_dask, from_edges, from_numpy, from_pair, from_pandas, from_torch
 from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_object"]
@@ -55,9 +58,9 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     obj : object
         A pandas, polars or Dask DataFrame, Arrow table, NumPy or Dask array or PyTorch tensor of shape (m, 2) or
         (2, m), pair (tuple or list) of one-dimensional arrays, sequences, Dask arrays or Dask Series, list of edges
-        (pairs of ids; two lists or arrays are two columns, two tuples of two ids two edges), SciPy sparse matrix,
-        NetworkX or python-igraph graph; for the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair
-        of these' columns, cuGraph graph.
+        (pairs of ids; two lists or arrays are two columns, two tuples of two ids two edges), set or iterator of edges,
+        SciPy sparse matrix, NetworkX or python-igraph graph; for the CUDA backend also a CuPy array or sparse matrix,
+        cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: those with common names, or its first two). `ids`: "text"
         converts integers to decimal strings, "int" refuses strings.
@@ -97,7 +100,9 @@ def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
         if root == "dask" and not set(roots(getattr(obj, "_meta", None))).isdisjoint(ON_GPU):
             return from_device
         if root in OPENERS:
-            return OPENERS[root]
+            return from_edges if root == "networkx" and is_view_of_edges(obj) else OPENERS[root]
     if hasattr(obj, "__arrow_c_stream__"):
         return from_arrow
+    if holds_edges(obj):
+        return from_edges
     raise unknown(obj)

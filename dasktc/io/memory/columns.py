@@ -8,13 +8,14 @@ a part is read.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from dasktc.errors import InputError, shown
+from dasktc.errors import InputError
 from dasktc.io.memory.kinds import readable
+from dasktc.io.numbers import Place, int64_of, integers_of_decimals, integers_of_floats, narrow, whole_numbers
 from dasktc.options import Ids
 
 __all__ = [
@@ -36,29 +37,6 @@ Column = Any
 """A settled column: a numpy.ndarray of numbers, or an Arrow array of text, perhaps dictionary-encoded."""
 
 INTEGER = (int, np.integer)
-INT64 = np.iinfo(np.int64)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Position of a run of rows in the caller's object, for errors: the column `of`, and its row `first`."""
-
-    of: str
-    first: int = 0
-
-    def refuse(self, row: int, value: Any, reason: str) -> InputError:
-        """Make the error about one row and its value."""
-        where = f"row {self.first + row} of {self.of}"
-        text = shown(value.item() if isinstance(value, np.generic) else value)
-        return InputError(f"{where} holds {text} where an id is expected: {reason}")
-
-    def missing(self, row: int, value: Any) -> InputError:
-        """Make the error about a missing value."""
-        return self.refuse(row, value, "a missing value is no id; drop such rows first")
-
-    def beyond(self, row: int, value: Any) -> InputError:
-        """Make the error about an integer outside int64."""
-        return self.refuse(row, value, f"ids lie from {INT64.min} to {INT64.max}; renumber, or pass ids='text'")
 
 
 def places_of(labels: Sequence[Any], of: str, first: int = 0) -> tuple[Place, Place]:
@@ -124,7 +102,7 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
     if coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
         values = pa.array(values)
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        return _settle_arrow(values, at)
+        return _settle_arrow(values, ids, at)
     values = np.asarray(values)
     if values.dtype.kind in "OT":
         return settle_objects(values.astype(object, copy=False), ids, at)
@@ -168,7 +146,7 @@ def _no_ids(at: Place, dtype: Any) -> InputError:
     return InputError(f"{at.of} has type {dtype}: ids are integers or strings; name the two id columns, or convert it")
 
 
-def _settle_arrow(values: Any, at: Place) -> Column:
+def _settle_arrow(values: Any, ids: Ids | None, at: Place) -> Column:
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import types
@@ -180,9 +158,12 @@ def _settle_arrow(values: Any, at: Place) -> Column:
     if types.is_string_view(kind):  # a slice of views keeps, and accounts for, all of its buffers
         kind, values = pa.large_string(), _without_views(values) if coded else decode(values)
     text = types.is_string(kind) or types.is_large_string(kind)
-    if not (text or types.is_integer(kind) or types.is_floating(kind)):
+    if not (text or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
         raise _no_ids(at, values.type)
     _refuse_null(values, at)
+    if types.is_decimal(kind):
+        plain = pc.cast(values, kind)
+        return text_of(whole_numbers(plain.to_pylist(), at), at) if ids == "text" else integers_of_decimals(plain, at)
     return values if text else pc.cast(values, kind).to_numpy(zero_copy_only=False)
 
 
@@ -203,7 +184,7 @@ def _refuse_null(values: Any, at: Place) -> None:
 
 
 def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
-    """Convert an array of Python objects: all integers, all strings, or (as text) both."""
+    """Convert an array of Python objects: all integers, all whole decimals, all strings, or (as text) both."""
     import pandas as pd
 
     absent = pd.isna(values)
@@ -211,6 +192,9 @@ def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
         raise at.missing(int(absent.argmax()), values[absent.argmax()])
     if _only(values, (str, *INTEGER) if ids == "text" else str) and len(values):
         return text_of(values, at)
+    if len(values) and _only(values, Decimal):
+        numbers = whole_numbers(values, at)
+        return text_of(numbers, at) if ids == "text" else int64_of(numbers, at)
     if not _only(values, INTEGER):
         lead = INTEGER if _only(values[:1], INTEGER) else (str,)
         row = next(i for i, value in enumerate(values) if not _only([value], lead))
@@ -219,11 +203,7 @@ def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
             values[row],
             f"ids are all integers or all strings, not {type(values[row]).__name__}; convert the column",
         )
-    try:
-        return values.astype(np.int64)
-    except OverflowError:
-        row = next(row for row, value in enumerate(values) if not INT64.min <= value <= INT64.max)
-        raise at.beyond(row, values[row]) from None
+    return int64_of(values, at)
 
 
 def _only(values: Collection[Any], kinds: Any) -> bool:
@@ -264,8 +244,8 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
     import pyarrow as pa
 
     if isinstance(column, np.ndarray):
-        numbers = _integers(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), at)
-        return _narrow(numbers, at) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
+        numbers = integers_of_floats(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), at)
+        return narrow(numbers, at) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
     with readable(at.of):
         column.validate(full=True)  # Arrow's functions do not check offsets and codes
     text = decode(column)
@@ -273,30 +253,3 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
     if ids == "int" and len(text):
         raise at.refuse(0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'")
     return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)
-
-
-def _integers(numbers: Any, at: Place) -> Any:
-    """Return integers unchanged; floats must be integral, and small enough to represent every integer exactly."""
-    if numbers.dtype.kind != "f":
-        return numbers
-    exact = 2.0 ** min(np.finfo(numbers.dtype).nmant + 1, 53)
-    wrong = ~((np.trunc(numbers) == numbers) & (np.abs(numbers) < exact))
-    if wrong.any():
-        row = int(wrong.argmax())
-        value = numbers[row]
-        if np.isnan(value):
-            raise at.missing(row, value)
-        if np.trunc(value) != value:
-            raise at.refuse(row, value, "a fraction is no id, this is perhaps a column of weights; name the id columns")
-        raise at.refuse(row, value, f"{numbers.dtype} rounds integers from {exact:.0f} on; pass integers")
-    return numbers.astype(np.int64)
-
-
-def _narrow(integers: Any, at: Place) -> Any:
-    """Convert integers of any type to int32 or int64."""
-    if np.can_cast(integers.dtype, np.int32):
-        return integers.astype(np.int32, copy=False)
-    if integers.dtype == np.uint64 and len(integers) and integers.max() > INT64.max:
-        row = int((integers > INT64.max).argmax())
-        raise at.beyond(row, integers[row])
-    return integers.astype(np.int64, copy=False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from dasktc.errors import InputError, shown
+from dasktc.io.labels import Labels
 from dasktc.io.memory.columns import Place, common_ids, settle_objects, text_of
 from dasktc.io.memory.kinds import unknown
 from dasktc.io.memory.parts import slices
@@ -17,6 +20,8 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.io.weights import weights_of
 
 __all__ = ["from_igraph", "from_networkx", "from_scipy"]
+
+log = logging.getLogger("dasktc")
 
 
 def from_scipy(obj: Any, options: ReadOptions) -> Source:
@@ -29,24 +34,19 @@ def from_scipy(obj: Any, options: ReadOptions) -> Source:
 
 def from_networkx(graph: Any, options: ReadOptions) -> Source:
     """Read the adjacency, as `graph.edges` would, without a Python step for every edge."""
-    import pyarrow as pa
-
     if not hasattr(graph, "adjacency"):
         raise unknown(graph)
     _check_directed(graph.is_directed(), options, "networkx.Graph.to_directed gives each edge both directions")
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
-    ids = common_ids(nodes)
-    if ids is None and options.ids:
-        types = ", ".join(sorted({type(node).__name__ for node in nodes}))
-        raise InputError(f"the graph's nodes are of type {types}: they are numbered; leave ids={options.ids!r} out")
+    numbers = np.arange(len(nodes))
     ends: Iterable[Any] = chain.from_iterable(rows)
-    starts = np.arange(len(nodes))
-    if ids == "int":
-        starts = settle_objects(np.array(nodes, dtype=object), None, Place("the NetworkX graph's nodes"))
+    integers = common_ids(nodes) == "int"
+    if integers:
+        numbers = settle_objects(np.array(nodes, dtype=object), None, Place("the NetworkX graph's nodes"))
     else:
         ends = map({node: i for i, node in enumerate(nodes)}.__getitem__, ends)
     degrees = np.fromiter(map(len, rows), np.int64, len(rows))
-    src, dst = np.repeat(starts, degrees), np.fromiter(ends, np.int64, degrees.sum())
+    src, dst = np.repeat(numbers, degrees), np.fromiter(ends, np.int64, degrees.sum())
     if graph.is_multigraph():
         times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, len(dst))
         src, dst = np.repeat(src, times), np.repeat(dst, times)
@@ -55,10 +55,29 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
         once = src <= dst
         src, dst = src[once], dst[once]
         weights = None if weights is None else weights[once]
-    if ids == "text":
-        names = text_of(nodes, Place("the NetworkX graph's nodes"))
-        src, dst = (pa.DictionaryArray.from_arrays(side, names) for side in (src, dst))
-    return slices("NetworkX graph", [src, dst], options, weights=weights)
+    if integers:
+        return slices("NetworkX graph", [src, dst], options, weights=weights)
+    return _named("NetworkX graph", "nodes", [src, dst], nodes, options, weights)
+
+
+def _named(name: str, of: str, ends: Sequence[Any], vertices: list[Any], options: ReadOptions, weights: Any) -> Source:
+    """Make a source of pairs of positions: integers and text among the vertices become the ids, others labels."""
+    import pyarrow as pa
+
+    ids, place = common_ids(vertices), Place(f"the {name}'s {of}")
+    if ids is None and options.ids == "int":
+        raise InputError(
+            f"the {name}'s {of} are of type {Labels(vertices).kinds}: ids='int' takes integers; leave it out, and "
+            "answers have the objects themselves, or pass ids='text', which takes str of each"
+        )
+    if ids == "int":
+        names = settle_objects(np.array(vertices, dtype=object), None, place)
+        return slices(name, [names.take(end) for end in ends], options, weights=weights)
+    if ids is None and options.ids is None:
+        return replace(slices(name, ends, options, weights=weights), labels=Labels(vertices))
+    words = text_of(vertices if ids == "text" else Labels(vertices).text(), place)
+    coded = [pa.DictionaryArray.from_arrays(end, words) for end in ends]
+    return slices(name, coded, options, weights=weights)
 
 
 def _weights(graph: Any, rows: Sequence[Any], name: str) -> Any:
@@ -79,7 +98,7 @@ def _check_directed(directed: bool, options: ReadOptions, hint: str) -> None:
 
 
 def from_igraph(graph: Any, options: ReadOptions) -> Source:
-    """Read the edges as pairs of vertex indices."""
+    """Read the edges; the ids are the names of the vertices, if all have one of their own, else their indices."""
     if not hasattr(graph, "get_edgelist"):
         raise unknown(graph)
     _check_directed(graph.is_directed(), options, "igraph.Graph.as_directed gives each edge both directions")
@@ -92,4 +111,32 @@ def from_igraph(graph: Any, options: ReadOptions) -> Source:
             )
         weights = graph.es[options.weight]
     ends = np.fromiter(chain.from_iterable(graph.get_edgelist()), np.int64, 2 * graph.ecount())
-    return slices("igraph graph", [ends[::2], ends[1::2]], options, weights=weights)
+    names = _names(graph, options)
+    if names is None:
+        return slices("igraph graph", [ends[::2], ends[1::2]], options, weights=weights)
+    return _named("igraph graph", "vertices", [ends[::2], ends[1::2]], names, options, weights)
+
+
+def _names(graph: Any, options: ReadOptions) -> list[Any] | None:
+    """Return the vertices' names; None if their indices are the ids, which is logged if only some have names."""
+    import pandas as pd
+
+    if "name" not in graph.vs.attributes():
+        return None
+    names: list[Any] = graph.vs["name"]
+    if options.ids == "int" and common_ids(names) != "int":
+        return None
+    missing = sum(name is None or (isinstance(name, float) and bool(pd.isna(name))) for name in names)
+    try:
+        repeated = len(names) - len(set(names))
+    except TypeError:  # not hashable
+        repeated = len(names)
+    if not (missing or repeated):
+        return names
+    why = f"{missing:,} are missing" if missing else f"{repeated:,} repeat another or are no ids"
+    log.warning(
+        "dasktc: warning: the names of the igraph graph's vertices do not tell them apart, %s of %s: answers have "
+        "vertex indices",
+        *(why, f"{len(names):,}"),
+    )
+    return None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Number
 from typing import Any
 
 from dasktc.errors import DasktcError, InputError
 
-__all__ = ["are_two_columns", "kind", "readable", "roots", "unknown"]
+__all__ = ["are_two_columns", "holds_edges", "is_view_of_edges", "kind", "readable", "roots", "unknown"]
 
 
 ELSEWHERE = {
@@ -46,6 +46,17 @@ def _is_tuple_of_ids(item: Any) -> bool:
     return isinstance(item, tuple) and len(item) == 2 and all(isinstance(value, Number | str) for value in item)
 
 
+def holds_edges(obj: Any) -> bool:
+    """Return whether an object is an iterable that may yield edges: a set, an iterator, a view, but no mapping."""
+    known = not set(roots(obj)).isdisjoint(ELSEWHERE)
+    return isinstance(obj, Iterable) and not isinstance(obj, str | bytes | bytearray | Mapping) and not known
+
+
+def is_view_of_edges(obj: Any) -> bool:
+    """Return whether an object of NetworkX is a view such as `graph.edges`, not a graph."""
+    return isinstance(obj, Iterable) and not hasattr(obj, "adjacency")
+
+
 @contextmanager
 def readable(what: str) -> Iterator[None]:
     """Convert any exception of the object's library to an InputError of one line."""
@@ -69,6 +80,6 @@ def unknown(obj: Any) -> InputError:
             )
     return InputError(
         f"{kind(obj)} holds no edges: dasktc reads paths, data frames of pandas, polars and Dask, Arrow tables, NumPy "
-        "and Dask arrays (m, 2), tensors, pairs of columns, lists of edges, SciPy sparse matrices, NetworkX and "
+        "and Dask arrays (m, 2), tensors, pairs of columns, iterables of edges, SciPy sparse matrices, NetworkX and "
         "igraph graphs; pass one"
     )

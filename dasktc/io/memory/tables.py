@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ __all__ = [
     "choose_two",
     "from_arrow",
     "from_dask",
+    "from_edges",
     "from_numpy",
     "from_pair",
     "from_pandas",
@@ -161,7 +162,7 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
     `are_two_columns` decides which of the two a pair of items is.
     """
     if not are_two_columns(obj):
-        return slices(f"{type(obj).__name__} of edges", _ends(obj), options)
+        return from_edges(obj, options)
     obj = [_column(item) for item in obj]
     for item in obj:
         listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
@@ -182,24 +183,37 @@ def _column(item: Any) -> Any:
     return item
 
 
+def from_edges(obj: Iterable[Any], options: ReadOptions) -> Source:
+    """Cut the pairs of an iterable, which is consumed once, into runs of rows."""
+    name = type(obj).__name__
+    if "networkx" in roots(obj) and callable(obj):
+        obj = obj()  # a MultiGraph's `edges` yields keys, too, `edges()` does not
+    return slices(f"{name} of edges", _ends(obj if isinstance(obj, Sequence) else list(obj), name), options)
+
+
 def _is_edge(item: Any) -> bool:
-    return isinstance(item, tuple | list) and len(item) == 2
+    return isinstance(item, tuple | list | set | frozenset) and len(item) == 2
 
 
-def _ends(edges: Sequence[Any]) -> list[Any]:
+def _ends(edges: Sequence[Any], name: str) -> list[Any]:
     """Return both columns of a sequence of pairs."""
     if not edges:
         raise InputError(
-            "the list is empty: it names no file and holds no edge; pass numpy.empty((0, 2), int) for an empty graph"
+            f"the {name} is empty: it names no file and holds no edge, or was consumed before; pass "
+            "numpy.empty((0, 2), int) for an empty graph"
         )
     if not all(map(_is_edge, edges)):
         row = next(row for row, item in enumerate(edges) if not _is_edge(item))
         more = "weights and attributes are not read; " if isinstance(edges[row], tuple | list) else ""
         raise InputError(
-            f"item {row:,} of the {type(edges).__name__} is {shown(edges[row])} where an edge is expected: an edge is "
-            f"a pair of ids; {more}pass pairs (u, v), or two columns"
+            f"item {row:,} of the {name} is {shown(edges[row])} where an edge is expected: an edge is a pair of ids; "
+            f"{more}pass pairs (u, v), or two columns"
         )
-    return list(zip(*edges, strict=True))
+    columns: tuple[list[Any], list[Any]] = ([], [])
+    for u, v in edges:
+        columns[0].append(u)
+        columns[1].append(v)
+    return list(columns)
 
 
 class Taken(NamedTuple):

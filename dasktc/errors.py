@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import re
 import reprlib
 from typing import Any
 
-__all__ = ["ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError", "shown", "without_secrets"]
+__all__ = [
+    "ClusterError",
+    "CountError",
+    "DasktcError",
+    "DeviceMemoryError",
+    "InputError",
+    "html_text",
+    "printable",
+    "shown",
+    "without_secrets",
+]
 
 
 class DasktcError(Exception):
@@ -19,8 +30,7 @@ class DasktcError(Exception):
 
     def __str__(self) -> str:
         """Return the text as one printable line: unprintable characters, as in odd paths, are escaped."""
-        text = super().__str__()
-        return text if text.isprintable() else "".join(map(_printable, text))
+        return printable(super().__str__())
 
 
 class InputError(DasktcError):
@@ -48,6 +58,16 @@ _SIGNED = re.compile(r"([?&;][^\s=&;]*(?:auth|credential|key|passw|secret|sig|to
 def without_secrets(text: str) -> str:
     """Replace passwords in URLs, and query values that sign or authorize, by `***`."""
     return _SIGNED.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text)) if "://" in text else text
+
+
+def printable(text: str) -> str:
+    """Escape the unprintable characters of a text as one line: a terminal or a browser would obey those of a name."""
+    return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def html_text(text: str) -> str:
+    """Escape a text for HTML, its unprintable characters too."""
+    return html.escape(printable(text))
 
 
 def _printable(character: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import reprlib
 from typing import Any
@@ -12,6 +13,8 @@ __all__ = [
     "DasktcError",
     "DeviceMemoryError",
     "InputError",
+    "html_text",
+    "printable",
     "shortened",
     "shown",
     "without_secrets",
@@ -28,8 +31,7 @@ class DasktcError(Exception):
 
     def __str__(self) -> str:
         """Return the text as one printable line: unprintable characters, as in odd paths, are escaped."""
-        text = super().__str__()
-        return text if text.isprintable() else "".join(map(_printable, text))
+        return printable(super().__str__())
 
 
 class InputError(DasktcError):
@@ -68,6 +70,16 @@ def shortened(text: str) -> str:
     advice = text.rfind("; ")
     end = text[advice:] if len(text) - advice <= LONGEST // 2 else ""
     return f"{text[: LONGEST - len(end) - 4].rstrip()} ...{end}"
+
+
+def printable(text: str) -> str:
+    """Escape the unprintable characters of a text as one line: a terminal or a browser would obey those of a name."""
+    return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def html_text(text: str) -> str:
+    """Escape a text for HTML, its unprintable characters too."""
+    return html.escape(printable(text))
 
 
 def _printable(character: str) -> str:

@@ -238,7 +238,7 @@ MUTANTS = [
     _m("publish-aside", "io/write.py", "    if os.path.lexists(aside):\n", "    if False:\n", "test_write.py", "replaced_by_force"),
     # saved graphs
     _m("array-left", "io/array_files.py", "            os.unlink(temporary)", "            pass", "test_saved_graph.py", "leaves_no_file"),
-    _m("manifest-first", "io/saved_folder.py", 'fs.rm_file(f"{path}/{MANIFEST}")', "pass", "test_saved_graph.py", "goes_first"),
+    _m("manifest-first", "io/saved_folder.py", "return [MANIFEST, *(name for name in names if name != MANIFEST)]", "return sorted(names, reverse=True)", "test_saved_graph.py", "goes_first"),
     _m("kernel-lean", "pipeline/saved_graph.py", '"kernel": None if plan.lean else options.chosen_kernel', '"kernel": options.chosen_kernel', "test_cuda_edges.py", "saved_where"),
     _m("assign-file", "pipeline/saved_graph.py", '"assign": "random" if options.assign_file else options.assign,', '"assign": options.assign,', "test_saved_graph.py", "without_the_file"),
     _m("saved-numbers", "pipeline/saved_graph.py", 'if self.below is not None and len(part) and int(part.view("uint32").max()) >= self.below:', 'if self.below is not None and len(part) and int(part.view("uint32").max()) > self.below:', "test_saved_graph.py", "hostile_vectors"),

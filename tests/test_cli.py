@@ -401,3 +401,23 @@ def test_every_folder_of_modules_is_installed():
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
     folders = {".".join(("dasktc", *path.parent.relative_to(root).parts)) for path in root.rglob("*.py")}
     assert folders == set(project["tool"]["setuptools"]["packages"])
+
+
+def test_no_control_character_of_a_name_reaches_the_terminal(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    odd = "a\x1b[31m\x9b"
+    Path(f"{odd}.txt").write_text("1 2 9\n2 3 9\n3 1 9\n")
+    Path(f"{odd}.tsv").write_text("007\tsame\n")  # a first row that may be a header: a warning
+    for arguments in (
+        ("count", f"{odd}.txt"),
+        ("prepare", f"{odd}.txt", f"{odd}.graph"),
+        ("count", f"{odd}.txt", "--json"),
+        ("count", f"{odd}.tsv", "--ids", "text"),
+        ("count", f"{odd}.csv"),
+        ("count", f"{odd}.txt", "--kernel", odd),
+        (odd,),
+    ):
+        main([*arguments])
+        said = capsys.readouterr()
+        assert said.out + said.err
+        assert not [c for c in said.out + said.err if not c.isprintable() and c != "\n"], arguments

@@ -26,6 +26,7 @@ from dasktc.counting import charts, findings, measures, outputs
 from dasktc.counting import html_report as report
 from dasktc.errors import CountError, DasktcError, DeviceMemoryError, InputError
 from dasktc.generate import kronecker
+from dasktc.io.write import is_same_target
 
 EDGES = skewed_edges(60, 400, 3)
 EXPECTED = triangles(EDGES)
@@ -112,6 +113,70 @@ def test_two_outputs_of_one_name_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"x\.csv is named for two outputs"):
         dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "x.csv", per_edge=f"{tmp_path}/./x.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+def is_case_insensitive(folder):
+    (folder / "case").touch()
+    return (folder / "CASE").exists()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_two_outputs_that_are_one_file_through_a_link_are_refused_before_the_count(tmp_path, force):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "folder").symlink_to(tmp_path / "real")
+    pairs = [("real/x.csv", "folder/x.csv"), ("real/../real/x.csv", "folder/x.csv")]
+    if force:
+        for name in ("there.csv", "real/there.csv"):
+            (tmp_path / name).write_text("mine")
+        (tmp_path / "soft.csv").symlink_to("there.csv")
+        (tmp_path / "lost.csv").symlink_to("absent.csv")
+        os.link(tmp_path / "there.csv", tmp_path / "hard.csv")
+        pairs += [("there.csv", "soft.csv"), ("there.csv", "hard.csv"), ("absent.csv", "lost.csv")]
+        pairs += [("real/there.csv", "folder/there.csv")]
+    before = sorted(tmp_path.rglob("*"))
+    for one, other in (*pairs, *(pair[::-1] for pair in pairs)):
+        with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
+            dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / one, per_edge=tmp_path / other, force=force)
+        assert not build.called
+        assert re.search(r"is named for two outputs: the second would replace the first", str(caught.value))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_names_of_another_case_are_one_file_where_the_file_system_says_so(tmp_path, monkeypatch, same):
+    if is_case_insensitive(tmp_path):
+        pytest.skip("this file system is such a one")
+    (tmp_path / "case").unlink()
+    exists = Path.exists
+    if same:
+        monkeypatch.setattr(Path, "exists", lambda path: exists(path) or exists(path.with_name(path.name.lower())))
+    assert is_same_target(tmp_path / "x.csv", tmp_path / "X.csv") == same
+    assert not is_same_target(tmp_path / "x.csv", tmp_path / "y.csv")
+    assert is_same_target(tmp_path / "e\u0301.csv", tmp_path / "\u00e9.csv") is False
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_needs_sorted_rows(tmp_path):
+    given = {"kernel": "trust", "sort_rows": False, "partition": "whole"}
+    for name, value in {"report": "r.html", "per_edge": "e.csv", "per_vertex": "v.csv", "checkpoint": "k"}.items():
+        option = name.replace("_", "-")
+        with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
+            dasktc.triangle_count(source_of(EDGES), **given, **{name: tmp_path / value})
+        assert not build.called
+        assert str(caught.value) == (
+            f"--{option} needs sorted rows, but --no-sort-rows is given: leave one of the two out"
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_control_character_of_a_name_or_an_id_reaches_the_report(tmp_path):
+    odd = "a\x1b[31m\x07\x9b\u202e"
+    source = tmp_path / f"{odd}.csv"
+    source.write_text(f"{odd},b\nb,c\n{odd},c\n")
+    dasktc.triangle_count(source, report=tmp_path / "r.html", ids="text", format="csv")
+    text = (tmp_path / "r.html").read_text()
+    assert not [c for c in text if not c.isprintable() and c != "\n"]
+    assert text.count(r"a\x1b[31m\x07\x9b\u202e") >= 5  # the title twice, the command, a vertex and its edges
 
 
 def test_the_count_is_not_lost_with_a_file(tmp_path, monkeypatch):
@@ -255,10 +320,10 @@ def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
 def test_the_report_repeats_every_option_that_was_given(tmp_path):
     page, path = tmp_path / "r.html", tmp_path / "graph.txt"
     path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    dasktc.triangle_count(path, kernel="trust", sort_rows=False, parts=2, partition="hash2d", report=page)
+    dasktc.triangle_count(path, kernel="trust", parts=2, partition="hash2d", report=page)
     command = re.search(r"<code>(dasktc count .*?)</code>", page.read_text())[1]
-    assert command == f"dasktc count {path} --kernel trust --partition hash2d --parts 2 --no-sort-rows"
-    silent = {"source", "client", "security", "per_vertex", "per_edge", "report", "force", "progress"}
+    assert command == f"dasktc count {path} --kernel trust --partition hash2d --parts 2"
+    silent = {"source", "client", "security", "per_vertex", "per_edge", "report", "force", "progress", "sort_rows"}
     usual = {name: of.default for name, of in inspect.signature(dasktc.triangle_count).parameters.items()}
     assert {name: default for name, default in usual.items() if name not in silent} == repeat.USUAL
 

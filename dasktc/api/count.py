@@ -179,7 +179,8 @@ def triangle_count(
         Write the triangles of every vertex and of every edge there: .parquet (a file or a folder), .csv, or
         .txt with tabs and no header. The workers write, so they must see the folder.
     report : path, optional
-        Write a report about the count there: .html.
+        Write a report about the count there: .html. It shows triangles by vertex and by edge if that takes no longer
+        than the count and fits the memory, so it needs sorted rows, and counting by blocks (no kernel="bitmatrix").
     force : bool
         Replace existing output files.
     threads : int, optional
@@ -234,7 +235,7 @@ def triangle_count(
     outputs = Outputs(per_vertex, per_edge, report, force)
     outputs.check()
     if not sort_rows:
-        _check_unsorted(per_vertex=per_vertex, per_edge=per_edge, checkpoint=checkpoint)
+        _check_unsorted(per_vertex=per_vertex, per_edge=per_edge, report=report, checkpoint=checkpoint)
     check_place(work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)

@@ -18,14 +18,13 @@ USUAL: dict[str, Any] = {
     **dict.fromkeys(("scheduler_file", "distribute", "checkpoint", "threads", "work_dir", "host_memory"), None),
     "column_parts": None,
     "proxies": "lstc",
-    "sort_rows": True,
     "assign": "random",
     "retries": RETRIES,
     "worker_timeout": WORKER_SECONDS,
     "verify": 0.0,
     "seed": 0,
 }
-"""Options of the command, and their defaults."""
+"""Options of a count that may have a report, and their defaults: its rows are sorted."""
 
 
 def repeating(source: Any, given: Mapping[str, Any]) -> str:
@@ -50,8 +49,7 @@ def repeating(source: Any, given: Mapping[str, Any]) -> str:
     if isinstance(paths, Sequence) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         words = ["dasktc", "count", *map(os.fspath, paths)]
         for name, value in options.items():
-            option = name.replace("_", "-")
-            words += [f"--no-{option}"] if value is False else [f"--{option}", _word(value)]
+            words += [f"--{name.replace('_', '-')}", _word(value)]
         return shlex.join(map(str, words))
     values = {name: shown(value) if isinstance(value, int) else repr(value) for name, value in options.items()}
     said = "".join(f", {name}={value}" for name, value in values.items())

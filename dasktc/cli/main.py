@@ -29,7 +29,7 @@ from dasktc.cli.options import (
     secured,
     watching,
 )
-from dasktc.errors import DasktcError, shortened, without_secrets
+from dasktc.errors import DasktcError, printable, shortened, without_secrets
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
 
@@ -94,7 +94,7 @@ def _interrupted() -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    _complain("dasktc: error: " + shortened(" ".join(without_secrets(text).split())))
+    _complain("dasktc: error: " + shortened(printable(" ".join(without_secrets(text).split()))))
     return code
 
 
@@ -209,7 +209,12 @@ cli.add_command(generate)
     "--per-vertex", type=PATH, metavar="OUT", help="Write the triangles of every vertex: .parquet, .csv or .txt."
 )
 @click.option("--per-edge", type=PATH, metavar="OUT", help="Write the triangles of every edge: .parquet, .csv or .txt.")
-@click.option("--report", type=PATH, metavar="OUT.html", help="Write an HTML report about graph and count.")
+@click.option(
+    "--report",
+    type=PATH,
+    metavar="OUT.html",
+    help="Write an HTML report about graph and count, which needs sorted rows.",
+)
 @replacing
 @watching
 @printing
@@ -225,7 +230,8 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **
 
 def _print(result: Any, number: Any, as_json: bool, quiet: bool) -> None:
     """Print a result: as a JSON object, with --quiet only its number, else as a summary."""
-    click.echo(json.dumps(result.to_dict()) if as_json else str(number if quiet else result))
+    text = json.dumps(result.to_dict()) if as_json else str(number if quiet else result)
+    click.echo(_printable_lines(text))
 
 
 def _write(
@@ -443,6 +449,17 @@ def completion(shell: str) -> None:
     click.echo(script(cli, {}, "dasktc", COMPLETE).source())
 
 
+def _printable_record(record: Any) -> bool:
+    """Escape the unprintable characters of a message."""
+    record.msg, record.args = _printable_lines(record.getMessage()), ()
+    return True
+
+
+def _printable_lines(text: str) -> str:
+    """Escape unprintable characters, as in names of files; the ends of lines stay."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 @contextmanager
 def _progress(quiet: bool, how: str) -> Iterator[Any]:
     """Yield the reporter that --progress names and set up logging; none with --quiet, no bar without a terminal."""
@@ -456,4 +473,5 @@ def _progress(quiet: bool, how: str) -> Iterator[Any]:
     logging.getLogger("dasktc").setLevel(level.upper())
     says_page = not quiet and how != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
     logging.getLogger("dasktc.page").setLevel("INFO" if says_page else "NOTSET")
+    logging.getLogger("dasktc").addFilter(_printable_record)
     yield json_lines(sys.stderr) if how == "json" else bar() if watched else None

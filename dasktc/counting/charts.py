@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.counting.timeline import Timeline
+from dasktc.errors import html_text
 
 __all__ = ["Axis", "line_chart", "short", "timeline_chart"]
 
@@ -74,11 +74,11 @@ def line_chart(x: Sequence[float], y: Sequence[float], says: Sequence[str], axes
     points = [(across.place(a), up.place(b)) for a, b in zip(x, y, strict=True)]
     parts.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
     parts += [
-        f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="3.2"><title>{html.escape(said)}</title></circle>'
+        f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="3.2"><title>{html_text(said)}</title></circle>'
         for (a, b), said in zip(points, says, strict=True)
     ]
     middle, half = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
-    label, upright = (html.escape(axis.label) for axis in axes)
+    label, upright = (html_text(axis.label) for axis in axes)
     parts.append(f'<text class="label" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{label}</text>')
     turned = f'transform="translate(13 {half}) rotate(-90)"'
     parts.append(f'<text class="label" {turned} text-anchor="middle">{upright}</text>')
@@ -105,7 +105,7 @@ def timeline_chart(times: Timeline, shown: Sequence[int], width: int = 940) -> s
         height = lanes * LANE
         name = times.workers[worker]
         parts.append(f'<text x="{NAMES - 8}" y="{top + height / 2 + 4:.1f}" text-anchor="end">'
-                     f"{html.escape(name if len(name) <= 30 else '…' + name[-29:])}</text>")  # fmt: skip
+                     f"{html_text(name if len(name) <= 30 else '…' + name[-29:])}</text>")  # fmt: skip
         parts.append(f'<rect class="lane" x="{NAMES}" y="{top}" width="{width - 12 - NAMES}" height="{height - 2}"/>')
         parts += (_tasks if single else _shares)(times, worker, scale, top)
         top += height + 4
@@ -182,6 +182,6 @@ def _steps(high: float) -> list[float]:
 
 def _svg(width: float, height: float, parts: list[str], says: str) -> str:
     return (
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(says)}" '
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html_text(says)}" '
         f'style="max-width:{width * 1.25:.0f}px">{"".join(parts)}</svg>'
     )

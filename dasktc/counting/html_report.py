@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from dasktc.counting.charts import Axis, line_chart, timeline_chart
 from dasktc.counting.distributions import density, middle
 from dasktc.counting.findings import Findings, RunFacts
 from dasktc.counting.timeline import Timeline, timeline
+from dasktc.errors import html_text
 from dasktc.executors.environment import collect
 from dasktc.executors.usage import Usage
 from dasktc.options import format_size
@@ -81,9 +81,9 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
     title = f"{result.triangles:,} triangles in {source}"
     versions = {name: number for name, number in collect()["versions"].items() if number}
     times, tasks = timeline(result.records), result.tasks
-    parts = [f"<h1>{html.escape(title)}</h1>", _facts(result.summary())]
+    parts = [f"<h1>{html_text(title)}</h1>", _facts(result.summary())]
     if run is not None:
-        parts += ["<h2>To repeat it</h2>", f"<pre><code>{html.escape(run.command)}</code></pre>"]
+        parts += ["<h2>To repeat it</h2>", f"<pre><code>{html_text(run.command)}</code></pre>"]
     if findings is not None:
         parts += ["<h2>The graph</h2>", *_graph(findings)]
     stages = [(name, value) for name, value in result.seconds.items() if name != "total"]
@@ -102,7 +102,7 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
         _facts(versions.items()),
     ]
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    head += f"<title>{html.escape(title)}</title><style>{STYLE}</style>"
+    head += f"<title>{html_text(title)}</title><style>{STYLE}</style>"
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
 
 
@@ -120,7 +120,7 @@ def _graph(findings: Findings) -> list[str]:
         charts.append(_clustering(findings.vertices.bins))
     parts = [f'<div class="side">{"".join(f"<div>{chart}</div>" for chart in charts)}</div>']
     if findings.why:
-        parts.append(f'<p class="note">{html.escape(findings.why)}</p>')
+        parts.append(f'<p class="note">{html_text(findings.why)}</p>')
     note = (
         "Bins are exact below 8 and four per octave above; a point is at the middle of its bin, and its height is the "
     )
@@ -172,12 +172,12 @@ def _table(frame: pd.DataFrame) -> str:
     if not len(frame):
         return "<p class='note'>None.</p>"
     right = [name not in ("vertex", "src", "dst") and frame[name].dtype.kind in "if" for name in frame.columns]
-    head = "".join(f"<th{' class=n' if side else ''}>{html.escape(str(name))}</th>"
+    head = "".join(f"<th{' class=n' if side else ''}>{html_text(str(name))}</th>"
                    for name, side in zip(frame.columns, right, strict=True))  # fmt: skip
     rows = []
     for row in frame.itertuples(index=False, name=None):
         cells = (
-            f"<td{' class=n' if side else ''}>{html.escape(_shown(value) if side else str(value))}</td>"
+            f"<td{' class=n' if side else ''}>{html_text(_shown(value) if side else str(value))}</td>"
             for value, side in zip(row, right, strict=True)
         )
         rows.append(f"<tr>{''.join(cells)}</tr>")
@@ -272,7 +272,7 @@ def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
     rows = [("plan: largest task", plan.bytes_per_task, True), ("plan: all blocks", plan.bytes_total, True), *rows]
     largest = max((size for _, size, _ in rows), default=0) or 1
     cells = (
-        f"<tr><td>{html.escape(name)}</td><td class='n'>{format_size(size)}</td><td class='bar'>"
+        f"<tr><td>{html_text(name)}</td><td class='n'>{format_size(size)}</td><td class='bar'>"
         f"<div{' class=plan' if planned else ''} style='width:{100 * size / largest:.1f}%'></div></td></tr>"
         for name, size, planned in rows
     )
@@ -284,7 +284,7 @@ def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> str:
-    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+    cells = (f"<tr><th>{html_text(name)}</th><td>{html_text(text)}</td></tr>" for name, text in rows)
     return f"<table>{''.join(cells)}</table>"
 
 
@@ -292,7 +292,7 @@ def _bars(names: tuple[str, str], rows: list[tuple[str, float]]) -> str:
     """Format a table with a bar for each value, scaled to the largest."""
     largest = max((value for _, value in rows), default=0.0) or 1.0
     cells = (
-        f"<tr><td>{html.escape(name)}</td><td class='n'>{value:.3f}</td>"
+        f"<tr><td>{html_text(name)}</td><td class='n'>{value:.3f}</td>"
         f"<td class='bar'><div style='width:{100 * value / largest:.1f}%'></div></td></tr>"
         for name, value in rows
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from dasktc.errors import CountError, DasktcError, InputError, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.executors.usage import Usage, usage_of
-from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
+from dasktc.io.write import FRAMES, PAGES, check_target, is_same_target, write_frames, write_page
 from dasktc.options import path_text
 
 if TYPE_CHECKING:
@@ -54,12 +55,15 @@ class Outputs:
         """
         given = {"--per-vertex": self.per_vertex, "--per-edge": self.per_edge, "--report": self.report}
         wanted = [Path(path_text(option, out)).absolute() for option, out in given.items() if out is not None]
-        twice = next((out for out in wanted if wanted.count(out) > 1), None)
-        if twice is not None:
-            raise InputError(f"{twice} is named for two outputs: the second would replace the first; name another file")
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
                 check_target(out, suffixes, self.force)
+        for one, other in combinations(wanted, 2):
+            if one == other or is_same_target(one, other):
+                where = other if one == other else f"{other} is the file of {one}, which"
+                raise InputError(
+                    f"{where} is named for two outputs: the second would replace the first; name another file"
+                )
 
     def check_memory(self, graph: CountingContext) -> None:
         """Refuse outputs whose tasks do not fit a worker, or whose labels have no text, before anything is counted.

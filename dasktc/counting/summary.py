@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import html
+from dasktc.errors import html_text
 
 __all__ = ["Rows", "as_html", "as_text"]
 
@@ -17,8 +17,8 @@ def as_text(rows: Rows) -> str:
 def as_html(rows: Rows) -> str:
     """Format rows as an HTML table; names and texts are escaped."""
     lines = (
-        f"<tr><th style='text-align:left;white-space:nowrap'>{html.escape(name)}</th>"
-        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+        f"<tr><th style='text-align:left;white-space:nowrap'>{html_text(name)}</th>"
+        f"<td style='text-align:left'>{html_text(text)}</td></tr>"
         for name, text in rows
     )
     return f"<table>{''.join(lines)}</table>"

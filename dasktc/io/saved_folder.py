@@ -10,6 +10,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from dasktc.io.write import hidden_beside, publish
 from dasktc.options import path_text
 
 __all__ = [
+    "FILE",
     "FORMAT",
     "MANIFEST",
     "Manifest",
@@ -36,6 +38,8 @@ __all__ = [
 Manifest = dict[str, Any]
 """Description of a saved graph, ready for JSON."""
 MANIFEST = "dasktc-graph.json"
+FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
+"""Names of the files of arrays."""
 FORMAT = 1
 """Number of the format that is written, and the highest number that can be read."""
 _NO_FOLDER = {".txt", ".tsv", ".csv", ".mtx", ".parquet", ".npy", ".npz", ".gz", ".bz2", ".xz", ".zst"}
@@ -224,9 +228,6 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         with streams.naming(text):
             if outlives and streams.in_process_memory(text):
                 raise InputError(f"{text} is in a process's memory: {outlives}; choose a path, or a URL that stays")
-            fs, path = streams.filesystem(text)
-            entries = fs.ls(path, detail=False) if fs.exists(path) else None
-            names = None if entries is None else [os.path.basename(name.rstrip("/")) for name in entries]
     else:
         target = Path(text).expanduser().absolute()
         text = str(target)
@@ -235,24 +236,85 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         check_writable_folder(f"{target.name} cannot be made: its folder", str(target.parent))
         if os.path.lexists(target) and not target.is_dir():
             raise InputError(f"{target} is a file: a folder is needed for a graph; choose another name")
-        names = os.listdir(target) if target.is_dir() else None
+    names = _entries(text)
     if names is None:
         return text
     if not force:
         raise InputError(f"{text} exists: it would be lost; choose another name, or replace a saved graph with --force")
-    if names and MANIFEST not in names:
+    _own_files(text, names)
+    return text
+
+
+def _entries(folder: str) -> dict[str, bool] | None:
+    """Return the names in a folder and whether each is a file; None if there is no such folder."""
+    with streams.naming(folder):
+        if not streams.is_remote(folder):
+            if not os.path.isdir(folder):
+                return None
+            with os.scandir(folder) as entries:
+                return {entry.name: entry.is_file() for entry in entries}
+        fs, path = streams.filesystem(folder)
+        if not fs.exists(path):
+            return None
+        listed = {entry["name"].rstrip("/"): entry["type"] == "file" for entry in fs.ls(path, detail=True)}
+        # object stores list a marker of the folder itself
+        return {os.path.basename(name): kind for name, kind in listed.items() if name.strip("/") != path.strip("/")}
+
+
+def _own_files(folder: str, names: dict[str, bool] | None) -> list[str]:
+    """Return the files that replacing a saved graph removes, the manifest first; refuse a folder with any other entry.
+
+    Parameters
+    ----------
+    folder : str
+    names : dict of str to bool, or None
+        As from `_entries`.
+
+    Raises
+    ------
+    InputError
+    """
+    if not names:
+        return []
+    if MANIFEST not in names:
         raise InputError(
-            f"{text} is a folder with {len(names):,} entries and no {MANIFEST}, not a saved graph: --force "
+            f"{folder} is a folder with {len(names):,} entries and no {MANIFEST}, not a saved graph: --force "
             "replaces only these; choose another name"
         )
-    return text
+    path = joined(folder, MANIFEST)
+    try:
+        with streams.open_decompressed(path) as file:
+            own = {MANIFEST, *filter(FILE.fullmatch, _named(json.loads(file.read())))}
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so --force "
+            "does not replace it; remove the folder yourself, or choose another name"
+        ) from None
+    others = [name for name, is_file in names.items() if name not in own or not is_file]
+    if others:
+        raise InputError(
+            f"{folder} has {len(others):,} entries that are not the saved graph's, {shown(others[0])} for one: --force "
+            "would delete them; move them elsewhere, or choose another name"
+        )
+    return [MANIFEST, *(name for name in names if name != MANIFEST)]
+
+
+def _named(content: Any) -> Iterator[str]:
+    """Yield the names of files in a manifest of any format."""
+    if isinstance(content, dict):
+        file = content.get("file")
+        if isinstance(file, str):
+            yield file
+    for inner in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
+        yield from _named(inner)
 
 
 @contextmanager
 def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
     """Yield a folder for files and the manifest to fill in; at the end the folder is published with its manifest.
 
-    If anything fails, nothing is published; on a local disk an earlier folder of that name stays.
+    If anything fails, nothing is published; on a local disk an earlier folder of that name stays. Of an earlier saved
+    graph only the files that its manifest names are deleted.
 
     Parameters
     ----------
@@ -275,20 +337,21 @@ def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
             except DasktcError as error:  # it names a file in a folder that no longer exists
                 raise type(error)(str(error).replace(str(folder), str(target))) from error
             (folder / MANIFEST).write_text(_text(content))
+            _own_files(out, _entries(out))  # other files may have come meanwhile
             publish(folder, target, hidden)
         return
     fs, path = streams.filesystem(out)
     try:
-        if fs.exists(path):
-            if fs.isfile(f"{path}/{MANIFEST}"):
-                fs.rm_file(f"{path}/{MANIFEST}")
-            fs.rm(path, recursive=True)
+        for name in _own_files(out, _entries(out)):
+            fs.rm_file(f"{path}/{name}")
         fs.makedirs(path, exist_ok=True)
         yield out, content
         fs.pipe_file(f"{path}/{MANIFEST}", _text(content).encode())
     except BaseException as error:
         with suppress(Exception):
-            fs.rm(path, recursive=True)
+            for name in filter(FILE.fullmatch, _entries(out) or {}):
+                fs.rm_file(f"{path}/{name}")
+            fs.rmdir(path)
         if isinstance(error, DasktcError) or not isinstance(error, Exception):
             raise
         reason = getattr(error, "strerror", None) or error

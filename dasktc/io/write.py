@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ __all__ = [
     "PAGES",
     "check_target",
     "hidden_beside",
+    "is_same_target",
     "publish",
     "write_edges",
     "write_frames",
@@ -177,6 +179,32 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
             f"{target} is a folder with {len(others)} entries other than .parquet files, {others[0]!r} for "
             "one: --force replaces only edge files; choose another name"
         )
+
+
+def is_same_target(one: Path, other: Path) -> bool:
+    """Return whether two targets in existing folders are one file: by links, or where case or Unicode form differ.
+
+    Whether a file system tells names of another case apart is found out with a file in a hidden folder.
+    """
+    if os.path.lexists(one) and os.path.lexists(other):
+        with suppress(OSError):  # a link that leads nowhere
+            if one.samefile(other):
+                return True
+    ends = Path(os.path.realpath(one)), Path(os.path.realpath(other))
+    if not ends[0].parent.exists() or not ends[1].parent.exists() or not ends[0].parent.samefile(ends[1].parent):
+        return False
+    names = ends[0].name, ends[1].name
+    if names[0] == names[1]:
+        return True
+    if _folded(names[0]) != _folded(names[1]):
+        return False
+    with hidden_beside(one) as hidden:
+        (hidden / names[0]).touch()
+        return (hidden / names[1]).exists()
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def _write_hidden(

@@ -14,7 +14,6 @@ splits, and on another backend the kernel, are chosen anew.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,7 @@ from dasktc.errors import CountError, InputError, shown, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
 from dasktc.io.evidence import Reading
-from dasktc.io.saved_folder import MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
+from dasktc.io.saved_folder import FILE, MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
@@ -55,7 +54,6 @@ __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "w
 
 Array = Any
 VECTORS = ("order", "out_degree", "in_degree")
-_FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
 _NO = type(None)
 _MOST = (1 << 63) - 1
 """Largest integer that a manifest can hold."""
@@ -663,7 +661,7 @@ def _extents(partition: Partition) -> dict[Any, tuple[int, int]]:
 
 def _places(folder: str, arrays: Manifest) -> dict[str, StoredArray]:
     for of in arrays.values():
-        if not _FILE.fullmatch(of["file"]):
+        if not FILE.fullmatch(of["file"]):
             raise _hostile(folder, f"{shown(of['file'])} is no file of a saved graph")
     return {
         name: StoredArray(joined(folder, of["file"]), of["dtype"], of["length"], of["start"], of["crc32"])

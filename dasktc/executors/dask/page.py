@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from html import escape
 from typing import Any
 
 from bokeh.layouts import column, row
@@ -27,6 +26,7 @@ from distributed.dashboard.components.scheduler import BOKEH_THEME, TaskGroupGra
 from distributed.dashboard.core import BokehApplication
 from distributed.dashboard.scheduler import template_variables
 
+from dasktc.errors import html_text
 from dasktc.executors.dask.run_state import Runs, RunState
 from dasktc.executors.dask.worker_state import PROCESS
 from dasktc.executors.progress import clock_time
@@ -203,7 +203,7 @@ class RunPage:
             (format_size(run.received), "sent between workers"),
         ]
         reason = (run.ended or {}).get("error", "its client has gone" if run.gone is not None else "")
-        error = f"<p class=bad>{escape(str(reason))}</p>" if reason else ""
+        error = f"<p class=bad>{html_text(str(reason))}</p>" if reason else ""
         planned = (
             f"{plan['vertices']:,} vertices, {plan['edges']:,} edges; {plan['partition']}, n = {plan['parts']}, "
             f"m = {plan['splits']}; {plan['kernel']} on {plan['backend']}; blocks {format_size(plan['bytes_total'])}, "
@@ -212,8 +212,9 @@ class RunPage:
             if plan
             else "not planned yet"
         )
-        shown = "".join(f"<div class=card><b>{escape(text)}</b><span>{name}</span></div>" for text, name in cards)
-        return f"<h1>{escape(_title(run))}</h1><p class=sub>{escape(planned)}</p>{error}<div class=cards>{shown}</div>"
+        shown = "".join(f"<div class=card><b>{html_text(text)}</b><span>{name}</span></div>" for text, name in cards)
+        head = f"<h1>{html_text(_title(run))}</h1><p class=sub>{html_text(planned)}</p>"
+        return f"{head}{error}<div class=cards>{shown}</div>"
 
     def _curves(self, run: RunState) -> None:
         points = run.points
@@ -315,7 +316,7 @@ def _faults(run: RunState) -> str:
     if not run.faults:
         return "<p class=sub>No faults.</p>"
     shown = "".join(
-        f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(when))}</td><td>{escape(what)}</td></tr>"
+        f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(when))}</td><td>{html_text(what)}</td></tr>"
         for when, what in reversed(run.faults[-FAULTS:])
     )
     return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{shown}</table>"

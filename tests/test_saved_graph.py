@@ -700,7 +700,11 @@ class _NotedFiles(MemoryFileSystem):
     """Notes the names of files that are removed."""
 
     protocol = "noted"
-    removed: ClassVar[list[str]] = []
+    store, pseudo_dirs, removed = {}, [""], []
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.removeprefix("noted://"))
 
     def rm_file(self, path):
         self.removed.append(os.path.basename(path))

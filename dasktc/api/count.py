@@ -16,6 +16,7 @@ from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, pr
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.api.progress import showing
 from dasktc.api.repeat import repeating
+from dasktc.api.streams import reads_streams
 from dasktc.backends import ON_DEVICE
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -62,6 +63,7 @@ THREAD_BLOCK = 1 << 24
 """Bytes of a file per part if threads share the parts, so that small files, too, have parts for all threads."""
 
 
+@reads_streams
 @said_in_one_line
 def triangle_count(
     source: Any,
@@ -109,9 +111,10 @@ def triangle_count(
     ----------
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; a pandas, polars or Dask DataFrame, an Arrow table, an (m, 2) or (2, m)
-        array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges (two lists or arrays are two columns, two
-        tuples of two ids two edges), a SciPy sparse matrix, a NetworkX or python-igraph graph; a
+        or SciPy files, BVGraph), or several; "-" for standard input, or a binary file object; a pandas, polars or Dask
+        DataFrame, an Arrow table, an (m, 2) or (2, m) array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges
+        (two lists or arrays are two columns, two tuples of two ids two edges), a set or iterator of edges, a SciPy
+        sparse matrix, a NetworkX or python-igraph graph; a
         `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
@@ -288,6 +291,7 @@ def _check_unsorted(**given: Any) -> None:
         )
 
 
+@reads_streams
 @said_in_one_line
 def prepare(
     source: Any,

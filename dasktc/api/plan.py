@@ -12,6 +12,7 @@ import numpy as np
 
 from dasktc.api.count import as_source, choose_for, read_options, with_notes
 from dasktc.api.progress import showing
+from dasktc.api.streams import reads_streams
 from dasktc.backends import kernel_times, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
@@ -73,6 +74,7 @@ def plan_source(source: Any, client: Any = None, **options: Any) -> Plan:
     return predict_source(source, client, **options).plan
 
 
+@reads_streams
 @said_in_one_line
 def predict_source(
     source: Any,

@@ -219,7 +219,7 @@ cli.add_command(generate)
 @watching
 @printing
 def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Count the triangles of SOURCE: files, folders, globs or URLs of one graph."""
+    """Count the triangles of SOURCE: files, folders, globs or URLs of one graph, or - for standard input."""
     from dasktc.api.count import triangle_count
 
     options = secured(options)

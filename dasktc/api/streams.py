@@ -1,0 +1,122 @@
+"""Reads standard input (`-`) and binary file objects as sources: their bytes go to a file that ends with the call.
+
+The file lets parts be read more than once, by threads and by workers of this host. A folder of its own holds it, in
+the work directory, which is removed at the end of the call, after Ctrl-C too, and after SIGKILL by the next run there
+(`executors.spill.claims`).
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from dasktc.errors import InputError
+from dasktc.executors.connect import active_client
+from dasktc.executors.spill.work_dir import WorkDir, check_place, one_line
+
+__all__ = ["reads_streams"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+STANDARD_INPUT = "-"
+NAME = "stdin"
+CHUNK = 1 << 20
+
+
+def reads_streams(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function of a source (and a client) whose call reads all of it: streams in it become files.
+
+    Raises
+    ------
+    InputError
+        Standard input is closed or named twice, a file object yields text, or workers on other hosts are to read.
+    DasktcError
+        There is no room for the file.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        source = args[0] if args else kwargs.get("source")
+        items = source if isinstance(source, list | tuple) else [source]
+        if not any(_is_stream(item) for item in items):
+            return function(*args, **kwargs)
+        _refuse_elsewhere({"client": args[1] if len(args) > 1 else None, **kwargs})
+        with _spooled(list(items), kwargs.get("work_dir")) as files:
+            if not args:
+                return function(**{**kwargs, "source": files})  # type: ignore[call-arg]
+            return function(files, *args[1:], **kwargs)  # type: ignore[arg-type]
+
+    return call
+
+
+def _is_stream(item: Any) -> bool:
+    if isinstance(item, str | os.PathLike):
+        return os.fspath(item) == STANDARD_INPUT
+    return isinstance(getattr(item, "file", item), io.IOBase)  # a temporary file has its file inside
+
+
+@contextmanager
+def _spooled(items: list[Any], place: Any) -> Iterator[list[Any]]:
+    """Yield the items with a file in place of each stream."""
+    check_place(place)
+    if sum(isinstance(item, str | os.PathLike) and _is_stream(item) for item in items) > 1:
+        raise InputError("standard input is named twice: it can be read once; name - once")
+    work = WorkDir(place)
+    try:
+        yield [_written(item, work, number) if _is_stream(item) else item for number, item in enumerate(items)]
+    finally:
+        work.close()
+
+
+def _written(item: Any, work: WorkDir, number: int) -> str:
+    """Copy the rest of a stream to a file; return its path."""
+    path = os.path.join(work.folder, f"{NAME}-{number}" if number else NAME)
+    stream = _bytes_of(item)
+    with one_line(work.folder), open(path, "xb") as file:
+        read = getattr(stream, "read1", stream.read)  # returns after each system call, so that signals are noticed
+        while data := read(CHUNK):
+            file.write(data)
+    return path
+
+
+def _bytes_of(item: Any) -> Any:
+    """Return the binary stream of standard input, or of a file object."""
+    stream = sys.stdin if isinstance(item, str | os.PathLike) else getattr(item, "file", item)
+    if stream is None or stream.closed:
+        raise InputError("the stream is closed: nothing can be read; open it again, or redirect a file to it")
+    stream = getattr(stream, "buffer", stream)
+    if isinstance(stream, io.TextIOBase) or not stream.readable():
+        raise InputError(
+            f"{type(stream).__name__} yields text, or cannot be read: edges are read from bytes; open the file with "
+            "mode 'rb', or pass io.BytesIO"
+        )
+    return stream
+
+
+def _refuse_elsewhere(given: dict[str, Any]) -> None:
+    """Refuse workers that may be on other hosts, because they do not see the file."""
+    where = next((name for name in ("scheduler", "scheduler_file") if given.get(name) is not None), None)
+    if where is None and given.get("threads") is None and given.get("workers") is None:
+        client = given.get("client") or active_client()
+        where = "a client of workers on other hosts" if client is not None and not _all_here(client) else None
+    if where is not None:
+        raise InputError(
+            f"the source is a stream, but {where} is given: its bytes go to a file of this host, which other hosts do "
+            "not see; save it to a file that all workers see, or count with --workers or --threads here"
+        )
+
+
+def _all_here(client: Any) -> bool:
+    """Return whether every worker of a client runs on this host."""
+    from distributed.comm import get_address_host
+    from distributed.utils import get_ip
+
+    here = {"127.0.0.1", "::1", "localhost", socket.gethostname(), get_ip()}
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    return all(get_address_host(address) in here for address in workers)

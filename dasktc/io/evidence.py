@@ -9,6 +9,7 @@ reads the table right. Text files, Parquet files, frames in memory, of Dask and 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -43,6 +44,8 @@ LIKE = {"int": 0.3, "text": 0.1}
 """Share of equal ids from which two columns hold the same ids. Small integers, such as weights, coincide by chance."""
 MORE = 4
 """How many times as large as that of the columns taken this share must be in two other columns."""
+CHANCE = 3
+"""Rows with one value in two columns that chance must give, so that it means something if there is none."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE)
 
 
@@ -562,7 +565,7 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
         shared = _shared(first, second)
         between = {one, other} == {0, 2} and choice.columns == (0, 1)
         labels = [column for column in taken if column not in (first, second) and _is_label(column, taken, columns)]
-        if kind == "int" and not labels:
+        if kind == "int" and not labels and not _avoid_each_other(first, second, loops):
             continue  # small integers of two columns, as weights and ids, are equal by chance
         few = between and 4 * len(columns[1].distinct) <= max(4, min(len(first.distinct), len(second.distinct)))
         least = 1 if between and (kind == "text" or len(columns[1].distinct) == 1) else 2
@@ -592,6 +595,13 @@ def _is_label(column: _Column, taken: Sequence[_Column], columns: Sequence[_Colu
     if len(column.distinct) == 1:
         return not any(len(other.distinct) == rows for other in taken)
     return 4 * len(column.distinct) <= most or 20 * len(column.distinct) >= 19 * rows
+
+
+def _avoid_each_other(one: _Column, other: _Column, loops: int) -> bool:
+    """Return whether no row holds one value in both columns, as of edges, where chance would give some such rows."""
+    counts, others = Counter(one.values), Counter(other.values)
+    chance = sum(counts[value] * others[value] for value in counts.keys() & others.keys()) / max(1, len(one.values))
+    return loops == 0 and chance >= CHANCE
 
 
 def _alike_sparse(one: _Column, other: _Column) -> bool:

@@ -86,6 +86,49 @@ def test_a_part_of_a_header_alone_has_no_rows(tmp_path):
         dasktc.triangle_count(str(tmp_path / "2.csv"))
 
 
+def test_a_first_line_that_is_a_header_of_other_files_is_one_where_nothing_else_stands(tmp_path):
+    for name, text in (("0", "a,b\n"), ("1", "a,b\n0,1\n1,2\n"), ("2", "a,b\n2,0\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    result = dasktc.triangle_count(str(tmp_path))
+    assert (result.triangles, result.vertices, result.read.headers) == (1, 3, 2)
+    assert result.read.ids == "columns 'a' and 'b', 1 and 2 of 2, by position"
+
+
+def test_a_first_line_of_all_files_is_a_header_where_one_holds_nothing_else(tmp_path):
+    names = ("0", "a,b\n"), ("1", "a,b\nann,bob\nbob,cy\n"), ("2", "a,b\ncy,ann\n")
+    for name, text in names:
+        (tmp_path / f"{name}.csv").write_text(text)
+    result = dasktc.triangle_count(str(tmp_path))
+    assert (result.triangles, result.vertices, result.read.headers) == (1, 3, 2)
+    assert dasktc.triangle_count(str(tmp_path), skip=1).vertices == 3
+    assert dasktc.triangle_count(str(tmp_path), skip=0).vertices == 5
+    for name, text in names:
+        (tmp_path / f"{name}.csv").write_text(text.replace("a,b", "7,8").replace("ann", "1").replace("bob", "2"))
+    (tmp_path / "2.csv").unlink()
+    assert dasktc.triangle_count(str(tmp_path), ids="text").vertices == 5
+
+
+def test_a_first_line_of_names_that_two_files_share_is_refused_and_either_option_reads_them(tmp_path):
+    for name in "ab":
+        rows = "".join(f"{name}{chr(97 + k % 26)}{chr(97 + k // 26)},{name}{k}x\n" for k in range(300))
+        (tmp_path / f"{name}.csv").write_text("who,whom\n" + rows)
+    with pytest.raises(InputError, match="with which 2 files begin: a header, or one edge in all of them"):
+        dasktc.triangle_count(str(tmp_path))
+    assert dasktc.triangle_count(str(tmp_path), skip=1).vertices == 1200
+    assert dasktc.triangle_count(str(tmp_path), skip=0).vertices == 1202
+
+
+def test_a_first_edge_that_two_files_share_is_one_if_its_ids_are_like_others(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("p1,p2\np2,p3\n")
+    assert dasktc.triangle_count(str(tmp_path)).vertices == 3
+    (tmp_path / "a.csv").write_text("p1,p2\n")
+    assert dasktc.triangle_count(str(tmp_path)).vertices == 3
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("1,2\n2,3\n")
+    assert dasktc.triangle_count(str(tmp_path), ids="text").vertices == 3
+
+
 def test_leading_zeros_that_are_lost_are_said_once(tmp_path, caplog):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text("src,dst\n7,8\n007,7\n")

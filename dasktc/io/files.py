@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from math import inf, isfinite
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from dasktc.io.evidence import Reading
 from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
 from dasktc.io.formats.dialect import Doubt
-from dasktc.io.formats.sniff import HeaderAloneError
+from dasktc.io.formats.sniff import HeaderAloneError, first_line
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -149,28 +150,40 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     if not names:
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
     urls = [url for name in names for url in listing.expand(name)]
-    first_of: dict[Ids, str] = {}  # the first file with ids of a type
-    parts: list[Part] = []
-    reading: Reading | None = None
+    files: list[_File] = []
     alone: HeaderAloneError | None = None
-    rows = stored = 0.0  # infinite if unknown for one file
     for url in urls:
         start = streams.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
         name = options.format or detect(url, start)
         _refuse_unused(url, name, options)
+        several = len(urls) > 1 and FORMATS[name].module == "text" and options.skip is None
+        line = first_line(start) if several else ("", 0, False)
         try:
             of_file, ids = _module(name).parts(url, options)
         except HeaderAloneError as error:
             alone = alone or error
             continue
-        first_of.setdefault(ids, url)
-        taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None) or Reading(
-            f"{name} file"
-        )
-        reading = reading.joined(taken) if reading else taken
-        parts.extend(of_file)
+        taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None)
+        files.append(_File(url, name, of_file, ids, taken or Reading(f"{name} file"), *line))
+    headers = _shared_headers(files)
+    first_of: dict[Ids, str] = {}  # the first file with ids of a type
+    parts: list[Part] = []
+    reading: Reading | None = None
+    rows = stored = 0.0  # infinite if unknown for one file
+    for file in files:
+        if file.line in headers and file.reading.names is None:
+            try:
+                of_file, ids = _module(file.format).parts(file.url, replace(options, headers=headers))
+            except HeaderAloneError as error:
+                alone = alone or error
+                continue
+            file = file._replace(parts=of_file, ids=ids, reading=of_file[0].reading)
+        url, name = file.url, file.format
+        first_of.setdefault(file.ids, url)
+        reading = reading.joined(file.reading) if reading else file.reading
+        parts.extend(file.parts)
         nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
@@ -194,6 +207,41 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     )
 
 
+class _File(NamedTuple):
+    """A file of a source, as it was first read: its first line that is no comment, and whether it has no other."""
+
+    url: str
+    format: str
+    parts: list[Any]
+    ids: Ids
+    reading: Reading
+    line: str
+    number: int
+    single: bool
+
+
+def _shared_headers(files: Sequence[_File]) -> frozenset[str]:
+    """Return the first lines that are headers: that of a file is one in all files.
+
+    A first line that all files share is one if some hold nothing else; else it is refused where it holds names.
+    """
+    headers = {file.line for file in files if file.line and file.reading.names is not None}
+    if len(files) > 1 and len({file.line for file in files}) == 1 and not headers and files[0].line:
+        singles = [file.single for file in files]
+        if any(singles) and not all(singles):
+            return frozenset([files[0].line])
+        if {file.ids for file in files} == {"text"}:
+            raise _shared_line(files[0].url, files[0].number, files[0].line, len(files))
+    return frozenset(headers)
+
+
+def _shared_line(url: str, line: int, text: str, files: int) -> InputError:
+    return InputError(
+        f"line {line} of {url} holds {text[:60].strip()!r}, with which {files:,} files begin: a header, or one "
+        f"edge in all of them; use --skip {line} if it is a header, --skip {line - 1} if it is an edge"
+    )
+
+
 def _say_doubts(doubts: list[Doubt]) -> None:
     """Log how doubtful first rows were read, once for all files; refuse an equal first edge in several files."""
     if zeros := [doubt for doubt in doubts if doubt.zeros]:
@@ -210,10 +258,7 @@ def _say_doubts(doubts: list[Doubt]) -> None:
     first = doubts[0]
     again = sum(doubt.row == first.row for doubt in doubts)
     if again > 1 and not first.header:
-        raise InputError(
-            f"line {first.line} of {first.url} holds {first.row!r}, with which {again:,} files begin: a header, or one "
-            f"edge in all of them; use --skip {first.line} if it is a header, --skip {first.line - 1} if it is an edge"
-        )
+        raise _shared_line(first.url, first.line, first.row, again)
     log.warning(
         "dasktc: warning: line %d of %s, %r, is taken for %s%s; use --skip %d if it is a header, --skip %d if it is an "
         "edge",

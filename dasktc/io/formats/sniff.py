@@ -27,7 +27,7 @@ from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 
-__all__ = ["HeaderAloneError", "Layout", "fields_of", "sniff"]
+__all__ = ["HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
@@ -272,6 +272,8 @@ def _sample(url: str, skip: int) -> list[_Row]:
             f"{url} says in line 1 that it is a bipartite graph: its two sides number their vertices apart, and "
             "it has no triangles; give the vertices distinct ids, in a file without that line"
         )
+    if not rows and skip and streams.head(url).strip():
+        raise HeaderAloneError(f"{url} holds no data line below line {skip}: cut short, or skip is too large; check it")
     if not rows:
         where = f" below line {skip}" if skip else "" if complete else " in its first MiB"
         raise InputError(
@@ -279,6 +281,20 @@ def _sample(url: str, skip: int) -> list[_Row]:
             "first row do; check the file, and if they are rows, put a header above them, as source,target"
         )
     return [row._replace(start=first + row.start, stop=first + row.stop) for row in rows]
+
+
+def first_line(data: bytes) -> tuple[str, int, bool]:
+    """Return the first line that may be a row, of a file's first bytes, its number, and whether no other follows.
+
+    The text is empty if the line cannot be a header: it holds a number, or a word as other rows have it.
+    """
+    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    rows = _rows(data, start, 0)
+    first, *below = [{*filter(None, _words(row.text))} for row in rows] or [set()]
+    shapes = {_shape(word) for words in below for word in words}
+    if not first or any(re.fullmatch(_NUMBER, word) or _shape(word) in shapes for word in first):
+        return "", 0, False
+    return rows[0].text, rows[0].line, not below
 
 
 def _line_start(url: str, skip: int) -> int:
@@ -349,7 +365,9 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
             ]
             data, fields, kinds = map(list, zip(*kept, strict=True))
             header, doubtful = named, False
-            if options.skip is None and not named:
+            if rows[0].text in options.headers and kinds[0] in ("text", "single text"):
+                header = True
+            elif options.skip is None and not named:
                 header, doubtful = _has_header(rows[0].text, fields, kinds, columns)
             readings.append(_Reading(separator, columns, data, int(header), kinds, doubtful))
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
@@ -377,9 +395,7 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
 
 def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> tuple[bool, bool]:
     """Return whether the first row is a header, and whether that is doubtful."""
-    if kinds[0] not in ("text", "single text") or any(
-        re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
-    ):
+    if kinds[0] not in ("text", "single text") or any(re.fullmatch(_NUMBER, word) for word in _words(text)):
         return False, False
     if kinds[1:2] == ["int"]:
         return True, False
@@ -398,6 +414,11 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
     times = Counter(field for fields in below for field in set(fields))
     shared = sum(any(times[field] > 1 for field in fields) for fields in below)
     return False, known is False or (bool(below) and (len(table) < _ROWS or 2 * shared > len(below)))
+
+
+def _words(text: str) -> list[str]:
+    """Split a line at every separator, without the name that pandas gives a column of row numbers."""
+    return re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
 
 
 def _shape(field: str) -> str:

@@ -84,9 +84,13 @@ COMPRESSED = 3.5
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
 _FOREIGN = {
     rb"\x93DASKTC\n": "a file of a saved graph: give its folder, with the dasktc-graph.json that belongs to it",
-    rb"ARROW1|FEA1": "an Arrow or Feather file: write it as Parquet",
+    rb"ARROW1|FEA1|\xff{4}.{3}\0": "an Arrow or Feather file: write it as Parquet",
     rb"\x89HDF": "an HDF5 file: write its edges as Parquet or .npy",
     rb"ORC": "an ORC file: write it as Parquet",
+    rb"Obj\x01": "an Avro file: write it as Parquet",
+    rb"SQLite format 3\0|.{8}DUCK": "a database: write its table of edges as Parquet or CSV",
+    rb"MATLAB [0-9.]+ MAT-file": "a file of MATLAB: write the matrix as Matrix Market, with scipy.io.mmwrite",
+    rb"[ -~]+\x01[ -~]+\r?\n": "text of Hive, with \\001 between fields: write tabs, with tr '\\001' '\\t'",
     rb"\x80[\x02-\x05]": "a Python pickle: write its edges as Parquet or .npy",
     rb"7z\xbc\xaf|Rar!|\x1f\x9d|\x04\x22M\x18": "an archive of a kind that is not read: unpack it first",
     rb"\xff\xfe\0\0|\0\0\xfe\xff": "UTF-32 text: convert it, with iconv -f UTF-32 -t UTF-8",
@@ -102,6 +106,9 @@ _FOREIGN = {
     rb"\*(vertices|network)\b)": "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one",
     rb">>(di)?graph6<<|>>sparse6<<|nodedef>|(?i:dl\s+n\s*=)": (
         "graph6, GDF or UCINET DL: write its edges as text, with networkx.write_edgelist for one"
+    ),
+    rb"(?>c([ \t][^\n]*)?\r?\n)*p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+[^\n]*\n(?>c([ \t][^\n]*)?\r?\n)*[0-9]": (
+        "a graph of the PACE challenges: write its edges as text, with grep '^[0-9]'"
     ),
     rb"(?>c([ \t][^\n]*)?\r?\n)*p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+\s": (
         "a DIMACS graph: write its edges as text, with grep '^[ae] ' and cut -d ' ' -f 2,3"
@@ -119,8 +126,8 @@ _NAMED = {
     ".hgr": "a hypergraph by its name, of sets of vertices: write one edge a line, as two vertices",
     ".lgl": "an LGL file by its name, whose lines with # are vertices: write one edge a line, with igraph's write_ncol",
     ".sif": "a SIF network by its name: rows of three are read with --format text --columns 0,2",
-    ".tgf": "a TGF file by its name: its edges begin below its line #; pass over what stands above with --format text "
-    "--skip LINES",
+    ".sql": "an SQL script by its name: write the table of edges as CSV",
+    ".tgf": "a TGF file by its name: its edges begin below its line #; write these alone, with sed '1,/^#/d'",
 }
 """Descriptions of text formats by extension, for those that the bytes do not reveal."""
 
@@ -298,7 +305,7 @@ def detect(url: str, head: bytes) -> str:
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if member.endswith(b".npy"):
             return "npz"
-        if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/")):
+        if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/", b"docProps/")):
             raise _unread(url, "an Excel workbook: save its sheet as CSV")
         raise _unread(url, "a zip archive: unpack it first")
     if head[257:262] == b"ustar":

@@ -217,9 +217,11 @@ def _refuse_wider(url: str, names: list[str], rows: list[_Row], reading: _Readin
         fields = split(row.text.rstrip(BLANKS + reading.separator), reading.separator)
         grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(fields))
         if len(fields) > len(names) and (grouped or len(fields) > len(names) + 1):
+            records = "perhaps records of several types; write the edges alone, or use"
+            cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
             raise InputError(
                 f"line {row.line} of {url} holds {len(fields)} fields, {row.text[:40].strip()!r}, below a header of "
-                f"{len(names)}: the separator perhaps groups digits; write ids without it, or use "
+                f"{len(names)}: {cause} "
                 f"--skip {rows[0].line} --columns 0,1 if the first two fields are ids"
             )
 
@@ -506,6 +508,16 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
             f"--columns {ids_beside[0]},{ids_beside[1]}, or use --ids text if it is an id"
         )
+    if open_bracket := re.search(r"\w\(", rows[place].text) if kind == "mixed" else None:
+        raise InputError(
+            f"{where}: brackets around edges are not read; write two ids a line, with "
+            f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use --ids text if brackets belong to ids"
+        )
+    if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|]-?[0-9]+)+", words[at]) for at in reading.columns):
+        raise InputError(
+            f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use --ids text if "
+            "ids are names"
+        )
     if kind == "mixed" and reading.header:
         raise InputError(
             f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
@@ -554,9 +566,12 @@ def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
         one, other = (fields[at] if at < len(fields) else "" for at in reading.columns)
         for weight, id_ in ((one, other), (other, one)):
             if re.fullmatch(_FRACTION, weight) and re.fullmatch("-?[0-9]+", id_):
+                places = [place for place, field in enumerate(fields) if is_integer(field)][:2]
                 raise InputError(
                     f"line {row.line} of {url} holds {weight} where an id is expected: this is perhaps a column of "
                     "weights; name the id columns with --columns"
+                    + f", as with --columns {','.join(map(str, places))}"
+                    * (len(places) > 1)
                 )
 
 

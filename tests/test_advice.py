@@ -189,6 +189,12 @@ WRITTEN = {
         "3 3\n2 3\n1 3\n1 2\n",
     ),
     "METIS beyond its vertices": ("g.graph", "3 3\n2 3\n1 4\n1 2\n", "check the line", "3 3\n2 3\n1 3\n1 2\n"),
+    "METIS without a blank line": (
+        "g.graph",
+        "4 3\n2 4\n1 4\n1 2\n",
+        "lost its blank lines",
+        "4 3\n2 4\n1 4\n\n1 2\n",
+    ),
     "LightGraphs cut short": ("g.lg", "3,3,u,g\n1,2\n2,3\n", "cut short", "3,3,u,g\n1,2\n2,3\n1,3\n"),
     "LightGraphs beyond its vertices": ("g.lg", "3,3,u,g\n1,2\n2,4\n1,3\n", "line 3", "3,3,u,g\n1,2\n2,3\n1,3\n"),
 }

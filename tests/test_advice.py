@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
+import io
 import logging
 import re
 import subprocess
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 
 import dasktc
 from dasktc.errors import LONGEST, InputError
@@ -37,6 +44,13 @@ ADVISED = {
     "Matrix Market without sizes": ("g.mtx", BANNER + TRIANGLE, 1),
     "a SIF network": ("g.sif", b"a x b\nb x c\nc x a\n", 1),
     "N-Triples": ("g.nt", b"<a> <k> <b> .\n<b> <k> <c> .\n<c> <k> <a> .\n", 1),
+    "PACE": ("g.gr", b"c x\np tw 3 3\n1 2\n2 3\n3 1\n", 1),
+    "records of types": ("g.txt", b"T\t7\t8\t9\nM\t1\nD\t1\t2\t1\nD\t2\t3\t1\nD\t3\t1\t1\n", 1),
+    "TGF": ("g.tgf", b"1 a\n2 b\n3 c\n#\n1 2 x\n2 3 y\n3 1 z\n", 1),
+    "Hive": ("g.txt", b"1\x012\n2\x013\n3\x011\n", 1),
+    "edges as calls": ("g.txt", b"Edge(1,2,9)\nEdge(2,3,9)\nEdge(3,1,9)\n", 1),
+    "weights first": ("g.csv", b"w,a,b\n0.5,1,2\n0.25,2,3\n1.5,3,1\n", 1),
+    "METIS as text": ("g.txt", b"5 5\n2 3\n1 3\n1 2 4 5\n3\n3\n", 1),
     "gSpan": ("g.txt", b"t # 0\nv 0 2\nv 1 2\nv 2 2\ne 0 1 2\ne 0 2 2\ne 1 2 2\n", 1),
     "DIMACS": ("g.txt", b"c x\np edge 3 3\ne 1 2\ne 2 3\ne 3 1\n", 1),
 }
@@ -59,7 +73,9 @@ def test_advice_gives_the_right_count_at_the_first_try(tmp_path, name, data, tri
     message = str(caught.value)
     assert len(message) <= LONGEST
     assert str(path) in message
-    command = re.search(r"((?:grep|sed|tr) .*?'(?: and cut -d ' ' -f 2,3)?)(?=[ ;,]|$)", message)
+    command = re.search(
+        r"((?:grep|sed|tr|awk) .*?'(?: \S+' '\S+'| '[^']*')?(?: and cut -d ' ' -f 2,3)?)(?=[ ;,]|$)", message
+    )
     if command is None:
         options = options_of(message)
         assert options
@@ -69,6 +85,131 @@ def test_advice_gives_the_right_count_at_the_first_try(tmp_path, name, data, tri
         other = tmp_path / "other.txt"
         other.write_bytes(subprocess.run(["bash", "-c", shell], input=data, capture_output=True, check=True).stdout)
         assert dasktc.triangle_count(str(other)).triangles == triangles
+
+
+def parquet_of(**columns):
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+def numpy_of(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+ENDS = np.array([[1, 2, 3], [2, 3, 1]])
+ADVISED_OF_COLUMNS = {
+    "times first": ("g.parquet", parquet_of(t=[0.5, 1.5, 2.5], a=ENDS[0], b=ENDS[1])),
+    "an id beyond 63 bits": (
+        "g.parquet",
+        parquet_of(u=pa.array([1, 2, 1 << 63], "uint64"), v=pa.array([2, 1 << 63, 1], "uint64")),
+    ),
+    "numbers of rows": ("g.parquet", parquet_of(idx=[0, 1, 2], a=ENDS[0] + 4, b=ENDS[1] + 4)),
+}
+
+
+@pytest.mark.parametrize(("name", "data"), ADVISED_OF_COLUMNS.values(), ids=ADVISED_OF_COLUMNS)
+def test_columns_that_are_advised_for_tables_give_the_right_count(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        dasktc.triangle_count(str(path))
+    assert len(str(caught.value)) <= LONGEST
+    assert dasktc.triangle_count(str(path), **options_of(str(caught.value))).triangles == 1
+
+
+ARRAYS = {
+    "its transpose": (ENDS, lambda array: array.T),
+    "weights": (np.c_[ENDS.T, [0.5, 1.5, 2.5]], lambda array: array[:, :2].astype("int64")),
+    "fractions": (ENDS.T.astype(float), lambda array: array[:, :2].astype("int64")),
+    "an adjacency matrix": (1 - np.eye(3, dtype=int), scipy.sparse.coo_array),
+}
+SAVED = {
+    "its transpose": "save its transpose",
+    "weights": "array[:, :2].astype('int64')",
+    "fractions": "array[:, :2].astype('int64')",
+    "an adjacency matrix": "scipy.sparse.coo_array(array) with scipy.sparse.save_npz",
+}
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_arrays_that_are_saved_as_advised_give_the_right_count(tmp_path, case):
+    array, made = ARRAYS[case]
+    np.save(tmp_path / "g.npy", array)
+    with pytest.raises(InputError) as caught:
+        dasktc.triangle_count(str(tmp_path / "g.npy"))
+    assert SAVED[case] in str(caught.value)
+    if scipy.sparse.issparse(made(array)):
+        scipy.sparse.save_npz(tmp_path / "other.npz", made(array))
+    else:
+        np.save(tmp_path / "other.npy", made(array))
+    (other,) = tmp_path.glob("other.*")
+    assert dasktc.triangle_count(str(other)).triangles == 1
+
+
+OBJECTS = {
+    "weights first": (pd.DataFrame({"w": [0.5, 1.5, 2.5], "a": ENDS[0], "b": ENDS[1]}), "columns=['a', 'b']"),
+    "names beside numbers": (pd.DataFrame({"a": [1, 2, 3], "b": ["2", "3", "1"]}), "ids='text'"),
+    "columns of other types": ((ENDS[0], ["2", "3", "1"]), "ids='text'"),
+}
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_what_is_advised_for_objects_gives_the_right_count(case):
+    source, option = OBJECTS[case]
+    with pytest.raises(InputError) as caught:
+        dasktc.triangle_count(source)
+    assert option in str(caught.value)
+    assert len(str(caught.value)) <= LONGEST
+    name, value = option.split("=")
+    assert dasktc.triangle_count(source, **{name: ast.literal_eval(value)}).triangles == 1
+
+
+def test_an_index_of_ids_is_read_as_advised():
+    frame = pd.DataFrame({"source": ENDS[0], "a": ENDS[1], "w": 1}).set_index("source")
+    with pytest.raises(InputError, match=r"pass frame\.reset_index\(\)"):
+        dasktc.triangle_count(frame)
+    assert dasktc.triangle_count(frame.reset_index()).triangles == 1
+
+
+def test_a_matrix_in_memory_is_read_as_advised():
+    frame = pd.DataFrame(1 - np.eye(4, dtype=int), list("abcd"), list("abcd"))
+    with pytest.raises(InputError, match=r"pass scipy\.sparse\.csr_array\(frame\)"):
+        dasktc.triangle_count(frame)
+    assert dasktc.triangle_count(scipy.sparse.csr_array(frame)).triangles == 4
+
+
+WRITTEN = {
+    "METIS of another count": (
+        "g.graph",
+        "3 2\n2 3\n1 3\n1 2\n",
+        "its header is wrong; fetch or export it again",
+        "3 3\n2 3\n1 3\n1 2\n",
+    ),
+    "METIS beyond its vertices": ("g.graph", "3 3\n2 3\n1 4\n1 2\n", "check the line", "3 3\n2 3\n1 3\n1 2\n"),
+    "METIS without a blank line": (
+        "g.graph",
+        "4 3\n2 4\n1 4\n1 2\n",
+        "lost its blank lines",
+        "4 3\n2 4\n1 4\n\n1 2\n",
+    ),
+    "LightGraphs cut short": ("g.lg", "3,3,u,g\n1,2\n2,3\n", "cut short", "3,3,u,g\n1,2\n2,3\n1,3\n"),
+    "LightGraphs beyond its vertices": ("g.lg", "3,3,u,g\n1,2\n2,4\n1,3\n", "line 3", "3,3,u,g\n1,2\n2,3\n1,3\n"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "says", "mended"), WRITTEN.values(), ids=WRITTEN)
+def test_files_with_counts_that_are_mended_as_advised_give_the_right_count(tmp_path, name, text, says, mended):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        dasktc.triangle_count(str(path))
+    assert says in str(caught.value)
+    assert len(str(caught.value)) <= LONGEST
+    path.write_text(mended)
+    assert dasktc.triangle_count(str(path)).triangles == 1
 
 
 def test_commas_that_group_digits_are_refused(tmp_path):
@@ -84,6 +225,49 @@ def test_a_part_of_a_header_alone_has_no_rows(tmp_path):
     assert dasktc.triangle_count(str(tmp_path)).triangles == 1
     with pytest.raises(InputError, match="no data line below its header"):
         dasktc.triangle_count(str(tmp_path / "2.csv"))
+
+
+def test_a_first_line_that_is_a_header_of_other_files_is_one_where_nothing_else_stands(tmp_path):
+    for name, text in (("0", "a,b\n"), ("1", "a,b\n0,1\n1,2\n"), ("2", "a,b\n2,0\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    result = dasktc.triangle_count(str(tmp_path))
+    assert (result.triangles, result.vertices, result.read.headers) == (1, 3, 2)
+    assert result.read.ids == "columns 'a' and 'b', 1 and 2 of 2, by position"
+
+
+def test_a_first_line_of_all_files_is_a_header_where_one_holds_nothing_else(tmp_path):
+    names = ("0", "a,b\n"), ("1", "a,b\nann,bob\nbob,cy\n"), ("2", "a,b\ncy,ann\n")
+    for name, text in names:
+        (tmp_path / f"{name}.csv").write_text(text)
+    result = dasktc.triangle_count(str(tmp_path))
+    assert (result.triangles, result.vertices, result.read.headers) == (1, 3, 2)
+    assert dasktc.triangle_count(str(tmp_path), skip=1).vertices == 3
+    assert dasktc.triangle_count(str(tmp_path), skip=0).vertices == 5
+    for name, text in names:
+        (tmp_path / f"{name}.csv").write_text(text.replace("a,b", "7,8").replace("ann", "1").replace("bob", "2"))
+    (tmp_path / "2.csv").unlink()
+    assert dasktc.triangle_count(str(tmp_path), ids="text").vertices == 5
+
+
+def test_a_first_line_of_names_that_two_files_share_is_refused_and_either_option_reads_them(tmp_path):
+    for name in "ab":
+        rows = "".join(f"{name}{chr(97 + k % 26)}{chr(97 + k // 26)},{name}{k}x\n" for k in range(300))
+        (tmp_path / f"{name}.csv").write_text("who,whom\n" + rows)
+    with pytest.raises(InputError, match="with which 2 files begin: a header, or one edge in all of them"):
+        dasktc.triangle_count(str(tmp_path))
+    assert dasktc.triangle_count(str(tmp_path), skip=1).vertices == 1200
+    assert dasktc.triangle_count(str(tmp_path), skip=0).vertices == 1202
+
+
+def test_a_first_edge_that_two_files_share_is_one_if_its_ids_are_like_others(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("p1,p2\np2,p3\n")
+    assert dasktc.triangle_count(str(tmp_path)).vertices == 3
+    (tmp_path / "a.csv").write_text("p1,p2\n")
+    assert dasktc.triangle_count(str(tmp_path)).vertices == 3
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("1,2\n2,3\n")
+    assert dasktc.triangle_count(str(tmp_path), ids="text").vertices == 3
 
 
 def test_leading_zeros_that_are_lost_are_said_once(tmp_path, caplog):

@@ -517,7 +517,7 @@ def test_what_is_not_read_is_named_with_the_way_out(head, says):
         ("g.adjlist", "adjacency list"),
         ("g.lgl.gz", "lines with # are vertices"),
         ("g.sif", "--columns 0,2"),
-        ("g.tgf", "--skip"),
+        ("g.tgf", "sed"),
     ],
 )
 def test_text_that_looks_like_edges_and_holds_others_is_refused_by_its_name(name, says):

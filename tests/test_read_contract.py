@@ -81,6 +81,8 @@ def named(u):
 
 INTEGERS, NAMES = graph(), graph(name=named)
 LARGE = graph(400, 3000)
+SORTED = LARGE.sample(frac=1, random_state=1, ignore_index=True) + 1426
+MIXED = INTEGERS.sample(frac=1, random_state=1, ignore_index=True) + 1100
 REFUSED = {
     "row numbers from 0": (numbered(INTEGERS), (1, 2), "numbers the rows"),
     "row numbers from 1": (numbered(INTEGERS, 1), (1, 2), "numbers the rows"),
@@ -93,6 +95,16 @@ REFUSED = {
     "row numbers of many rows": (numbered(LARGE), (1, 2), "numbers the rows"),
     "times first": (
         pd.DataFrame({"c0": 1082040961 + 977 * np.arange(len(LARGE)), "c1": LARGE["c0"], "c2": LARGE["c1"]}),
+        (1, 2),
+        "same ids in columns 2 and 3",
+    ),
+    "times of several contacts first": (
+        pd.DataFrame({"c0": 20 + 20 * (np.arange(len(MIXED)) // 7), "c1": MIXED["c0"], "c2": MIXED["c1"]}),
+        (1, 2),
+        "same ids in columns 2 and 3",
+    ),
+    "times of several contacts before ids in ascending order": (
+        pd.DataFrame({"c0": 31220 + 20 * (np.arange(len(LARGE)) // 40), "c1": SORTED["c0"], "c2": SORTED["c1"]}),
         (1, 2),
         "same ids in columns 2 and 3",
     ),

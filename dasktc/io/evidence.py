@@ -9,6 +9,8 @@ reads the table right. Text files, Parquet files, frames in memory, of Dask and 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -43,6 +45,8 @@ LIKE = {"int": 0.3, "text": 0.1}
 """Share of equal ids from which two columns hold the same ids. Small integers, such as weights, coincide by chance."""
 MORE = 4
 """How many times as large as that of the columns taken this share must be in two other columns."""
+CHANCE = 3
+"""Rows that chance must give, so that it means something if there is none."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE)
 
 
@@ -409,12 +413,14 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
         mixed = all(is_integer(row[1]) for row in table if len(row) > 1)
         if not letters & fields and (len(set(shapes.values())) > 1 or mixed):
             names = ", ".join(sorted(letters))
+            edges = next((a for a in "eEaA" if a in letters), Counter(row[0] for row in table).most_common(1)[0][0])
             raise _refused(
                 choice,
                 f"holds lines that begin with {names} and differ in what follows, as {_shown(table[-1])}: records of "
                 "several types, as gSpan writes them, of which some are edges",
-                "write the edges alone, two ids a line, as with grep '^e ' and cut -d ' ' -f 2,3, or use --columns 0,1 "
-                "if the letters are ids",
+                "write the edges alone, two ids a line, with "
+                f"awk -F'[,;|[:blank:]]+' '$1 == \"{edges}\" {{print $2, $3}}' for one, or "
+                "use --columns 0,1 if the letters are ids",
             )
     if choice.blanks and len(widths) > 1:
         words = [row for row in table if not any(map(is_integer, row[:2]))]
@@ -443,14 +449,23 @@ def _judge_ids_in_rows(choice: Choice, table: list[Row]) -> None:
         return
     ids = {field for row in table for field in row[:2]}
     further = {field for row in table for field in row[2:] if field}
-    integers = any(is_integer(row[0]) and is_integer(row[1]) for row in table if len(row) > 1)
+    integers = any(is_integer(row[0].rstrip(":")) and is_integer(row[1]) for row in table if len(row) > 1)
     if all(map(is_integer, further)) if integers else any(f in ids and not is_integer(f) for f in further):
         raise _refused(
             choice,
             f"holds lines of {widths[0]} to {widths[-1]} ids, as {_shown(max(table, key=len))}: perhaps a vertex and "
             "all its neighbours a line",
-            "write one edge a line, or use --columns 0,1 if only the first two are ids",
+            f"write one edge a line, {'use --format metis if line 1 has the numbers of both, ' * _like_metis(table)}"
+            "or use --columns 0,1 if only the first two are ids",
         )
+
+
+def _like_metis(table: list[Row]) -> bool:
+    """Return whether the first row may have the numbers of vertices and edges above neighbours."""
+    first, *below = table
+    if not 2 <= len(first) <= 4 or not all(is_integer(field) for row in table for field in row):
+        return False
+    return len(below) <= int(first[0]) and all(1 <= int(field) <= int(first[0]) for row in below for field in row)
 
 
 # columns
@@ -562,7 +577,7 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
         shared = _shared(first, second)
         between = {one, other} == {0, 2} and choice.columns == (0, 1)
         labels = [column for column in taken if column not in (first, second) and _is_label(column, taken, columns)]
-        if kind == "int" and not labels:
+        if kind == "int" and not labels and not ({one, other} & {*choice.columns} and _are_ends(first, second)):
             continue  # small integers of two columns, as weights and ids, are equal by chance
         few = between and 4 * len(columns[1].distinct) <= max(4, min(len(first.distinct), len(second.distinct)))
         least = 1 if between and (kind == "text" or len(columns[1].distinct) == 1) else 2
@@ -592,6 +607,22 @@ def _is_label(column: _Column, taken: Sequence[_Column], columns: Sequence[_Colu
     if len(column.distinct) == 1:
         return not any(len(other.distinct) == rows for other in taken)
     return 4 * len(column.distinct) <= most or 20 * len(column.distinct) >= 19 * rows
+
+
+def _are_ends(one: _Column, other: _Column) -> bool:
+    """Return whether two columns of integers are perhaps the ends of edges.
+
+    No row is a loop, and either chance would give some, or one column is never above the other, where it would be.
+    """
+    rows = [(int(a), int(b)) for a, b in zip(one.values, other.values, strict=True) if a and b]
+    lasts = sorted(b for _, b in rows)
+    below = sum(bisect_left(lasts, a) for a, _ in rows) / len(lasts)
+    above = len(lasts) - sum(bisect_right(lasts, a) for a, _ in rows) / len(lasts)
+    found = {"below": sum(b < a for a, b in rows), "above": sum(b > a for a, b in rows)}
+    loops, expected = len(rows) - sum(found.values()), len(rows) - below - above
+    return (
+        loops == 0 and max(expected, below if found["below"] == 0 else 0, above if found["above"] == 0 else 0) >= CHANCE
+    )
 
 
 def _alike_sparse(one: _Column, other: _Column) -> bool:

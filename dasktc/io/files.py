@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from math import inf, isfinite
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from dasktc.io.evidence import Reading
 from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
 from dasktc.io.formats.dialect import Doubt
-from dasktc.io.formats.sniff import HeaderAloneError
+from dasktc.io.formats.sniff import HeaderAloneError, first_line
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -83,9 +84,13 @@ COMPRESSED = 3.5
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
 _FOREIGN = {
     rb"\x93DASKTC\n": "a file of a saved graph: give its folder, with the dasktc-graph.json that belongs to it",
-    rb"ARROW1|FEA1": "an Arrow or Feather file: write it as Parquet",
+    rb"ARROW1|FEA1|\xff{4}.{3}\0": "an Arrow or Feather file: write it as Parquet",
     rb"\x89HDF": "an HDF5 file: write its edges as Parquet or .npy",
     rb"ORC": "an ORC file: write it as Parquet",
+    rb"Obj\x01": "an Avro file: write it as Parquet",
+    rb"SQLite format 3\0|.{8}DUCK": "a database: write its table of edges as Parquet or CSV",
+    rb"MATLAB [0-9.]+ MAT-file": "a file of MATLAB: write the matrix as Matrix Market, with scipy.io.mmwrite",
+    rb"[ -~]+\x01[ -~]+\r?\n": "text of Hive, with \\001 between fields: write tabs, with tr '\\001' '\\t'",
     rb"\x80[\x02-\x05]": "a Python pickle: write its edges as Parquet or .npy",
     rb"7z\xbc\xaf|Rar!|\x1f\x9d|\x04\x22M\x18": "an archive of a kind that is not read: unpack it first",
     rb"\xff\xfe\0\0|\0\0\xfe\xff": "UTF-32 text: convert it, with iconv -f UTF-32 -t UTF-8",
@@ -101,6 +106,9 @@ _FOREIGN = {
     rb"\*(vertices|network)\b)": "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one",
     rb">>(di)?graph6<<|>>sparse6<<|nodedef>|(?i:dl\s+n\s*=)": (
         "graph6, GDF or UCINET DL: write its edges as text, with networkx.write_edgelist for one"
+    ),
+    rb"(?>c([ \t][^\n]*)?\r?\n)*p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+[^\n]*\n(?>c([ \t][^\n]*)?\r?\n)*[0-9]": (
+        "a graph of the PACE challenges: write its edges as text, with grep '^[0-9]'"
     ),
     rb"(?>c([ \t][^\n]*)?\r?\n)*p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+\s": (
         "a DIMACS graph: write its edges as text, with grep '^[ae] ' and cut -d ' ' -f 2,3"
@@ -118,8 +126,8 @@ _NAMED = {
     ".hgr": "a hypergraph by its name, of sets of vertices: write one edge a line, as two vertices",
     ".lgl": "an LGL file by its name, whose lines with # are vertices: write one edge a line, with igraph's write_ncol",
     ".sif": "a SIF network by its name: rows of three are read with --format text --columns 0,2",
-    ".tgf": "a TGF file by its name: its edges begin below its line #; pass over what stands above with --format text "
-    "--skip LINES",
+    ".sql": "an SQL script by its name: write the table of edges as CSV",
+    ".tgf": "a TGF file by its name: its edges begin below its line #; write these alone, with sed '1,/^#/d'",
 }
 """Descriptions of text formats by extension, for those that the bytes do not reveal."""
 
@@ -150,28 +158,40 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
     urls = [url for name in names for url in listing.expand(name)]
     listing.warn_of_tables(urls)
-    first_of: dict[Ids, str] = {}  # the first file with ids of a type
-    parts: list[Part] = []
-    reading: Reading | None = None
+    files: list[_File] = []
     alone: HeaderAloneError | None = None
-    rows = stored = 0.0  # infinite if unknown for one file
     for url in urls:
         start = streams.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
         name = options.format or detect(url, start)
         _refuse_unused(url, name, options)
+        several = len(urls) > 1 and FORMATS[name].module == "text" and options.skip is None
+        line = first_line(start) if several else ("", 0, False)
         try:
             of_file, ids = _module(name).parts(url, options)
         except HeaderAloneError as error:
             alone = alone or error
             continue
-        first_of.setdefault(ids, url)
-        taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None) or Reading(
-            f"{name} file"
-        )
-        reading = reading.joined(taken) if reading else taken
-        parts.extend(of_file)
+        taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None)
+        files.append(_File(url, name, of_file, ids, taken or Reading(f"{name} file"), *line))
+    headers = _shared_headers(files)
+    first_of: dict[Ids, str] = {}  # the first file with ids of a type
+    parts: list[Part] = []
+    reading: Reading | None = None
+    rows = stored = 0.0  # infinite if unknown for one file
+    for file in files:
+        if file.line in headers and file.reading.names is None:
+            try:
+                of_file, ids = _module(file.format).parts(file.url, replace(options, headers=headers))
+            except HeaderAloneError as error:
+                alone = alone or error
+                continue
+            file = file._replace(parts=of_file, ids=ids, reading=of_file[0].reading)
+        url, name = file.url, file.format
+        first_of.setdefault(file.ids, url)
+        reading = reading.joined(file.reading) if reading else file.reading
+        parts.extend(file.parts)
         nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
@@ -195,6 +215,41 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     )
 
 
+class _File(NamedTuple):
+    """A file of a source, as it was first read: its first line that is no comment, and whether it has no other."""
+
+    url: str
+    format: str
+    parts: list[Any]
+    ids: Ids
+    reading: Reading
+    line: str
+    number: int
+    single: bool
+
+
+def _shared_headers(files: Sequence[_File]) -> frozenset[str]:
+    """Return the first lines that are headers: that of a file is one in all files.
+
+    A first line that all files share is one if some hold nothing else; else it is refused where it holds names.
+    """
+    headers = {file.line for file in files if file.line and file.reading.names is not None}
+    if len(files) > 1 and len({file.line for file in files}) == 1 and not headers and files[0].line:
+        singles = [file.single for file in files]
+        if any(singles) and not all(singles):
+            return frozenset([files[0].line])
+        if {file.ids for file in files} == {"text"}:
+            raise _shared_line(files[0].url, files[0].number, files[0].line, len(files))
+    return frozenset(headers)
+
+
+def _shared_line(url: str, line: int, text: str, files: int) -> InputError:
+    return InputError(
+        f"line {line} of {url} holds {text[:60].strip()!r}, with which {files:,} files begin: a header, or one "
+        f"edge in all of them; use --skip {line} if it is a header, --skip {line - 1} if it is an edge"
+    )
+
+
 def _say_doubts(doubts: list[Doubt]) -> None:
     """Log how doubtful first rows were read, once for all files; refuse an equal first edge in several files."""
     if zeros := [doubt for doubt in doubts if doubt.zeros]:
@@ -211,10 +266,7 @@ def _say_doubts(doubts: list[Doubt]) -> None:
     first = doubts[0]
     again = sum(doubt.row == first.row for doubt in doubts)
     if again > 1 and not first.header:
-        raise InputError(
-            f"line {first.line} of {first.url} holds {first.row!r}, with which {again:,} files begin: a header, or one "
-            f"edge in all of them; use --skip {first.line} if it is a header, --skip {first.line - 1} if it is an edge"
-        )
+        raise _shared_line(first.url, first.line, first.row, again)
     log.warning(
         "dasktc: warning: line %d of %s, %r, is taken for %s%s; use --skip %d if it is a header, --skip %d if it is an "
         "edge",
@@ -254,7 +306,7 @@ def detect(url: str, head: bytes) -> str:
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if member.endswith(b".npy"):
             return "npz"
-        if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/")):
+        if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/", b"docProps/")):
             raise _unread(url, "an Excel workbook: save its sheet as CSV")
         raise _unread(url, "a zip archive: unpack it first")
     if head[257:262] == b"ustar":

@@ -70,6 +70,8 @@ class ReadOptions:
     ids : {"int", "text"} or None
     skip : int or None
         Number of leading lines to skip. 0: the first line is data, whatever it looks like.
+    headers : frozenset of str
+        First lines that are headers of other files of the source.
     blocksize : int
         Bytes per part of a splittable file.
     weight : str or None
@@ -82,6 +84,7 @@ class ReadOptions:
     columns: tuple[str, str] | None = None
     ids: Ids | None = None
     skip: int | None = None
+    headers: frozenset[str] = frozenset()
     blocksize: int = 64 << 20
     weight: str | None = None
     directed: bool = False

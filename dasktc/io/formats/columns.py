@@ -60,16 +60,23 @@ def choose(
             if key := next((keys[place - len(names)] for place in pair if place >= len(names)), None):
                 raise InputError(
                     f"{url} has the columns {', '.join(names)[:200]}, and {key!r} in the names of its folders, which "
-                    "are not read as ids; write both ids into the files, or name two of these with --columns A,B"
+                    f"are not read as ids; write both ids into the files{_for_example(', or name two of these', names)}"
                 )
             return names[pair[0]], names[pair[1]]
         if len(names) > 1 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]:
             return names[0], names[1]
+    same = [[name for name in names if kinds[name] == kind] for kind in ("int", "text")]
+    alike = next((some for some in same if len(some) > 1), [])
     raise InputError(
         f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "
         f"{listed(wanted, ' and ') + ' are not among them' if wanted else 'which two hold ids is unclear'}; "
-        "name them with --columns A,B"
+        + (_for_example("name them", alike if len(alike) > 1 else names) or "write two columns of ids")
     )
+
+
+def _for_example(what: str, names: list[str]) -> str:
+    """Return the advice to name two columns, with the first two of those that may hold ids."""
+    return f"{what} with --columns, as with --columns {','.join(names[:2])}"[:120] if len(names) > 1 else ""
 
 
 def check_two(wanted: tuple[str, str], places: Sequence[object]) -> None:

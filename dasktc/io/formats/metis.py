@@ -77,7 +77,7 @@ class _File(entries.BlockPart):
             loops += int((pairs[0] == pairs[1]).sum())
             if neighbours <= 2 * self.header.edges:  # excess neighbours are counted but not kept
                 yield pairs
-        _check(self.url, self.header, vertices, neighbours, loops)
+        _check(self.url, self.header, vertices, neighbours, loops, self.blocksize)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         numbers += len(_starts(_uncommented(position, text)))
     neighbours = (numbers - header.lead * header.vertices) // header.stride
     loops = 0 if neighbours == 2 * header.edges else _loops(url, header, options.blocksize)
-    _check(url, header, vertices, neighbours, loops)
+    _check(url, header, vertices, neighbours, loops, options.blocksize)
     return cut, "int"
 
 
@@ -239,10 +239,31 @@ def _loops(url: str, header: Header, nbytes: int) -> int:
     return sum(int((src == dst).sum()) for src, dst in pairs)
 
 
-def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int) -> None:
+_FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+"""Odd factors that spread ids over 64 bits."""
+
+
+def _is_symmetric(url: str, header: Header, nbytes: int) -> bool:
+    """Return whether each neighbour lists its vertex as often, by a sum over hashes of pairs that is zero then."""
+    total = 0
+    for position, text in _blocks(url, header, nbytes):
+        src, dst = _neighbours(url, header, position, text).astype(np.uint64)
+        first, second = (ids * np.uint64(factor) for ids, factor in ((src, _FACTORS[0]), (dst, _FACTORS[1])))
+        back, forth = (ids * np.uint64(factor) for ids, factor in ((dst, _FACTORS[0]), (src, _FACTORS[1])))
+        total += int((_mixed(first) * _mixed(second) - _mixed(back) * _mixed(forth)).sum(dtype=np.uint64))
+    return total % (1 << 64) == 0
+
+
+def _mixed(values: Any) -> Any:
+    return values ^ (values >> np.uint64(31))
+
+
+def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int, nbytes: int) -> None:
     """Check the file against the header; a loop may be in its vertex's line once or twice."""
-    # A last vertex without neighbours or weights may be invisible: an empty line without a line end.
-    if vertices < header.vertices - (header.lead == 0):
+    # A last vertex without neighbours or weights may be invisible: an empty line without a line end. A blank line that
+    # was lost above it looks the same, but moves all vertices below, so that neighbours do not list each other.
+    last = header.lead == 0 and vertices == header.vertices - 1 and _is_symmetric(url, header, nbytes)
+    if vertices < header.vertices - last:
         raise InputError(
             f"{url} holds {vertices:,} vertex lines where its header says {header.vertices:,}: the file "
             "was cut short, or lost its blank lines, which are vertices without neighbours; fetch or export it again"

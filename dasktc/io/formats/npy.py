@@ -156,8 +156,16 @@ def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, An
 
 
 def _no_pairs(url: str, name: str, shape: tuple[int, ...], dtype: Any) -> str:
-    transposed = len(shape) == 2 and shape[0] == 2 and dtype.kind in "iu"
-    advice = "save its transpose" if transposed else "save two columns of int64"
+    matrix = len(shape) == 2 and dtype.kind in "iufb"
+    advice = "save two columns of int64"
+    if dtype.kind in "US":
+        advice = "save text ids in a Parquet or text file"
+    elif matrix and shape[0] == 2 and dtype.kind in "iu":
+        advice = "save its transpose"
+    elif matrix and shape[1] > 1:
+        advice += ", as array[:, :2].astype('int64') if the first two hold ids"
+        if shape[0] == shape[1]:
+            advice += ", or scipy.sparse.coo_array(array) with scipy.sparse.save_npz if it is an adjacency matrix"
     return f"{name} in {url} is {dtype} of shape {shape}: edges are integers of shape (m, 2); {advice}"
 
 

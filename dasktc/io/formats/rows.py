@@ -343,6 +343,11 @@ def _reason(line: str, dialect: Dialect) -> str:
                 f"holds {fields[place][:40]!r} where an integer id is expected, and below a header of names nothing is "
                 "a comment; drop such lines, or give --skip with the number of the header's line"
             )
+        if dialect.ids == "int" and fields[place].startswith("{"):
+            return (
+                f"holds one id and attributes, {fields[place][:40]!r}: perhaps a vertex and the number of its "
+                "neighbours on a line above those; write one edge a line, with networkx.write_edgelist for one"
+            )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (
                 f"holds {fields[place][:40]!r} where an integer id is expected, as other rows have it or --ids int; "

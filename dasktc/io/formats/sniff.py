@@ -27,7 +27,7 @@ from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 
-__all__ = ["HeaderAloneError", "Layout", "fields_of", "sniff"]
+__all__ = ["HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
@@ -217,9 +217,11 @@ def _refuse_wider(url: str, names: list[str], rows: list[_Row], reading: _Readin
         fields = split(row.text.rstrip(BLANKS + reading.separator), reading.separator)
         grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(fields))
         if len(fields) > len(names) and (grouped or len(fields) > len(names) + 1):
+            records = "perhaps records of several types; write the edges alone, or use"
+            cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
             raise InputError(
                 f"line {row.line} of {url} holds {len(fields)} fields, {row.text[:40].strip()!r}, below a header of "
-                f"{len(names)}: the separator perhaps groups digits; write ids without it, or use "
+                f"{len(names)}: {cause} "
                 f"--skip {rows[0].line} --columns 0,1 if the first two fields are ids"
             )
 
@@ -272,6 +274,8 @@ def _sample(url: str, skip: int) -> list[_Row]:
             f"{url} says in line 1 that it is a bipartite graph: its two sides number their vertices apart, and "
             "it has no triangles; give the vertices distinct ids, in a file without that line"
         )
+    if not rows and skip and streams.head(url).strip():
+        raise HeaderAloneError(f"{url} holds no data line below line {skip}: cut short, or skip is too large; check it")
     if not rows:
         where = f" below line {skip}" if skip else "" if complete else " in its first MiB"
         raise InputError(
@@ -279,6 +283,20 @@ def _sample(url: str, skip: int) -> list[_Row]:
             "first row do; check the file, and if they are rows, put a header above them, as source,target"
         )
     return [row._replace(start=first + row.start, stop=first + row.stop) for row in rows]
+
+
+def first_line(data: bytes) -> tuple[str, int, bool]:
+    """Return the first line that may be a row, of a file's first bytes, its number, and whether no other follows.
+
+    The text is empty if the line cannot be a header: it holds a number, or a word as other rows have it.
+    """
+    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    rows = _rows(data, start, 0)
+    first, *below = [{*filter(None, _words(row.text))} for row in rows] or [set()]
+    shapes = {_shape(word) for words in below for word in words}
+    if not first or any(re.fullmatch(_NUMBER, word) or _shape(word) in shapes for word in first):
+        return "", 0, False
+    return rows[0].text, rows[0].line, not below
 
 
 def _line_start(url: str, skip: int) -> int:
@@ -349,7 +367,9 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
             ]
             data, fields, kinds = map(list, zip(*kept, strict=True))
             header, doubtful = named, False
-            if options.skip is None and not named:
+            if rows[0].text in options.headers and kinds[0] in ("text", "single text"):
+                header = True
+            elif options.skip is None and not named:
                 header, doubtful = _has_header(rows[0].text, fields, kinds, columns)
             readings.append(_Reading(separator, columns, data, int(header), kinds, doubtful))
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
@@ -377,9 +397,7 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
 
 def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> tuple[bool, bool]:
     """Return whether the first row is a header, and whether that is doubtful."""
-    if kinds[0] not in ("text", "single text") or any(
-        re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
-    ):
+    if kinds[0] not in ("text", "single text") or any(re.fullmatch(_NUMBER, word) for word in _words(text)):
         return False, False
     if kinds[1:2] == ["int"]:
         return True, False
@@ -398,6 +416,11 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
     times = Counter(field for fields in below for field in set(fields))
     shared = sum(any(times[field] > 1 for field in fields) for fields in below)
     return False, known is False or (bool(below) and (len(table) < _ROWS or 2 * shared > len(below)))
+
+
+def _words(text: str) -> list[str]:
+    """Split a line at every separator, without the name that pandas gives a column of row numbers."""
+    return re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
 
 
 def _shape(field: str) -> str:
@@ -485,6 +508,16 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
             f"--columns {ids_beside[0]},{ids_beside[1]}, or use --ids text if it is an id"
         )
+    if open_bracket := re.search(r"\w\(", rows[place].text) if kind == "mixed" else None:
+        raise InputError(
+            f"{where}: brackets around edges are not read; write two ids a line, with "
+            f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use --ids text if brackets belong to ids"
+        )
+    if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|]-?[0-9]+)+", words[at]) for at in reading.columns):
+        raise InputError(
+            f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use --ids text if "
+            "ids are names"
+        )
     if kind == "mixed" and reading.header:
         raise InputError(
             f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
@@ -533,9 +566,12 @@ def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
         one, other = (fields[at] if at < len(fields) else "" for at in reading.columns)
         for weight, id_ in ((one, other), (other, one)):
             if re.fullmatch(_FRACTION, weight) and re.fullmatch("-?[0-9]+", id_):
+                places = [place for place, field in enumerate(fields) if is_integer(field)][:2]
                 raise InputError(
                     f"line {row.line} of {url} holds {weight} where an id is expected: this is perhaps a column of "
                     "weights; name the id columns with --columns"
+                    + f", as with --columns {','.join(map(str, places))}"
+                    * (len(places) > 1)
                 )
 
 

@@ -8,13 +8,16 @@ import time
 
 import dask
 import pytest
+from distributed import Client, LocalCluster
 
 import dasktc
 from dasktc.backends import heap
+from dasktc.backends.calls import one_call
 from dasktc.backends.idle import Idle
 
 EDGES = ([0, 1, 2], [1, 2, 0])
 SPAWNED = {"distributed.worker.multiprocessing-method": "spawn"}  # malloc reads its variables once
+SPAWN = "distributed.nanny.pre-spawn-environ"
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's malloc")
 
 
@@ -108,8 +111,8 @@ def test_free_memory_goes_back_after_a_call():
     assert int(done.stdout) > 30_000_000
 
 
-def _heap(dask_worker) -> tuple[bool, bool]:
-    return heap._kept.started_so, heap._kept.now
+def _keeps(dask_worker) -> bool:
+    return heap._malloc.values == heap.KEEPING
 
 
 def _idle_after(seconds: float) -> None:
@@ -137,14 +140,14 @@ def test_workers_keep_memory_during_counts_and_not_within_a_budget(monkeypatch):
         assert dask.config.get("distributed.nanny.pre-spawn-environ").get("MALLOC_TRIM_THRESHOLD_") != 1 << 30
         client.run(_idle_after, 6.0)
         assert dasktc.triangle_count(EDGES, distribute="always") == 1
-        assert set(client.run(_heap).values()) == {(True, True)}
+        assert set(client.run(_keeps).values()) == {True}
         (kept,) = client.run(_held_back, 200).values()
         assert kept > 150_000_000
         assert dasktc.triangle_count(EDGES, distribute="always", memory="100MB") == 1
-        assert set(client.run(_heap).values()) == {(True, False)}
+        assert set(client.run(_keeps).values()) == {False}
         (kept,) = client.run(_held_back, 200).values()
         assert kept < 50_000_000
-        assert _within(60, lambda: set(client.run(_heap).values()) == {(True, True)})
+        assert _within(60, lambda: set(client.run(_keeps).values()) == {True})
 
 
 @linux
@@ -154,25 +157,91 @@ def test_what_the_user_set_for_workers_stays(monkeypatch):
     with dask.config.set(SPAWNED), dasktc.cluster(workers=1, backend="cpu") as client:
         assert os.environ["MALLOC_TRIM_THRESHOLD_"] == "100000"
         assert set(client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()) == {"100000"}
-        assert set(client.run(_heap).values()) == {(False, False)}
+        assert set(client.run(_keeps).values()) == {False}
 
 
 @linux
-def test_a_budget_changes_malloc_until_calls_have_ended(monkeypatch):
-    for name, value in heap.KEEPING.items():
-        monkeypatch.setenv(name, str(value))
-    changed, kept = [], heap._Kept()
-    monkeypatch.setattr(heap, "_kept", kept)
+@pytest.mark.slow
+def test_workers_that_dask_started_keep_memory_during_counts():
+    with (
+        dask.config.set(SPAWNED),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(_idle_after, 6.0)
+        (kept,) = client.run(_held_back, 200).values()
+        assert kept < 50_000_000
+        assert dasktc.triangle_count(EDGES, distribute="always", backend="cpu") == 1
+        (kept,) = client.run(_held_back, 200).values()
+        assert kept > 150_000_000
+        assert _within(60, lambda: set(client.run(_keeps).values()) == {False})
+        (kept,) = client.run(_held_back, 200).values()
+        assert kept < 50_000_000
+
+
+@linux
+@pytest.mark.slow
+def test_what_the_user_set_for_dask_stays(monkeypatch):
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # left by an earlier cluster, it would come first
+    environ = {**dask.config.get(SPAWN), "MALLOC_TRIM_THRESHOLD_": 100_000}
+    with (
+        dask.config.set({**SPAWNED, SPAWN: environ}),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        assert dasktc.triangle_count(EDGES, distribute="always", backend="cpu") == 1
+        assert set(client.run(_keeps).values()) == {False}
+
+
+def _changes(monkeypatch, environ: dict[str, str], child: bool = True) -> list[tuple[int, int]]:
+    """Start heap anew in a process with these variables; return the list of what it changes."""
+    for name in heap.KEEPING:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    changed: list[tuple[int, int]] = []
+    monkeypatch.setattr(heap.multiprocessing, "parent_process", lambda: child or None)
+    monkeypatch.setattr(heap, "_malloc", heap._Malloc())
     monkeypatch.setattr(heap.ctypes, "CDLL", lambda _: _Libc(changed))
-    assert kept.started_so
-    heap.keep_nothing()
-    heap.keep_nothing()
-    assert not kept.now
-    assert dict(changed) == {-1: 1 << 16, -2: 0, -4: 1 << 16}
+    return changed
+
+
+OURS = {name: str(value) for name, value in heap.KEEPING.items()}
+DASKS = {"MALLOC_TRIM_THRESHOLD_": "65536"}
+KEEPS, TRIMS, KEEPS_NOTHING = (
+    [(-1, 1 << 30), (-2, 1 << 26), (-4, 0)],
+    [(-1, 1 << 16), (-2, 1 << 17), (-4, 1 << 16)],
+    [(-1, 1 << 16), (-2, 0), (-4, 1 << 16)],
+)
+
+
+@linux
+def test_dasks_workers_keep_memory_from_the_first_call_until_calls_have_ended(monkeypatch):
+    changed = _changes(monkeypatch, DASKS)
+    with one_call(on_worker=True), one_call(on_worker=True):
+        assert changed == KEEPS
+    with one_call(on_worker=True):
+        heap._rest()  # the time after an earlier call is over
+        assert changed == KEEPS
+    heap._rest()
+    assert changed == KEEPS + TRIMS
+    with one_call():
+        assert changed == KEEPS + TRIMS
+
+
+@linux
+@pytest.mark.parametrize(("environ", "usual"), [(OURS, KEEPS), (DASKS, TRIMS)])
+def test_a_budget_holds_until_calls_have_ended(monkeypatch, environ, usual):
+    changed = _changes(monkeypatch, environ)
+    for _ in range(2):
+        with one_call(on_worker=True):
+            heap.keep_nothing()
+    assert changed == ([] if usual is KEEPS else KEEPS) + KEEPS_NOTHING
     changed.clear()
     heap._rest()
-    assert kept.now
-    assert dict(changed) == {-1: 1 << 30, -2: 1 << 26, -4: 0}
+    assert changed == usual
+    with one_call(on_worker=True):
+        assert changed == (KEEPS if usual is KEEPS else usual + KEEPS)
 
 
 class _Libc:
@@ -187,9 +256,19 @@ class _Libc:
         return 1
 
 
-def test_other_processes_are_left_as_they_are(monkeypatch):
-    changed = []
-    monkeypatch.setattr(heap.ctypes, "CDLL", lambda _: _Libc(changed))
-    heap.keep_nothing()
+@pytest.mark.parametrize(
+    ("environ", "child"),
+    [
+        ({}, True),
+        (DASKS, False),  # a nanny leaves this in the environment of its own process
+        ({"MALLOC_TRIM_THRESHOLD_": "100000"}, True),
+        ({**DASKS, "MALLOC_TOP_PAD_": "0"}, True),
+        ({**DASKS, "MALLOC_ARENA_MAX": "2"}, True),
+    ],
+)
+def test_other_processes_are_left_as_they_are(monkeypatch, environ, child):
+    changed = _changes(monkeypatch, environ, child)
+    with one_call(on_worker=True):
+        heap.keep_nothing()
     heap._rest()
     assert not changed

@@ -18,6 +18,7 @@ from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.report import Report
 from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
+from dasktc.cli import main as command
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
@@ -178,6 +179,60 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> Any:
     with ProcessPoolExecutor(1, get_context("spawn"), fork_workers) as pool:
         monkeypatch.setattr(scaling, "in_fresh_process", lambda *args: pool.submit(*args).result())
         yield
+
+
+class _Measured:
+    """Stands for measurements in fresh processes, and notes what stdout had when each began."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys, self.out, self.printed = capsys, "", list[str]()
+
+    def __call__(self, function: Any, recipe: Recipe, options: Any, numbers: Any, runs: int) -> Any:
+        self.printed.append(self.read())
+        if function is scaling.price:
+            return [priced(workers) for workers in numbers]
+        real = curve().real[numbers - 1]
+        return [real, replace(real, parts=8, space_imbalance=1.2)]
+
+    def read(self) -> str:
+        self.out += self._capsys.readouterr().out
+        return self.out
+
+
+TWO = ["bench", "scaling", "--quick", "--graphs", "kronecker,random", "--workers", "1,2"]
+
+
+def test_a_table_is_printed_when_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = _Measured(capsys)
+    monkeypatch.setattr(scaling, "in_fresh_process", measured)
+    assert main(TWO) == 0
+    assert len(measured.printed) == 8  # of each graph: real ones of 1 and of 2, tasks of all, tasks of parts
+    assert [out.count("simulated workers, and real ones") for out in measured.printed] == [0, 0, 0, 1, 1, 1, 1, 2]
+    assert [out.count("table 6)") for out in measured.printed] == [0, 0, 0, 0, 1, 1, 1, 1]
+    out = measured.read()
+    assert (out.count("simulated workers, and real ones"), out.count("table 6)")) == (2, 2), "each table once"
+    assert out.count("TRUST's table 6 times counting alone") == 1
+    assert f"command   dasktc {TWO[0]} {TWO[1]}" in out
+
+
+def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    measured = _Measured(capsys)
+    monkeypatch.setattr(scaling, "in_fresh_process", measured)
+    assert main([*TWO, "--json"]) == 0
+    assert len(json.loads(measured.read())["sections"]) == 4
+    assert set(measured.printed) == {""}
+
+
+def test_a_reader_that_has_gone_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = _Measured(capsys)
+    monkeypatch.setattr(scaling, "in_fresh_process", measured)
+    monkeypatch.setattr(command, "_say", lambda part: command.BROKEN_PIPE)
+    assert main(TWO) == command.BROKEN_PIPE
+    assert len(measured.printed) == 3
 
 
 @pytest.mark.slow

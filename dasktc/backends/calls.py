@@ -41,6 +41,8 @@ def one_call(on_worker: bool = False) -> Iterator[None]:
         has begun for a while, instead of at the end of the call.
     """
     _here.depth += 1
+    if _here.depth == 1:
+        heap.call_begins(on_worker)
     try:
         share = getattr(sys.modules.get("dasktc.backends.cuda.memory"), "share", None)  # none while it is imported
         if _here.depth == 1 and share is not None:

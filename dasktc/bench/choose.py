@@ -128,6 +128,7 @@ def run(
     for name, source in cases.items():
         (say or quiet)(name)
         measurements[name] = measured(name, source, 1 if quick else runs, used)
+        (say or quiet)(_choice(measurements[name]))
     facts = {"machine": machine(), "device": _device(used), "load": load(), "versions": versions()}
     times = [_seconds(measurements, used, what) for what in ("count", "whole")]
     sections = [_choices(measurements, used), _fixed(measurements, used), *times, _facts(measurements)]
@@ -149,6 +150,11 @@ def _device(backend: str) -> str:
 def _command(graphs: str | None, runs: int, quick: bool, backend: str) -> str:
     options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}"]
     return " ".join(["dasktc bench choose", *options, *([f"--graphs {graphs}"] if graphs else [])])
+
+
+def _choice(of: Measured) -> str:
+    """Say what auto takes, and the best."""
+    return f"  {of.auto} {1e3 * of.count[of.auto]:.3f} ms, best: {of.best} {1e3 * of.count[of.best]:.3f} ms"
 
 
 # tables

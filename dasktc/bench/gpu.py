@@ -120,20 +120,26 @@ def run(
             raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
     chosen = _named(only, QUICK if quick else CASES + LARGE) if only else list(QUICK if quick else CASES)
     tell, times = say or quiet, 1 if quick else runs
-    several_gpus = []
+    several_gpus = list[Section]()
     if workers is not None:  # first, because a process that uses a GPU itself leaves a worker little memory
         small = [] if graphs is None else _small_cases(Path(graphs))
         cases_by = [*((case, kernel) for case in chosen), *((case, "auto") for case in small)]
         clusters = numbers(workers)
         counting = several(cases_by, times, clusters, tell)
+        tell(counting)
         several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
+        tell(several_gpus[0])
     get_backend("cuda")
     with one_call():  # the pool keeps its size, as it does within one count
         sections = [_table(chosen, kernel, times, tell)]
+    tell(sections[-1])
     sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
+    tell(sections[-1])
     sections.append(_left(chosen[:LEFT], tell))
+    tell(sections[-1])
     if files is not None:
         sections.append(of_files(files, times, quick, tell))
+        tell(sections[-1])
     sections += several_gpus
     return Report(_command(graphs, runs, quick, kernel, only, workers, files), facts(), sections)
 

@@ -120,8 +120,10 @@ def run(
             within = _measured(one, options, runs, host_memory, work_dir)
             _compare(one, int(within[0].result), KNOWN.get(one, int(whole[0].result)))
             section.rows.append(_row(str(budget), within, whole))
+        if one == scales[-1]:
+            section.notes += NOTES
         sections.append(section)
-    sections[-1].notes += NOTES
+        tell(section)
     return Report(_command(scales, memory, host_memory, partition, parts, kernel, runs), facts(), sections)
 
 

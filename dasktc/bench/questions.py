@@ -129,6 +129,7 @@ def run(
     report = Report(f"dasktc bench questions --backend {used}{sized} --runs {runs}", facts)
     for name, source in graphs.items():
         report.sections.append(_section(name, source(), used, 1 if quick else runs, unit, say or quiet))
+        (say or quiet)(report.sections[-1])
     return report
 
 

@@ -12,9 +12,6 @@ from dasktc.errors import InputError
 
 __all__ = ["Report", "Say", "Section", "check_runs", "load", "machine", "quiet", "surroundings", "versions"]
 
-Say = Callable[[str], None]
-"""Called with a description of what is being measured."""
-
 Cell = str | int | float | None
 PACKAGES = (
     "dasktc",
@@ -67,6 +64,10 @@ class Section:
         return {"title": self.title, "rows": rows, "notes": self.notes}
 
 
+Say = Callable[[str | Section], None]
+"""Called with a description of what is being measured, and with each table when it is done."""
+
+
 @dataclass
 class Report:
     """All tables of a benchmark.
@@ -103,8 +104,8 @@ def _text(cell: Cell, spec: str) -> str:
     return cell if isinstance(cell, str) else format(cell, spec)
 
 
-def quiet(text: str) -> None:
-    """Say nothing: a `Say` that ignores its text."""
+def quiet(what: str | Section) -> None:
+    """Say nothing: a `Say` that ignores what it is given."""
 
 
 def check_runs(runs: int) -> None:

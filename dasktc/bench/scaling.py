@@ -17,7 +17,7 @@ from dasktc.bench import plot
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.overhead import measure, section
-from dasktc.bench.report import Report, Say, quiet, surroundings
+from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.bench.scaled import Recipe, price, real_run
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options, bytes_of
@@ -110,10 +110,14 @@ def run(
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
     rate = float(bytes_of(rate_network, "rate-network") or RATE_NETWORK)
     facts = surroundings()
-    curves = [_curve(recipe, count, steps, real, sizes["runs"], rate, say or quiet) for recipe in recipes]
-    report = Report(_command(graphs, given, quick, workers, rate_network, options), facts)
-    report.sections = [section for curve in curves for section in (figure_15(curve), table_6(curve))]
-    report.sections[-1].notes += notes(curves, rate)
+    report, curves = Report(_command(graphs, given, quick, workers, rate_network, options), facts), list[Curve]()
+    for recipe in recipes:
+        curves.append(Curve(recipe))
+        for table in _tables(curves[-1], count, steps, real, sizes["runs"], rate, say or quiet):
+            report.sections.append(table)
+            if len(curves) == len(recipes) and curves[-1].partitioned:  # the last table
+                table.notes += notes(curves, rate)
+            (say or quiet)(table)
     for out in plots:
         plot.draw(curves, report, Path(out))
     return report
@@ -177,10 +181,11 @@ def _devices(backend: str) -> int:
     return int(get_backend(backend).array.cuda.runtime.getDeviceCount())
 
 
-def _curve(
-    recipe: Recipe, options: Options, steps: list[int], real: list[int], runs: int, rate: float, say: Say
-) -> Curve:
-    curve = Curve(recipe)
+def _tables(
+    curve: Curve, options: Options, steps: list[int], real: list[int], runs: int, rate: float, say: Say
+) -> Iterator[Section]:
+    """Measure a curve, and yield each of its tables when it is measured."""
+    recipe = curve.recipe
     parts = max(2, round((steps[-1] / 2) ** (1 / 3)))
     divided = replace(options, partition="hash2d", parts=parts)
     for number in real:
@@ -191,12 +196,14 @@ def _curve(
     say(f"{recipe}: tasks for {steps[0]} to {steps[-1]} simulated workers")
     priced = in_fresh_process(price, recipe, options, steps, runs)
     curve.points = [curve.point(step, rate) for step in priced]
+    _compare(curve)
+    yield figure_15(curve)
     say(f"{recipe}: tasks of {parts} parts")
     numbers = sorted({*steps[-2:], *real} & {*steps})
     by_number = in_fresh_process(price, recipe, divided, numbers, runs)
     curve.partitioned = [curve.point(step, rate) for step in by_number]
     _compare(curve)
-    return curve
+    yield table_6(curve)
 
 
 def _compare(curve: Curve) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from dasktc.bench.report import Report, Section
 from dasktc.cli.options import NameOf, counting, reporting
 from dasktc.options import BACKENDS, PROTOCOLS
 from dasktc.registry import SCHEMES
@@ -19,13 +22,38 @@ def bench() -> None:
     """Measure dasktc, and compare it with the other tools that are installed."""
 
 
-def _say(text: str) -> None:
-    """Print to stderr what is being measured."""
-    click.echo(text, err=True)
+class _Printer:
+    """Prints to stderr what is being measured, and to stdout each table when it is done; with --json, one object.
+
+    Parameters
+    ----------
+    as_json : bool
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json, self._printed = as_json, list[Section]()
+
+    def say(self, what: str | Section) -> None:
+        """Print what is being measured, or a table."""
+        if isinstance(what, str):
+            click.echo(what, err=True)
+        elif not self._as_json:
+            self._printed.append(what)
+            click.get_current_context().obj(f"{what}\n\n")
+
+    def finish(self, report: Report) -> None:
+        """Print how the report was made and the tables that are not printed yet."""
+        if self._as_json:
+            click.echo(json.dumps(report.to_dict()))
+            return
+        rest = [section for section in report.sections if not any(section is printed for printed in self._printed)]
+        click.echo(str(replace(report, sections=rest)))
 
 
-def _print(report: Any, as_json: bool) -> None:
-    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+def _measure(run: Callable[..., Report], as_json: bool, **options: Any) -> None:
+    """Run a benchmark and print its report."""
+    printer = _Printer(as_json)
+    printer.finish(run(**options, say=printer.say))
 
 
 def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -50,7 +78,7 @@ def bench_papers(as_json: bool, **options: Any) -> None:
     """
     from dasktc.bench.papers.run import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("cpu")
@@ -64,7 +92,7 @@ def bench_cpu(as_json: bool, **options: Any) -> None:
     """Compare kernels, workers, files and memory on the CPU: ratios from one run on one machine."""
     from dasktc.bench.cpu import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("gpu")
@@ -85,7 +113,7 @@ def bench_gpu(as_json: bool, **options: Any) -> None:
     """Measure kernels and preparation on one GPU, and counts on several, in milliseconds; counts are checked."""
     from dasktc.bench.gpu import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("ooc")
@@ -119,7 +147,7 @@ def bench_ooc(as_json: bool, **options: Any) -> None:
     """Compare counts within --memory on one GPU with counts that use all of it: seconds, peak, hidden copying."""
     from dasktc.bench.ooc import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("questions")
@@ -136,7 +164,7 @@ def bench_questions(as_json: bool, **options: Any) -> None:
     """Compare triangles per vertex and edge, clustering and lists with the count and with other libraries."""
     from dasktc.bench.questions import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("soak")
@@ -154,7 +182,7 @@ def bench_soak(as_json: bool, **options: Any) -> None:
     """Count changing graphs on a cluster whose workers are killed, stopped and slowed: no wrong count, flat memory."""
     from dasktc.bench.soak import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("kills")
@@ -173,7 +201,7 @@ def bench_kills(as_json: bool, **options: Any) -> None:
     """Count one graph repeatedly while workers are killed: every count must be exact, every worker come back."""
     from dasktc.bench.kills import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("choose")
@@ -186,7 +214,7 @@ def bench_choose(as_json: bool, **options: Any) -> None:
     """Compare the choice of auto with every fixed kernel, order and scheme."""
     from dasktc.bench.choose import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)
 
 
 @bench.command("scaling")
@@ -213,4 +241,4 @@ def bench_scaling(as_json: bool, **options: Any) -> None:
     """Simulate speed-up and balance of 1 to 1,024 workers from measured tasks, beside real workers."""
     from dasktc.bench.scaling import run
 
-    _print(run(**options, say=_say), as_json)
+    _measure(run, as_json, **options)

@@ -13,7 +13,8 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any
+from functools import partial
+from typing import Any, TextIO
 
 import click
 
@@ -69,9 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     try:
+        publish = partial(_publish, sys.stdout)
         with redirect_stdout(io.StringIO()) as answer:
-            cli.main(args=given, prog_name="dasktc", standalone_mode=False)
-        return _say(answer.getvalue())
+            code: int | None = cli.main(args=given, prog_name="dasktc", standalone_mode=False, obj=publish)
+        return code or _say(answer.getvalue())
     except click.exceptions.NoArgsIsHelpError as error:
         _complain(error.format_message())
         return 2
@@ -129,6 +131,14 @@ def _say(answer: str) -> int:
             1,
         )
     return 0
+
+
+def _publish(stdout: TextIO, part: str) -> None:
+    """Print a part of a command's output at once; end the command if it cannot be printed."""
+    with redirect_stdout(stdout):
+        code = _say(part)
+    if code:
+        raise click.exceptions.Exit(code)
 
 
 def _let_go(stream: Any) -> None:

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from dasktc.backends import get_backend
-from dasktc.backends.heap import KEEPING
+from dasktc.backends.heap import DASK_TRIM, KEEPING
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -62,7 +62,7 @@ LEAST_POOL = 1 << 20
 GPU_WORKER_BYTES = 3 << 29
 """Device memory of a worker without data: CUDA contexts and libraries, those of its nanny included. On an H200 whose
 other programs leave 1.3 GB no worker starts."""
-SPAWN, DASK_TRIM = "distributed.nanny.pre-spawn-environ", 1 << 16
+SPAWN = "distributed.nanny.pre-spawn-environ"
 KEPT_BY_DASK = {
     "distributed.admin.low-level-log-length": (1000, 200),
     "distributed.admin.log-length": (10_000, 1000),

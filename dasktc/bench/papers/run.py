@@ -140,6 +140,7 @@ def run(
         (say or quiet)(name)
         try:
             drawn.append(_named(said_in_one_line(FIGURES[name].examine)(bench), name, bench))
+            (say or quiet)(drawn[-1])
         except DeviceMemoryError as error:
             bench.forget()
             skipped.append(f"{name}: skipped: {str(error).partition('; take less of it')[0]}; {SMALLER}")

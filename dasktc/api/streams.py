@@ -48,9 +48,9 @@ def reads_streams(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         _refuse_elsewhere({"client": args[1] if len(args) > 1 else None, **kwargs})
         with _spooled(list(items), kwargs.get("work_dir")) as files:
-            if not args:
-                return function(**{**kwargs, "source": files})  # type: ignore[arg-type, call-arg]
-            return function(files, *args[1:], **kwargs)  # type: ignore[arg-type]
+            first: Any = (files, *args[1:]) if args else ()
+            named: Any = kwargs if args else {**kwargs, "source": files}
+            return function(*first, **named)
 
     return call
 

@@ -282,6 +282,24 @@ def test_leading_zeros_that_are_lost_are_said_once(tmp_path, caplog):
     assert "007" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a | b |\n|---|---|\n| 1 | 2 |\n| 2 | 3 |\n| 3 | 1 |\n",
+        "  a  |  b  \n-----+-----\n   1 |   2\n   2 |   3\n   3 |   1\n(3 rows)\n\n",
+        "+---+---+\n| a | b |\n+---+---+\n| 1 | 2 |\n| 2 | 3 |\n| 3 | 1 |\n+---+---+\n",
+    ],
+)
+def test_a_drawn_table_is_read_once_it_is_written_as_csv(tmp_path, text):
+    path = tmp_path / "g.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"a table drawn with lines around .* write it as CSV"):
+        dasktc.triangle_count(str(path))
+    rows = [line for line in text.splitlines() if set(line) & set("123") and "rows" not in line]
+    path.write_text("a,b\n" + "".join(line.strip("| ").replace("|", ",") + "\n" for line in rows))
+    assert dasktc.triangle_count(str(path)).triangles == 1
+
+
 def test_a_hypergraph_is_named(tmp_path):
     path = tmp_path / "g.hgr"
     path.write_text("3 4 11\n1 2\n2 3\n1 2 3\n")

@@ -35,6 +35,7 @@ _FRACTION = r"-?[0-9]*\.[0-9]+([eE][-+]?[0-9]+)?"
 _FIGURES = _NUMBER + r"|-?[0-9]{1,3}([,.'\u2019 \u00a0\u202f][0-9]{3})+|-?[0-9]+( +-?[0-9]+)+"
 _MISSING = {"", "-", "?", "\\n", "na", "n/a", "nan", "none", "null", "inf", "-inf"}
 _FOREIGN_COMMENT = r"//|/\*|(--|;|!)\s"
+_RULE = r"[-+|=: ]*-{3,}[-+|=: ]*"
 _SIGN = r"[-=<>~.:|*+/\\&]+"
 _ROWS = 256
 LONG = 4096
@@ -197,6 +198,11 @@ def _refuse_comments(url: str, rows: list[_Row]) -> None:
             f"line {above[0].line} of {url} holds {above[0].text[:60].strip()!r}: perhaps a comment, but those "
             f"begin with # or %; use --skip {above[-1].line} if it is one, --skip {above[0].line - 1} "
             "if it is an edge"
+        )
+    if drawn := next((row for row in rows[:4] if re.fullmatch(_RULE, row.text.strip(BLANKS))), None):
+        raise InputError(
+            f"line {drawn.line} of {url} holds {drawn.text[:60].strip()!r}: a table drawn with lines around "
+            "its rows; write it as CSV, or give --columns if this is a row"
         )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import json
 import os
 import random
@@ -12,14 +14,17 @@ import sys
 import threading
 import time
 
+import psutil
 import pytest
 from processes import DASKTC, lines, patience, until
 from tiers import some
 
+import dasktc
 from dasktc import generate
 from dasktc.__main__ import main as start
 from dasktc.cli import main as cli
 from dasktc.counting.checkpoint import FILE
+from dasktc.executors import connect
 from dasktc.executors import signals as interrupts
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.signals import INTERRUPTED
@@ -199,6 +204,7 @@ def test_threads_of_workers_do_not_hear_a_terminal():
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & masks[0]
 
 
+EDGES = [0, 1, 2], [1, 2, 0]
 START = """
 import os, signal, sys, threading, time
 import dasktc
@@ -224,6 +230,7 @@ if __name__ == "__main__":
         return found
 
     question, *delays = sys.argv[1:]
+    QUESTIONS[question]()  # a session in which workers were started before
     heard = 0
     for delay in map(float, delays):
         timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
@@ -254,15 +261,57 @@ def interrupted(folder, question, delays):
     return int(done.stdout)
 
 
-def test_a_script_that_is_interrupted_while_workers_start(tmp_path):
-    """Python's own handler raises at any place of Dask, which forgets what it had started."""
-    assert interrupted(tmp_path, "count", [1.2]) == 1
+QUESTIONS = {
+    "count": lambda: dasktc.triangle_count(EDGES, workers=1),
+    "prepare": lambda: dasktc.prepare(EDGES, workers=1),
+    "cluster": lambda: dasktc.cluster(1, "cpu"),
+}
+CASES = list(itertools.product(QUESTIONS, ["LocalCluster", "Client", "page"]))
+QUICK = {("count", "LocalCluster"), ("prepare", "page"), ("cluster", "Client")}
+
+
+@pytest.mark.parametrize(("question", "point"), some(CASES, lambda *case: case in QUICK))
+def test_an_interrupt_while_workers_start_ends_them(monkeypatch, question, point):
+    """Python's own handler would raise inside Dask, which forgets what it had started."""
+    import distributed
+
+    reached = []
+
+    def signalled(made):
+        @functools.wraps(made)
+        def make(*args, **kwargs):
+            result = made(*args, **kwargs)
+            reached.append(signal.raise_signal(signal.SIGINT))
+            return result
+
+        return make
+
+    if point == "page":
+        monkeypatch.setattr(connect, "show_page", signalled(connect.show_page))
+    else:
+        monkeypatch.setattr(distributed, point, signalled(getattr(distributed, point)))
+    before, handler = set(psutil.Process().children(recursive=True)), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt) as kept:  # its traceback keeps what was started from being collected
+        QUESTIONS[question]()
+    assert reached == [None], "it is delivered when the start has an owner"
+    assert kept.value is not None
+    assert signal.getsignal(signal.SIGINT) is handler
+    until(lambda: not [child for child in psutil.Process().children(recursive=True) if new_worker(child, before)])
+
+
+def new_worker(process, before):
+    """Whether a process is a worker that was started since; the helpers of multiprocessing stay."""
+    try:
+        command = " ".join(process.cmdline())
+        return process not in before and process.status() != "zombie" and "tracker" not in command
+    except psutil.Error:
+        return False
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", ["count", "prepare", "cluster"])
 def test_a_script_that_is_interrupted_at_any_moment_of_the_start(tmp_path, question):
-    delays = [step / 10 for step in range(1, 40, 3)]
+    delays = [step / 10 for step in range(1, 20, 2)]
     assert interrupted(tmp_path, question, delays) == len(delays)
 
 

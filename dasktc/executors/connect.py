@@ -11,6 +11,7 @@ import logging
 import multiprocessing
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -521,12 +522,42 @@ def _starting(number: int | None) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, TimeoutError) as error:
+        if broken := _main_error():
+            raise InputError(
+                f"{number} workers could not be started: each imports {_main_file()}, which ends there with "
+                f"{broken[:200]}; have what it imports found from there, or move what fails below "
+                '`if __name__ == "__main__":`'
+            ) from error
         causes = [error, error.__cause__, error.__context__]
         why = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
         raise ClusterError(
             f"{number} workers could not be started ({why}): the system allows no more processes, memory or open "
             "files, or no folder for temporary files; give fewer --workers, or see `ulimit -a`"
         ) from error
+
+
+def _main_error() -> str | None:
+    """Error of this process's script where a worker imports it; None where that works, or there is no script.
+
+    Dask says only that the worker's process has ended, so the import is made once more, as multiprocessing makes it.
+    """
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    if os.environ.get(IMPORTED_AGAIN) and os.path.exists(os.environ[IMPORTED_AGAIN]):
+        return None  # it starts workers itself, which `_main_guarded` says
+    if spec is None and not os.path.isfile(file or ""):
+        return None
+    run, name = ("run_path", file) if spec is None else ("run_module", spec.name)
+    call = f"import runpy, sys; sys.path[:] = {sys.path!r}; sys.argv[:] = {sys.argv!r}; "
+    code = f"{call}runpy.{run}({name!r}, run_name='__mp_main__')"
+    with suppress(OSError, subprocess.TimeoutExpired, ValueError):
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT_SECONDS
+        )
+        lines = done.stderr.decode(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return said[-1] if done.returncode and said else None
+    return None
 
 
 def _free_port(wanted: int) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import itertools
 import json
 import os
 import random
@@ -11,14 +14,17 @@ import sys
 import threading
 import time
 
+import psutil
 import pytest
 from processes import DASKTC, lines, patience, until
 from tiers import some
 
+import dasktc
 from dasktc import generate
 from dasktc.__main__ import main as start
 from dasktc.cli import main as cli
 from dasktc.counting.checkpoint import FILE
+from dasktc.executors import connect
 from dasktc.executors import signals as interrupts
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.signals import INTERRUPTED
@@ -196,6 +202,190 @@ def test_threads_of_workers_do_not_hear_a_terminal():
         assert heard.wait(patience())
     assert masks[0] >= interrupts.OF_TERMINALS == {signal.SIGINT, signal.SIGHUP}
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & masks[0]
+
+
+EDGES = [0, 1, 2], [1, 2, 0]
+START = """
+import os, signal, sys, threading, time
+import dasktc
+
+EDGES = [0, 1, 2], [1, 2, 0]
+QUESTIONS = {
+    "count": lambda: dasktc.triangle_count(EDGES, workers=2),
+    "prepare": lambda: dasktc.prepare(EDGES, workers=2).close(),
+    "cluster": lambda: dasktc.cluster(2, "cpu").close(),
+}
+
+if __name__ == "__main__":
+    import psutil
+
+    def workers():
+        found = []
+        for process in psutil.Process().children(recursive=True):
+            try:
+                if "spawn_main" in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process.pid)
+            except psutil.Error:
+                pass
+        return found
+
+    question, *delays = sys.argv[1:]
+    QUESTIONS[question]()  # a session in which workers were started before
+    heard = 0
+    for delay in map(float, delays):
+        timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            QUESTIONS[question]()
+            timer.join()
+            time.sleep(1)
+        except KeyboardInterrupt:
+            heard += 1
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ends = time.monotonic() + 20
+        while workers():
+            assert time.monotonic() < ends, f"interrupted after {delay} s, workers {workers()} are left"
+            time.sleep(0.05)
+    print(heard)
+"""
+
+
+def interrupted(folder, question, delays):
+    """Number of interrupts that a script of its own raised; it fails where workers are left."""
+    script = folder / "script.py"
+    script.write_text(START)
+    done = subprocess.run(
+        [sys.executable, script, question, *map(str, delays)], capture_output=True, text=True, timeout=patience(300)
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return int(done.stdout)
+
+
+QUESTIONS = {
+    "count": lambda: dasktc.triangle_count(EDGES, workers=1),
+    "prepare": lambda: dasktc.prepare(EDGES, workers=1),
+    "cluster": lambda: dasktc.cluster(1, "cpu"),
+}
+CASES = list(itertools.product(QUESTIONS, ["LocalCluster", "Client", "page"]))
+QUICK = {("count", "LocalCluster"), ("prepare", "page"), ("cluster", "Client")}
+
+
+@pytest.mark.parametrize(("question", "point"), some(CASES, lambda *case: case in QUICK))
+def test_an_interrupt_while_workers_start_ends_them(monkeypatch, question, point):
+    """Python's own handler would raise inside Dask, which forgets what it had started."""
+    import distributed
+
+    reached = []
+
+    def signalled(made):
+        @functools.wraps(made)
+        def make(*args, **kwargs):
+            result = made(*args, **kwargs)
+            reached.append(signal.raise_signal(signal.SIGINT))
+            return result
+
+        return make
+
+    if point == "page":
+        monkeypatch.setattr(connect, "show_page", signalled(connect.show_page))
+    else:
+        monkeypatch.setattr(distributed, point, signalled(getattr(distributed, point)))
+    before, handler = set(psutil.Process().children(recursive=True)), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt) as kept:  # its traceback keeps what was started from being collected
+        QUESTIONS[question]()
+    assert reached == [None], "it is delivered when the start has an owner"
+    assert kept.value is not None
+    assert signal.getsignal(signal.SIGINT) is handler
+    until(lambda: not [child for child in psutil.Process().children(recursive=True) if new_worker(child, before)])
+
+
+def new_worker(process, before):
+    """Whether a process is a worker that was started since; the helpers of multiprocessing stay."""
+    try:
+        command = " ".join(process.cmdline())
+        return process not in before and process.status() != "zombie" and "tracker" not in command
+    except psutil.Error:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", ["count", "prepare", "cluster"])
+def test_a_script_that_is_interrupted_at_any_moment_of_the_start(tmp_path, question):
+    delays = [step / 10 for step in range(1, 20, 2)]
+    assert interrupted(tmp_path, question, delays) == len(delays)
+
+
+@pytest.mark.parametrize("ends", [ValueError, None])
+def test_a_signal_is_delivered_whoever_handles_it(ends):
+    """Python's own handler hears of it afterwards, once, also where what was started failed."""
+    before, reached = signal.getsignal(signal.SIGINT), []
+
+    def start():
+        with interrupts.held(), interrupts.held():
+            reached.append(signal.raise_signal(signal.SIGINT))
+            if ends is not None:
+                raise ends
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert reached == [None]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_late_second_signal_breaks_in(monkeypatch):
+    monkeypatch.setattr(interrupts, "GRACE_SECONDS", 0.05)
+    reached = []
+
+    def start():
+        with interrupts.held():
+            reached.append(signal.raise_signal(signal.SIGINT))
+            time.sleep(0.1)
+            reached.append(signal.raise_signal(signal.SIGINT))
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert reached == [None]
+
+
+def test_other_threads_delay_nothing():
+    def run():
+        before = signal.getsignal(signal.SIGINT)
+        with interrupts.held():
+            same.append(signal.getsignal(signal.SIGINT) is before)
+
+    same = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert same == [True]
+
+
+def test_an_interrupt_on_the_way_into_a_context_closes_it():
+    """It comes as contextlib returns what the generator has yielded, and its traceback keeps the generator."""
+    states = []
+
+    @interrupts.interruptible
+    def opened():
+        try:
+            states.append("open")
+            yield
+        finally:
+            states.append("closed")
+
+    def interrupt(frame, event, _):
+        if event == "return" and states and frame.f_code.co_filename == contextlib.__file__:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+        return interrupt
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), opened():
+            states.append("entered")
+    finally:
+        sys.settrace(before)
+    assert states == ["open", "closed"]
 
 
 LOST = """

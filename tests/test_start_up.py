@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import threading
+import warnings
 from importlib.machinery import ModuleSpec
 
 import numpy as np
 import pytest
+from processes import patience
 
 import dasktc
 from dasktc.api import count as counts
@@ -72,3 +77,39 @@ def test_what_a_gpu_counts_sooner(a_gpu, file, monkeypatch, client):
     dasktc.triangle_count(np.array([[0, 1]]))
     dasktc.triangle_count(file, client)
     assert a_gpu == ["auto"] * 2, "neither for arrays, nor for workers, which start once"
+
+
+@pytest.mark.parametrize("line", ["import no_such_module", "raise KeyError('no such key')"])
+def test_a_script_whose_import_fails_in_a_worker(tmp_path, line):
+    """The error of the import is told, not limits of the system."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"if __name__ != '__main__':\n    {line}\nimport dasktc\n"
+        "if __name__ == '__main__':\n    dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=1)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=patience())
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"dasktc.errors.InputError: 1 workers could not be started: each imports {script}, which")
+    assert "no_such_module" in last if "import" in line else "KeyError: 'no such key'" in last
+    assert len(last) < 500
+
+
+def test_threads_that_start_workers_at_once_leave_the_process_as_it_was():
+    import dask
+
+    def state():
+        return dict(os.environ), dask.config.get("distributed.nanny"), list(warnings.filters)
+
+    def run():
+        counts.append(int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=1)))
+
+    counts = []
+    run()
+    before = state()
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [1, 1, 1]
+    assert state() == before

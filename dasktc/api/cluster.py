@@ -91,6 +91,11 @@ def cluster(
     """
     check_choice("backend", backend, BACKENDS)
     check_choice("protocol", protocol, PROTOCOLS)
-    with ExitStack() as stack:
-        client = stack.enter_context(started(workers, backend, security, default=True, protocol=protocol))
-        return StartedCluster(client, OwnedCluster(stack.pop_all()))
+    opened = ExitStack()
+    owned = OwnedCluster(opened)
+    try:
+        opened.push(start := started(workers, backend, security, default=True, protocol=protocol))
+        return StartedCluster(start.__enter__(), owned)
+    except BaseException:  # an interrupt, too
+        owned.close()
+        raise

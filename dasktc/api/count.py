@@ -31,6 +31,7 @@ from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.progress import Progress, Tracker, tracker_of
+from dasktc.executors.signals import held
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.executors.ucx import warn_of_tcp
@@ -383,7 +384,8 @@ def prepare(
         raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
     with ExitStack() as closing, ExitStack() as stack:
         watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
-        anywhere = stack.enter_context(connect(run, options.backend))
+        stack.push(connection := connect(run, options.backend))  # before it is entered, so that an interrupt closes it
+        anywhere = connection.__enter__()
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         watcher.counts = False
@@ -401,7 +403,10 @@ def prepare(
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
         starts = run.client is None and run.threads is None and bool(run.places)
-        return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
+        if starts:
+            with held():
+                graph = replace(graph, owned=OwnedCluster(stack.pop_all()))
+        return graph
 
 
 def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:

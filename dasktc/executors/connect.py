@@ -11,6 +11,7 @@ import logging
 import multiprocessing
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +19,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from importlib.util import find_spec
+from threading import RLock
 from typing import Any
 
 from dasktc.backends import get_backend
@@ -31,7 +33,7 @@ from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
 from dasktc.executors.shared_context import SharedContext
-from dasktc.executors.signals import held, loop_without_interrupts
+from dasktc.executors.signals import held, interruptible, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
@@ -80,11 +82,13 @@ of the CPU time of its event loop. The last is how often a server looks whether 
 second in this process, where scheduler, client and two nannies do."""
 PORT_TAKEN = "Port .* is already in use"
 """Dask's warning where another program took the dashboard's port after we looked for a free one."""
+STARTING = RLock()
+"""Held by the thread that starts workers: meanwhile environment, configuration and filters of warnings are its own."""
 WORKER_BYTES = 1 << 27
 """Least resident memory of a worker's interpreter and libraries."""
 
 
-@contextmanager
+@interruptible
 def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Executor]:
     """Yield the executor that the options ask for, and close what was started for it.
 
@@ -160,7 +164,7 @@ def _may_use_a_gpu() -> bool:
     return any(map(os.path.exists, GPU_FILES)) and ("cupy" in sys.modules or find_spec("cupy") is not None)
 
 
-@contextmanager
+@interruptible
 def started(
     workers: int | str,
     backend: str,
@@ -194,9 +198,18 @@ def started(
         start = _on_gpus(workers, security, default, chosen_protocol(protocol))
     else:
         refuse_ucx(protocol)
+        get_backend("cpu")  # its compilation may take long, and may be interrupted
         start = _local(workers, security, default)
-    with late_workers, _silence, _brief_logs, start as client:
-        yield client
+    with ExitStack() as opened:
+        with held(), STARTING:
+            for shared in (late_workers, _silence, _brief_logs):
+                opened.enter_context(shared)
+            client = opened.enter_context(start)
+        try:
+            yield client
+        finally:
+            with held():
+                opened.close()
 
 
 def active_client() -> Any:
@@ -329,7 +342,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
     pool = _pool(number)
     with ExitStack() as opened:
         try:
-            with held(), _main_guarded(), warnings.catch_warnings():
+            with _main_guarded(), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
                 cluster = LocalCUDACluster(
                     n_workers=number,
@@ -391,10 +404,9 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
     number = _number(workers, os.cpu_count() or 1)
     from distributed import Client, LocalCluster
 
-    get_backend("cpu")
     with loop_without_interrupts() as loop, ExitStack() as opened:
         try:
-            with held(), _main_guarded(), _starting(number), warnings.catch_warnings(), _keeping_memory():
+            with _main_guarded(), _starting(number), warnings.catch_warnings(), _keeping_memory():
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
                 cluster = LocalCluster(
                     n_workers=number,
@@ -408,8 +420,8 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
             show_page(client)
             yield client
         finally:
-            with held():
-                opened.close()
+            opened.close()
+            with STARTING:
                 _forget_keeping()
 
 
@@ -510,12 +522,42 @@ def _starting(number: int | None) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, TimeoutError) as error:
+        if broken := _main_error():
+            raise InputError(
+                f"{number} workers could not be started: each imports {_main_file()}, which ends there with "
+                f"{broken[:200]}; have what it imports found from there, or move what fails below "
+                '`if __name__ == "__main__":`'
+            ) from error
         causes = [error, error.__cause__, error.__context__]
         why = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
         raise ClusterError(
             f"{number} workers could not be started ({why}): the system allows no more processes, memory or open "
             "files, or no folder for temporary files; give fewer --workers, or see `ulimit -a`"
         ) from error
+
+
+def _main_error() -> str | None:
+    """Error of this process's script where a worker imports it; None where that works, or there is no script.
+
+    Dask says only that the worker's process has ended, so the import is made once more, as multiprocessing makes it.
+    """
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    if os.environ.get(IMPORTED_AGAIN) and os.path.exists(os.environ[IMPORTED_AGAIN]):
+        return None  # it starts workers itself, which `_main_guarded` says
+    if spec is None and not os.path.isfile(file or ""):
+        return None
+    run, name = ("run_path", file) if spec is None else ("run_module", spec.name)
+    call = f"import runpy, sys; sys.path[:] = {sys.path!r}; sys.argv[:] = {sys.argv!r}; "
+    code = f"{call}runpy.{run}({name!r}, run_name='__mp_main__')"
+    with suppress(OSError, subprocess.TimeoutExpired, ValueError):
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT_SECONDS
+        )
+        lines = done.stderr.decode(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return said[-1] if done.returncode and said else None
+    return None
 
 
 def _free_port(wanted: int) -> int:

@@ -14,11 +14,23 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["INTERRUPTED", "dask_hushed", "ended_by", "held", "loop_without_interrupts", "one_at_a_time"]
+__all__ = [
+    "INTERRUPTED",
+    "dask_hushed",
+    "ended_by",
+    "held",
+    "interruptible",
+    "loop_without_interrupts",
+    "one_at_a_time",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 INTERRUPTED = 128 + signal.SIGINT
 GRACE_SECONDS = 5.0
@@ -39,8 +51,6 @@ _ended = float("-inf"), 0
 _raised: BaseException | None = None
 _check: threading.Timer | None = None
 _checks: bool = False
-_held: bool = False
-_late: tuple[float, int] | None = None
 
 
 def ended_by() -> int | None:
@@ -81,27 +91,86 @@ def one_at_a_time() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Delay signals while processes are started or ended, a second or two; a later second signal breaks in."""
-    global _held, _late
-    _held, _late = True, None
+    """Delay signals while processes are started or ended, a second or two; a later second signal breaks in.
+
+    Whatever handlers the process has, Python's own included, hear of the signal afterwards, also where an error ends
+    this. Python calls handlers in the main thread alone, so other threads have nothing to delay.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    late: tuple[float, int] | None = None
+
+    def record(number: int, frame: Any) -> None:
+        nonlocal late
+        now = time.monotonic()
+        if late is None:
+            late = now, number
+        elif now - late[0] > GRACE_SECONDS:
+            late = None
+            before[number](number, frame)
+
+    before: dict[int, Any] = {}
+    for number in reversed(ENDING):  # SIGINT last, so that its handler raises when the others are restored
+        if callable(handler := signal.getsignal(number)):
+            before[number] = handler
     try:
+        for number in before:
+            signal.signal(number, record)
         yield
     finally:
-        _held = False
-    if _late is not None:
-        signal.raise_signal(_late[1])
+        try:
+            _handle(before)
+        finally:
+            _handle(before)  # all of them, also where one that was restored has raised
+        if late is not None:
+            signal.raise_signal(late[1])
+
+
+def _handle(handlers: dict[int, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def interruptible(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
+    """Decorator like `contextmanager`, for a context that starts processes: an interrupt on its way in closes it.
+
+    Between the generator's `yield` and the caller's `with`, Python may raise KeyboardInterrupt, and a context of
+    `contextmanager` then stays open until its generator is collected. To enter one in an ExitStack, give it to
+    `ExitStack.push` before.
+    """
+    make = contextmanager(function)
+
+    @wraps(function)
+    def context(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[T]:
+        return _Interruptible(make(*args, **kwargs))
+
+    return context
+
+
+class _Interruptible(AbstractContextManager[T]):
+    def __init__(self, context: AbstractContextManager[T]) -> None:
+        self._context = context
+
+    def __enter__(self) -> T:
+        try:
+            return self._context.__enter__()
+        except BaseException as error:
+            self._context.__exit__(type(error), error, error.__traceback__)  # nothing is left of one that failed
+            raise
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._context.__exit__(*error)
 
 
 def _end(number: int, frame: Any) -> None:
-    global _late, _ended, _raised, _check, _checks
+    global _ended, _raised, _check, _checks
     now, checks, _checks = time.monotonic(), _checks, False
     if checks:
         if _raised is None or _under_way(_raised):
             return
         _ended = float("-inf"), 0  # the exception was dropped
-    if _held and (_late is None or now - _late[0] < GRACE_SECONDS):
-        _late = _late or (now, number)
-    elif now - _ended[0] > GRACE_SECONDS:
+    if now - _ended[0] > GRACE_SECONDS:
         _stop_checking()
         _ended = now, number
         _raised = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

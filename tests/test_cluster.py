@@ -950,6 +950,9 @@ class FakeClient:
     def ncores(self):
         return {name: worker["nthreads"] for name, worker in self.workers.items()}
 
+    def run(self, function, *args, workers, on_error):
+        return dict.fromkeys(workers, function(*args))
+
     def wait_for_workers(self, n_workers, timeout):
         if len(self.workers) < n_workers:
             raise TimeoutError

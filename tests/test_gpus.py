@@ -9,7 +9,6 @@ import sys
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError
 from types import ModuleType, SimpleNamespace
-from unittest import mock
 
 import cloudpickle
 import pytest
@@ -110,9 +109,8 @@ def dask_cuda(monkeypatch):
 
     made.LocalCUDACluster = start
     monkeypatch.setitem(sys.modules, "dask_cuda", made)
-    found = mock.MagicMock(
-        asynchronous=False, dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1}
-    )
+    found = type("Found", (), {"dashboard_link": "", "submit": None, "scheduler_info": None})()
+    found.ncores, found.run = lambda: {"one": 1}, lambda *_, **options: dict.fromkeys(options["workers"])
     found.scheduler = SimpleNamespace(address="tcp://127.0.0.1:8786")
     monkeypatch.setattr("distributed.Client", lambda *args, **kwargs: nullcontext(found))
     return made
@@ -190,6 +188,9 @@ class Client:
     def ncores(self):
         return dict.fromkeys(self._addresses, 1)
 
+    def run(self, function, *args, workers, on_error):
+        return dict.fromkeys(workers, function(*args))
+
 
 @pytest.mark.parametrize("how", ["with", "close", "collected"])
 def test_a_cluster_for_notebooks(dask_cuda, monkeypatch, how):
@@ -236,7 +237,7 @@ def test_tcp_between_gpus_of_a_host_is_named_once(caplog, monkeypatch, scheduler
     monkeypatch.setattr(ucx, "_warned", set())
     monkeypatch.setattr(ucx, "_installed", lambda: installed)
     executor = DaskExecutor(Client(scheduler, *addresses))
-    monkeypatch.setattr(executor.faults, "ask", lambda function, *args: function(*args))
+    monkeypatch.setattr(executor.faults, "ask", lambda function, *args, **options: function(*args, **options))
     for _ in range(2):
         ucx.warn_of_tcp(executor)
     assert [record.levelname for record in caplog.records] == ["WARNING"] * bool(said)

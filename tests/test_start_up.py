@@ -11,11 +11,14 @@ from importlib.machinery import ModuleSpec
 
 import numpy as np
 import pytest
+from distributed import Client
 from processes import patience
 
 import dasktc
 from dasktc.api import count as counts
 from dasktc.api.plan import plan_source
+from dasktc.errors import ClusterError
+from dasktc.executors.dask.faults import NEVER, VERSION, FaultPolicy
 from dasktc.planning import start_up
 
 TEXT = "".join(f"{u} {v}\n" for u, v in [(0, 1), (1, 2), (2, 0)])
@@ -77,6 +80,55 @@ def test_what_a_gpu_counts_sooner(a_gpu, file, monkeypatch, client):
     dasktc.triangle_count(np.array([[0, 1]]))
     dasktc.triangle_count(file, client)
     assert a_gpu == ["auto"] * 2, "neither for arrays, nor for workers, which start once"
+
+
+def test_a_worker_with_another_version_is_refused(cluster):
+    """Both versions and hosts are named."""
+
+    def set_version(version):
+        import dasktc
+
+        dasktc.__version__ = version
+
+    with Client(cluster.scheduler_address, set_as_default=False) as client:
+        worker = next(iter(client.ncores()))
+        client.run(set_version, "0.0.9", workers=[worker])
+        try:
+            told = rf"^worker {worker} has dasktc 0\.0\.9, this client on \S+ has {dasktc.__version__}: .*install"
+            with pytest.raises(ClusterError, match=told):
+                dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), client)
+        finally:
+            client.run(set_version, dasktc.__version__, workers=[worker])
+        assert int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), client)) == 1
+
+
+class Joining:
+    """A client whose workers have the versions of `versions`; it records which are asked."""
+
+    def __init__(self, **versions):
+        self.versions, self.asked = versions, []
+
+    def ncores(self):
+        return dict.fromkeys(self.versions, 1)
+
+    def run(self, function, name, *, workers, on_error):
+        assert (function(name), name) == (dasktc.__version__, VERSION)
+        self.asked.append(workers)
+        return {worker: self.versions[worker] for worker in workers}
+
+
+def test_each_worker_is_asked_for_its_version_once(monkeypatch):
+    client = Joining(one=dasktc.__version__, two=OSError("it has just died"))
+    policy = FaultPolicy(client, 1, 0, "token")
+    for _ in range(2):
+        policy.threads(NEVER)
+        FaultPolicy(client, 1, 0, "another run").threads(NEVER)
+    assert client.asked == [["one", "two"]]
+    client.versions["three"] = "0.0.9"
+    monkeypatch.setattr("dasktc.executors.dask.faults.LATELY", -1)
+    for question in (policy.lately, policy.threads):
+        with pytest.raises(ClusterError, match=r"^worker three has dasktc 0\.0\.9"):
+            question()
 
 
 @pytest.mark.parametrize("line", ["import no_such_module", "raise KeyError('no such key')"])

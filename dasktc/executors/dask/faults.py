@@ -40,10 +40,13 @@ import copy
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from pkgutil import resolve_name
+from socket import gethostname
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.late_workers import await_late_workers
@@ -52,6 +55,10 @@ from dasktc.executors.progress import Tracker
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
+VERSION = "dasktc:__version__"
+"""As `pkgutil.resolve_name` takes it: a call that every version of dasktc answers."""
+CHECKED = WeakKeyDictionary[Any, set[str]]()
+"""Workers of each client that have this client's version of dasktc."""
 LATELY = 2.0
 """Seconds for which the scheduler's answer to who its workers are is used again; during waits it is renewed sooner."""
 ERRED_SECONDS = 5
@@ -120,6 +127,7 @@ class FaultPolicy:
                 raise ClusterError(why.format(self._client.scheduler.address, self.patience))
             time.sleep(0.1)
         self._latest = time.monotonic(), threads
+        self._check_versions(threads)
         gone, self._workers = self._workers - threads.keys(), set(threads)
         if self.tracker is not None:
             for worker in sorted(gone):
@@ -131,7 +139,28 @@ class FaultPolicy:
         asked, known = self._latest
         if not known or time.monotonic() - asked > LATELY:
             self._latest = time.monotonic(), dict(self.ask(self._client.ncores))
+            self._check_versions(self._latest[1])
         return self._latest[1]
+
+    def _check_versions(self, workers: Iterable[str]) -> None:
+        """Refuse workers with another version of dasktc; each is asked once per client, also one that joins later.
+
+        A worker without dasktc, or that does not answer, is left to the first call, which says so.
+        """
+        checked = CHECKED.setdefault(self._client, set())
+        checked.intersection_update(workers)
+        if not (joined := set(workers) - checked):
+            return
+        asked = self.ask(self._client.run, resolve_name, VERSION, workers=sorted(joined), on_error="return")
+        here = resolve_name(VERSION)
+        for worker, answer in asked.items():
+            if isinstance(answer, str) and answer != here:
+                raise ClusterError(
+                    f"worker {worker} has dasktc {answer}, this client on {gethostname()} has {here}: two versions "
+                    "may count differently or not understand each other; install the same on client and workers, and "
+                    "start the workers again"
+                )
+        checked.update(joined)
 
     def look(self) -> None:
         """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""

@@ -267,7 +267,12 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {sum(rows):,} rows where it says {metadata.num_rows:,}")
-    names = columns.choose(url, list(kinds), options.columns, kinds)
+    # By position two columns have one type: fractions before two integers are weights or times, not ids.
+    exact = {
+        name: "other" if kind == "int" and not _is_integer(schema.field(name).type) else kind
+        for name, kind in kinds.items()
+    }
+    names = columns.choose(url, list(kinds), options.columns, exact)
     reading, choice = _reading(url, names, kinds, options, _index_of(schema))
     types = {kinds[name] for name in names}
     if None in types or (len(types) > 1 and options.ids is None):
@@ -333,6 +338,12 @@ def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
         packed[-1].append(place)
         total += size
     return [tuple(places) for places in packed]
+
+
+def _is_integer(type_: Any) -> bool:
+    import pyarrow.types as pt
+
+    return _is_integer(type_.value_type) if pt.is_dictionary(type_) else bool(pt.is_integer(type_))
 
 
 def _kind(type_: Any) -> Ids | None:

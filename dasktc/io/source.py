@@ -102,6 +102,8 @@ class Source:
         Whether the parts hold rows of this process, which are sent with them.
     weight : str or None
         Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights.
+    folder : str
+        Path or URL of a saved graph; empty for any other source.
     frames : {"cudf", "dask", "dask-cudf"} or None
         Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
         Dask collection. None for any other source.
@@ -115,3 +117,4 @@ class Source:
     in_memory: bool = False
     weight: str | None = None
     frames: str | None = None
+    folder: str = ""

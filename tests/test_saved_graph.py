@@ -29,7 +29,7 @@ import dasktc
 from dasktc.api.count import build
 from dasktc.api.plan import CostModelOptions, plan_source
 from dasktc.cli.main import main
-from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io import array_files, saved_folder
@@ -379,7 +379,7 @@ def test_a_block_that_is_not_what_the_plan_says(saved):
     content = json.loads((saved / MANIFEST).read_text())
     content["sizes"]["edges"][0][0] += 1
     rewritten(saved, sizes=content["sizes"])
-    with pytest.raises(CountError, match="edges were lost"):
+    with pytest.raises(InputError, match=r"is damaged .*its blocks hold 285 edges, the graph 284"):
         dasktc.open_graph(saved)
 
 
@@ -400,7 +400,8 @@ def test_no_kernel_follows_a_hostile_block(tmp_path, plan, name, value):
     content = json.loads((tmp_path / "graph" / MANIFEST).read_text())
     filled(tmp_path / "graph", content, name, value)
     rewritten(tmp_path / "graph", blocks=content["blocks"])
-    with pytest.raises(InputError, match=r"block-\d-\d.bin is damaged: its rows and columns"):
+    says = r"block-\d-\d.bin is damaged: (its rows are not those|a column is none) of a block of"
+    with pytest.raises(InputError, match=says):
         dasktc.open_graph(tmp_path / "graph")
 
 

@@ -12,6 +12,7 @@ from math import isqrt
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from dasktc.backends.block_facts import ColumnFacts, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.wedge_sample import Strata
 
@@ -23,6 +24,7 @@ __all__ = [
     "ON_DEVICE",
     "PARTITION_EDGES",
     "Backend",
+    "BlockFacts",
     "Edges",
     "GraphBounds",
     "Peel",
@@ -314,6 +316,24 @@ class SharedArrays(Protocol):
         """Write the offsets and columns of the rows of ascending keys into parts of a block's arrays."""
 
 
+class BlockFacts(Protocol):
+    """Facts of arrays from a file, by which they are checked before a kernel trusts them (`backends.block_facts`)."""
+
+    def column_facts(self, columns: Any, by: Hash) -> ColumnFacts:
+        """Facts of consecutive columns of a block, or of any other ids, an array of int32."""
+
+    def row_facts(
+        self, offsets: Any, columns: Any, first: int, end: int, by: Hash, stride: int, behind: int | None
+    ) -> RowFacts:
+        """Facts of the rows `first` to `end` of a block, as `ArrayFacts.row_facts`."""
+
+    def pair_total(self, offsets: Any, columns: Any, rows: Hash, column: Hash) -> int:
+        """Sum of the hashes of a block's edges, as `ArrayFacts.pair_total`."""
+
+    def vertex_facts(self, order: Any, outward: Any, inward: Any, first: int, by: Hash) -> VertexFacts:
+        """Facts of entries of vertex vectors, int32 and not negative, from vertex `first` on."""
+
+
 class BitMatrix(Protocol):
     """Counting of small graphs on a device, by a bit matrix."""
 
@@ -373,6 +393,8 @@ class Backend:
         threshold, which stops malloc from learning.
     edges : Edges
         Functions on edges.
+    block_facts : BlockFacts
+        Functions that check blocks and vertex vectors.
     raw_edges : RawEdges or None
         A device's functions on raw edges, from which loops are not removed; None: frames and array arithmetic.
     vertices : Vertices or None
@@ -419,6 +441,7 @@ class Backend:
     closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges
+    block_facts: BlockFacts
     peel: Peel
     chunk: int = 1 << 13
     raw_edges: RawEdges | None = None

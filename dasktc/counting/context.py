@@ -47,6 +47,11 @@ class CountingContext:
         return self.plan.vertices
 
     @property
+    def folder_of_copies(self) -> str:
+        """The folder of a saved graph whose parts have copies of edges, which are not compared when it is opened."""
+        return self.prepared.source.folder if self.plan.scheme.dealing.members else ""
+
+    @property
     def edges(self) -> int:
         """Distinct undirected edges after clean-up."""
         return self.plan.edges

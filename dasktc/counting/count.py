@@ -18,6 +18,7 @@ from dasktc.counting.work import Meter
 from dasktc.errors import CountError
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.progress import Tracker, tracker_of
+from dasktc.io.saved_folder import MANIFEST, damaged, joined
 from dasktc.options import CountOptions
 
 __all__ = ["count"]
@@ -74,6 +75,9 @@ def _result(
 ) -> TriangleCount:
     known = graph.prepared.source.triangles
     if known is not None and total.triangles != known:
+        if folder := graph.prepared.source.folder:
+            said = f"it says {known:,} triangles, but {total.triangles:,} were counted"
+            raise damaged(joined(folder, MANIFEST), said)
         raise CountError(
             f"{total.triangles:,} triangles counted, but {known:,} are known for {graph.prepared.source.name}: the "
             "source, the options that read it, or the count is wrong; check the first two; otherwise report it "

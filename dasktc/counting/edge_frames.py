@@ -155,7 +155,8 @@ def partitions(
     parts = executor.map("edges", _joined if graph.plan.scheme.once else _summed, groups)
     added = executor.gather(executor.map("edges", _added, list(parts)))
     sizes = [edges for edges, _ in added]
-    refuse_unless(sum(sizes) == graph.edges, f"{name or 'rows'} and edges differ in number")
+    fact = f"{name or 'rows'} and edges differ in number"
+    refuse_unless(sum(sizes) == graph.edges, fact, graph.folder_of_copies)
     refuse_unless(total is None or sum(of for _, of in added) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]

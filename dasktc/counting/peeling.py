@@ -19,7 +19,7 @@ from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_support import VISITED
 from dasktc.counting.tasks import Job, in_halves, refuse_unless
-from dasktc.errors import CountError, InputError
+from dasktc.errors import InputError
 from dasktc.executors.threads import results
 from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
@@ -66,6 +66,8 @@ class _How(NamedTuple):
     threads: int
     vertices: int
     edges: int
+    copies: str
+    """As `CountingContext.folder_of_copies`."""
 
 
 def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
@@ -131,7 +133,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
             "vertex; raise memory, or take a larger worker"
         )
     executor.set_task_memory(needed)
-    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges)
+    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges, graph.folder_of_copies)
 
 
 def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
@@ -200,11 +202,8 @@ def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
         blocks[number] = None  # type: ignore[call-overload]
         del block, u, v
     joined, members = distinct(keys, 1 << (2 * shift), how.backend), None
-    if len(joined) != how.edges:
-        raise CountError(
-            f"the blocks hold {len(joined):,} different edges, but the plan {how.edges:,}: edges were lost; run again, "
-            "and report this with the output of `dasktc info`"
-        )
+    fact = f"the blocks hold {len(joined):,} different edges, but the plan {how.edges:,}"
+    refuse_unless(len(joined) == how.edges, fact, how.copies)
     if not ordered:
         joined, members = _by_degree(how, joined, shift)
     edges = how.backend.edges

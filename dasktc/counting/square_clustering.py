@@ -17,9 +17,10 @@ import numpy as np
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.frames import frame_kind
+from dasktc.counting.tasks import refuse_unless
 from dasktc.counting.vertex_counts import triangles_by_id
 from dasktc.counting.vertex_frames import reals, vertex_answer
-from dasktc.errors import CountError, InputError
+from dasktc.errors import InputError
 from dasktc.pipeline.edge_keys import pack, shift_of
 from dasktc.pipeline.sharded.vectors import Sharded
 
@@ -62,11 +63,8 @@ def _keys(graph: CountingContext) -> Array:
         edges = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
     else:
         edges = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    if len(edges) != graph.edges:
-        raise CountError(
-            f"the blocks hold {len(edges):,} edges, the plan {graph.edges:,}: edges were lost; run again, and report "
-            "this with the output of `dasktc info`"
-        )
+    fact = f"the blocks hold {len(edges):,} edges, but the plan {graph.edges:,}"
+    refuse_unless(len(edges) == graph.edges, fact, graph.folder_of_copies)
     return edges
 
 

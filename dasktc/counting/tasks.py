@@ -20,7 +20,7 @@ from typing import TypeVar
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
-from dasktc.errors import CountError
+from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.usage import this_process
 from dasktc.options import format_size
@@ -266,9 +266,14 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
         )
 
 
-def refuse_unless(true: bool, fact: str) -> None:
-    """Refuse results that contradict each other."""
+def refuse_unless(true: bool, fact: str, folder: str = "") -> None:
+    """Refuse results that contradict each other (CountError), or the folder whose copies of edges do (InputError)."""
     if not true:
+        if folder:
+            raise InputError(
+                f"{folder} is damaged: {fact}, because its parts do not have the same edges; fetch it again, or save "
+                "the graph again"
+            )
         raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 

@@ -26,7 +26,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.threads import allowed_threads
 from dasktc.io.formats import streams
 
-__all__ = ["CHUNK", "MAGIC", "StoredArray", "read_array", "write_arrays"]
+__all__ = ["CHUNK", "MAGIC", "SLAB", "StoredArray", "in_threads", "read_array", "write_arrays"]
 
 Array = Any
 MAGIC = b"\x93DASKTC\n"
@@ -122,7 +122,7 @@ def _written(write: Callable[[Any, int], None], data: Array, start: int, in_orde
         write(part, start + first)
         return "".join(f"{value:08x}" for value in _checksums(part))
 
-    return "".join(map(one, range(0, len(data), SLAB)) if in_order else _in_threads(one, len(data)))
+    return "".join(map(one, range(0, len(data), SLAB)) if in_order else in_threads(one, len(data)))
 
 
 @contextmanager
@@ -159,7 +159,13 @@ def _writing(url: str, nbytes: int) -> Iterator[Callable[[Any, int], None]]:
         raise
 
 
-def read_array(place: StoredArray, backend: Backend | None = None, first: int = 0, end: int | None = None) -> Array:
+def read_array(
+    place: StoredArray,
+    backend: Backend | None = None,
+    first: int = 0,
+    end: int | None = None,
+    look: Callable[[Array], None] | None = None,
+) -> Array:
     """Read elements `first` to `end` of an array into the backend's memory and verify their checksums.
 
     Without a backend they are read into host memory.
@@ -170,6 +176,8 @@ def read_array(place: StoredArray, backend: Backend | None = None, first: int = 
     backend : Backend, optional
     first, end : int
         Default: all.
+    look : callable (array), optional
+        Called with the elements of each slab in host memory that lie in the range, in the threads that read the slabs.
 
     Returns
     -------
@@ -190,6 +198,9 @@ def read_array(place: StoredArray, backend: Backend | None = None, first: int = 
     def checked(buffer: Any, start: int) -> None:
         fill(buffer, place.start + base + start)
         _compare(place, buffer, base + start)
+        if look is not None:
+            inside = buffer[max(0, begin - base - start) : max(0, stop - base - start)]
+            look(np.frombuffer(inside, dtype))
 
     data = _upload(backend, last - base, checked)
     part = data[begin - base : stop - base]
@@ -201,13 +212,16 @@ def _upload(backend: Backend | None, size: int, fill: Callable[[Any, int], None]
     if backend is not None and backend.upload is not None:
         return backend.upload(size, fill)
     data = np.empty(size, np.uint8)
-    _in_threads(lambda start: fill(data[start : start + SLAB], start), size)
+    in_threads(lambda start: fill(data[start : start + SLAB], start), size)
     return data if backend is None else backend.array.asarray(data)
 
 
-def _in_threads(function: Callable[[int], Any], size: int) -> list[Any]:
-    """Call a function with the first byte of each slab, on several threads; return the results in order."""
-    starts = range(0, size, SLAB)
+def in_threads(function: Callable[[int], Any], size: int, step: int | None = None) -> list[Any]:
+    """Call a function with the start of each slab of `step` bytes or entries, on several threads; return the results.
+
+    They are in order; the default step is SLAB.
+    """
+    starts = range(0, size, step or SLAB)
     threads = min(THREADS, len(starts), allowed_threads()) if len(starts) > 1 else 1
     if threads == 1:
         return [function(start) for start in starts]

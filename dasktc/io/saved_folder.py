@@ -133,8 +133,8 @@ def check_fields(folder: str, content: Manifest, shape: Any) -> None:
     content : dict
     shape : dict
         A type, where int means 0 to 2^63 - 1; `[shape]`, a list of such; `{name: shape}`, a dict with at least these
-        fields, of which those that may be None may be missing; `{str: shape}`, a dict with any keys; a tuple of
-        shapes, any one of these.
+        fields; `{str: shape}`, a dict with any keys; a tuple of shapes, any one of these. A missing field that may be
+        None is set to None.
 
     Raises
     ------
@@ -157,7 +157,12 @@ def _unlike(value: Any, shape: Any, name: str = "content") -> str | None:
         inner = ((one, shape[0], name) for one in value)
     elif isinstance(shape, dict):
         fields = dict.fromkeys(value, shape[str]) if str in shape else shape
-        inner = ((value.get(field), of, field) for field, of in fields.items())
+        for field, of in fields.items():
+            if field not in value:
+                if not (isinstance(of, tuple) and type(None) in of):
+                    return f"{name} has no {field}"
+                value[field] = None
+        inner = ((value[field], of, field) for field, of in fields.items())
     return next((wrong for one in inner if (wrong := _unlike(*one))), None)
 
 

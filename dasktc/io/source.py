@@ -110,6 +110,8 @@ class Source:
         Whether the parts hold rows of this process, which are sent with them.
     weight : str or None
         Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights.
+    folder : str
+        Path or URL of a saved graph; empty for any other source.
     frames : {"cudf", "dask", "dask-cudf"} or None
         Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
         Dask collection. None for any other source.
@@ -130,6 +132,7 @@ class Source:
     frames: str | None = None
     reading: Reading | None = None
     labels: Labels | None = None
+    folder: str = ""
 
     @property
     def read(self) -> Reading:

@@ -25,8 +25,9 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from dasktc.backends import ON_DEVICE, Backend
+from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.csr import OrientedCSR, on_host
-from dasktc.errors import CountError, InputError, shown, without_secrets
+from dasktc.errors import InputError, shown, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
 from dasktc.io.evidence import Reading
@@ -35,11 +36,22 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
 from dasktc.pipeline.autotune import Facts, choose, look
-from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition, check_edges
+from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
 from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
+from dasktc.pipeline.saved_checks import (
+    BlockRead,
+    Totals,
+    checked_block,
+    checked_vectors,
+    damaged_array,
+    open_block,
+    proxy_wedges,
+    ranks,
+    refuse_against_ranks,
+)
 from dasktc.pipeline.sharded.vectors import Sharded, even
 from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
 from dasktc.planning.distribution import SourceSize
@@ -48,7 +60,7 @@ from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Proxies
 from dasktc.planning.schemes import Sizes, scheme_of
 from dasktc.planning.scratch import plan_count
-from dasktc.registry import KERNELS, SCHEMES, check_choice
+from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_choice
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]
 
@@ -126,12 +138,9 @@ class SavedGraph(Source):
 
     Attributes
     ----------
-    folder : str
-        Path or URL of the saved graph.
     manifest : dict
     """
 
-    folder: str = ""
     manifest: Manifest = field(default_factory=dict, repr=False)
 
     @property
@@ -199,7 +208,7 @@ def write_graph(
         "wedges": [graph.wedges, prepared.wedges],
         "partition": plan.partition,
         "parts": plan.parts,
-        **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
+        "column_parts": plan.column_parts,
         "splits": options.splits and min(options.splits, _MOST),  # there are never more than edges
         "reorder": options.chosen_reorder,
         "backend": options.chosen_backend,
@@ -358,9 +367,10 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
 
 def _interpret(folder: str, content: Manifest) -> None:
     """Check a manifest by interpreting it: errors of its interpretation pass, contradictions raise ValueError."""
+    _check_options(content)
     sizes, (_, wedges) = _sizes(content), content["wedges"]
     partition = _partition(content, sizes, tuple(Proxies(*of) for of in content["proxies"]), wedges)
-    scheme, parts = scheme_of(content["partition"], content.get("column_parts")), content["parts"]
+    scheme, parts = scheme_of(content["partition"], content["column_parts"]), content["parts"]
     rows, columns = 1 if scheme.replicated else parts, scheme.columns(parts)
     places = [(i, j) for i in range(rows) for j in range(columns)]
     blocks = content["blocks"]
@@ -387,22 +397,69 @@ def _interpret(folder: str, content: Manifest) -> None:
             expected = 1, 0, 0, content["ordered"]
         if numbered != expected:
             raise ValueError(f"block {(i, j)} is numbered as {numbered}, not as {expected}")
-    Options(backend=content["backend"], reorder=content["reorder"], assign=content["assign"], seed=content["seed"])
     Facts(**content["facts"], processors=1)
-    check_choice("ids", content["ids"], get_args(Ids))
-    arrays = [{"offsets", "columns"} - block["arrays"].keys() for block in blocks]
-    arrays += [{"values"} - of.keys() for name in VECTORS for of in content[name]]
-    arrays += [
-        ({"offsets", "letters"} if content["ids"] == "text" else {"values"}) - of.keys() for of in content["id_shards"]
-    ]
-    if any(arrays) or not all(content[name] for name in (*VECTORS, "id_shards")):
-        raise ValueError(f"arrays are missing {set().union(*arrays) or ''}")
-    for place in _arrays(folder, content):
-        if np.dtype(place.dtype).kind not in "iuf" or len(place.checksums) % DIGITS:
-            raise ValueError(f"an array is of {place.dtype}")
+    if not 0 <= content["loops"] <= content["rows"] - content["edges"]:
+        raise ValueError(f"rows are {content['rows']:,}, but edges {content['edges']:,}, loops {content['loops']:,}")
+    _check_edges(content, partition, sizes, wedges)
+    _check_blocks(blocks, sizes, content["grid"] is None)
+    for name in (*VECTORS, "id_shards"):
+        of_shard = {"offsets", "letters"} if name == "id_shards" and content["ids"] == "text" else {"values"}
+        if not content[name] or any(shard.keys() != of_shard for shard in content[name]):
+            raise ValueError(f"arrays of {name} are not {of_shard}")
     _check_vectors(content)
     if content["attributes"] is not None:
         _check_attributes(content["attributes"], content["vertices"], dict(zip(places, sizes.edges.flat, strict=True)))
+    for place in _arrays(folder, content):
+        if len(place.checksums) % DIGITS:
+            raise ValueError(f"checksums have not {DIGITS} digits each")
+
+
+def _check_options(content: Manifest) -> None:
+    """Refuse options with which no graph is prepared, and numbers of parts that the blocks do not have (ValueError)."""
+    attributes = content["attributes"]
+    try:
+        Options(**_prepared_with(content), backend=content["backend"], seed=content["seed"])
+        check_choice("ids", content["ids"], get_args(Ids))
+        if attributes is not None:
+            AttributeOptions(attributes["weight"], attributes["directed"])
+    except InputError as error:
+        raise ValueError(str(error).partition(";")[0]) from None
+    if ORDERS[content["reorder"]].ordered != content["ordered"]:
+        raise ValueError(f"ordered is {content['ordered']} in the order {content['reorder']}")
+    count = len(content["blocks"])  # before memory is taken for so many parts
+    numbers = [content["parts"], content["column_parts"] or 1, *(axis["parts"] for axis in content["grid"] or [])]
+    if not 1 <= min(numbers) <= max(numbers) <= count:
+        raise ValueError(f"{count:,} blocks are none of {' and '.join(f'{number:,}' for number in numbers)} parts")
+
+
+def _prepared_with(content: Manifest) -> dict[str, Any]:
+    """The options with which a saved graph was prepared, all but the seed."""
+    options = {name: content[name] for name in ("partition", "parts", "reorder", "assign", "column_parts", "splits")}
+    return {**options, "proxies": content["proxies_kept"]}
+
+
+def _check_edges(content: Manifest, partition: Partition, sizes: Sizes, wedges: int) -> None:
+    """Refuse blocks without all edges in each family of columns, or tasks with other wedges (ValueError)."""
+    widths = [1]  # a part's local rows are in column 0
+    if isinstance(partition, GridPartition):
+        widths = [axis.parts for axis in partition.layout.families]
+        if wedges != content["wedges"][0]:
+            raise ValueError(f"the tasks have {wedges:,} wedges, the graph {content['wedges'][0]:,}")
+    for first, end in pairwise([0, *accumulate(widths)]):
+        if (held := int(sizes.edges[:, first:end].sum())) != content["edges"]:
+            raise ValueError(f"its blocks hold {held:,} edges, the graph {content['edges']:,}")
+
+
+def _check_blocks(blocks: list[Manifest], sizes: Sizes, proxies: bool) -> None:
+    """Refuse arrays whose types and lengths are not those of their block (ValueError)."""
+    for block in blocks:
+        place = tuple(block["place"])
+        rows, edges = int(sizes.rows[place]), int(sizes.edges[place])
+        expected = {"offsets": ("i8", rows + 1), "columns": ("i4", edges)}
+        if proxies:
+            expected["members"] = ("i4", rows)
+        if _kinds(block["arrays"]) != expected:
+            raise ValueError(f"block {place} has not the arrays of {rows:,} rows and {edges:,} edges")
 
 
 def _check_vectors(content: Manifest) -> None:
@@ -477,12 +534,12 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
             f"{given} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its blocks stay as "
             "they are; leave it out, or prepare the graph again"
         )
-    splits = content["splits"] if options.splits is None else options.splits
-    kept = {name: content[name] for name in ("partition", "parts", "reorder", "assign")}
+    kept = _prepared_with(content)
+    if options.splits is not None:
+        kept["splits"] = options.splits
     if not free["seed"]:
         kept["seed"] = content["seed"]
-    columns, proxies = content.get("column_parts"), content["proxies_kept"]
-    return replace(options, splits=splits, column_parts=columns, proxies=proxies, **kept)
+    return replace(options, **kept)
 
 
 def open_plan(
@@ -547,7 +604,7 @@ def open_plan(
     graph = Oriented([], order, out_degree, in_degree, of_graph, edges)
     partition = _partition(content, sizes, proxies, to_stream)
     numbered = Sharded(starts, partial(_open_ids, executor, ids, starts, shards == 1))
-    source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading)
+    source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
     seconds = {"read": 0.0, "prepare": 0.0}
     return Prepared(graph, partition, plan, numbered, content["rows"], content["loops"], source, options, seconds)
 
@@ -582,38 +639,117 @@ def open_blocks(
             f"{plan.why}: the saved graph is too large for it; raise --memory, or prepare it again with it"
         )
     executor.set_task_memory(plan.bytes_per_task)
-    where = builders(plan, prepared.sizes, executor.worker_threads)
-    calls, sizes = dict[Any, tuple[Any, ...]](), prepared.sizes
-    for block in content["blocks"]:
-        place, arrays = tuple(block["place"]), _places(saved.folder, block["arrays"])
-        facts = (block["stride"], block["row_first"], block["column_first"], block["ordered"], place)
-        calls[place] = _Arrays(arrays), facts, *(int(numbers[place]) for numbers in sizes), executor.backend
-    blocks: Blocks
-    if plan.scheme.replicated and len(calls) == 1:
-        blocks = {place: executor.replicated("open", _open_block, *call) for place, call in calls.items()}
-    elif executor.memory_per_call is None:
-        at = [where.get(place) for place in calls]
-        blocks = dict(zip(calls, executor.submit_all("open", _open_block, list(calls.values()), at), strict=True))
-    else:  # one at a time: a whole block may take more than a thread's share of the budget
-        blocks = {
-            place: executor.submit("open", _open_block, *call, prefer=where.get(place)) for place, call in calls.items()
-        }
+    blocks = _open_checked(executor, saved, prepared)
     if isinstance(prepared.partition, ProxyPartition):
         members = [executor.submit("open", _members, blocks[part, 1]) for part in range(plan.parts)]
         prepared = replace(prepared, partition=prepared.partition._replace(members=members))
-    graph = prepared.graph
-    read = [handle for vector in (graph.order, graph.out_degree, graph.in_degree) for handle in vector.parts]
-    executor.wait([*blocks.values(), *read, *prepared.numbered.parts])
+    executor.wait([*blocks.values(), *prepared.numbered.parts])
     kept = _open_attributes(content["attributes"], saved.folder) if attributes else None
+    if kept is not None and kept.neighbours is not None:
+        degrees = executor.gather([prepared.graph.out_degree.whole, prepared.graph.in_degree.whole])
+        if not np.array_equal(sum(kept.neighbours), sum(of.astype("int64") for of in degrees)):
+            url = _places(saved.folder, content["attributes"]["neighbours"])["both"].url
+            raise damaged_array(url, "its numbers of neighbours are not the degrees")
     seconds = {"read": time.perf_counter() - began, "prepare": 0.0}
     return replace(prepared, seconds=seconds, attributes=kept), blocks
 
 
-@dataclass(frozen=True)
-class _Arrays:
-    """Places of a file's arrays, by name."""
+def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> Blocks:
+    """Read the blocks on the workers, and check blocks and vertex vectors (`saved_checks`)."""
+    content, plan, sizes, by = saved.manifest, prepared.plan, prepared.sizes, Hash.draw()
+    where, layout = builders(plan, sizes, executor.worker_threads), getattr(prepared.partition, "layout", None)
+    pairs = layout is not None and len(layout.families) > 1
+    reads = {}
+    for block in content["blocks"]:
+        place, arrays = tuple(block["place"]), _places(saved.folder, block["arrays"])
+        facts = (block["stride"], block["row_first"], block["column_first"], block["ordered"], place)
+        numbers = int(sizes.rows[place]), int(sizes.columns[place])
+        reads[place] = BlockRead(arrays, facts, *numbers, content["vertices"], by, pairs)
+    at, backend = [where.get(place) for place in reads], executor.backend
+    vectors = _check_vectors_alone(executor, saved, prepared, by)
+    degrees = _places(saved.folder, content["out_degree"][0])["values"].url
+    if len(reads) == 1:  # each worker may read its own
+        ((place, read),) = reads.items()
+        read = replace(read, expected=(Totals(vectors.sources, vectors.targets), degrees))
+        make = executor.replicated if plan.scheme.replicated else executor.submit
+        blocks = {place: make("open", open_block, read, backend)}
+    else:
+        calls = [(read, backend) for read in reads.values()]
+        if executor.memory_per_call is None:
+            handles, totals = executor.measured("open", checked_block, calls, at)
+        else:  # one at a time: a whole block may take more than a thread's share of the budget
+            made = [
+                executor.submit("open", _block_and_totals, *call, prefer=worker)
+                for call, worker in zip(calls, at, strict=True)
+            ]
+            handles, small = executor.transpose("open", made, 2)
+            totals = executor.gather(small)
+        blocks = dict(zip(reads, handles, strict=True))
+        _compare_totals(saved, dict(zip(reads, totals, strict=True)), layout, vectors, degrees)
+    if layout is None:
+        _check_proxies(executor, saved, blocks)
+    elif not content["ordered"]:
+        urls = {place: read.arrays["columns"].url for place, read in reads.items()}
+        _check_directions(executor, prepared, blocks, urls)
+    return blocks
 
-    places: dict[str, StoredArray]
+
+def _block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
+    checked = checked_block(read, backend)
+    return [checked.value, checked.facts]
+
+
+def _check_vectors_alone(executor: Executor, saved: SavedGraph, prepared: Prepared, by: Hash) -> VertexFacts:
+    """Read the vertex vectors, and return the sums over them; refuse an order that is no permutation, and wedges."""
+    graph, content = prepared.graph, saved.manifest
+    shards = zip(graph.order.parts, graph.out_degree.parts, graph.in_degree.parts, graph.order.starts, strict=False)
+    made = [executor.submit("open", checked_vectors, *shard, by, executor.backend) for shard in shards]
+    vectors = VertexFacts.add_up(executor.gather(made))
+    if vectors.dense != vectors.ids:
+        url = _places(saved.folder, content["order"][0])["values"].url
+        raise damaged_array(url, "its numbers are not those of all vertices")
+    if vectors.wedges != graph.wedges:
+        said = f"it says {graph.wedges:,} wedges, but the degrees give {vectors.wedges:,}"
+        raise damaged(joined(saved.folder, MANIFEST), said)
+    return vectors
+
+
+def _compare_totals(
+    saved: SavedGraph, totals: dict[Any, Totals], layout: Layout | None, vectors: VertexFacts, degrees: str
+) -> None:
+    """Refuse blocks that have not the degrees of the vectors, or not the same edges in each family of columns."""
+    widths = [1] if layout is None else [axis.parts for axis in layout.families]  # local rows are in column 0
+    starts, families = [0, *accumulate(widths)], list[Totals]()
+    for first, end in pairwise(starts):
+        families.append(Totals.add_up(of for (_, column), of in totals.items() if first <= column < end))
+    if any((of.sources, of.targets) != (vectors.sources, vectors.targets) for of in families):
+        raise damaged_array(degrees, "its degrees, or those into the vertices, are not those of the blocks")
+    if any(of.pairs != families[0].pairs for of in families):
+        raise damaged_array(saved.folder, "the blocks of its two families of columns have not the same edges")
+
+
+def _check_proxies(executor: Executor, saved: SavedGraph, blocks: Blocks) -> None:
+    """Refuse the blocks of parts with proxies if they do not close the wedges that their tasks must stream."""
+    parts, expected = saved.manifest["parts"], saved.manifest["wedges"][1]
+    calls = [(blocks[part, 0], blocks[part, 1], executor.backend) for part in range(parts)]
+    wedges = executor.gather([executor.submit("open", proxy_wedges, *call) for call in calls])
+    if None in wedges:
+        part = wedges.index(None)
+        raise damaged_array(joined(saved.folder, f"block-{part}-0.bin"), "its members are not those of its part")
+    if sum(wedges) != expected:
+        raise damaged(
+            joined(saved.folder, MANIFEST), f"it says {expected:,} wedges of parts, but the blocks have {sum(wedges):,}"
+        )
+
+
+def _check_directions(executor: Executor, prepared: Prepared, blocks: Blocks, urls: dict[Any, str]) -> None:
+    """Refuse an edge against the order by degree, where the ids do not show it; vectors must be whole for that."""
+    graph, backend = prepared.graph, executor.backend
+    if len(graph.order.parts) > 1:
+        return
+    rank = executor.submit("open", ranks, graph.order.whole, graph.out_degree.whole, graph.in_degree.whole, backend)
+    calls = [(block, rank, urls[place], backend) for place, block in blocks.items()]
+    executor.wait(executor.submit_all("open", refuse_against_ranks, calls))
 
 
 def _with_kernel(
@@ -636,7 +772,7 @@ def _processors(backend: Backend) -> int:
 
 
 def _sizes(content: Manifest) -> Sizes:
-    columns = scheme_of(content["partition"], content.get("column_parts")).columns(content["parts"])
+    columns = scheme_of(content["partition"], content["column_parts"]).columns(content["parts"])
     shape = (-1, columns)
     return Sizes(*(np.array(content["sizes"][name], "int64").reshape(shape) for name in Sizes._fields))
 
@@ -662,7 +798,7 @@ def _extents(partition: Partition) -> dict[Any, tuple[int, int]]:
 def _places(folder: str, arrays: Manifest) -> dict[str, StoredArray]:
     for of in arrays.values():
         if not FILE.fullmatch(of["file"]):
-            raise _hostile(folder, f"{shown(of['file'])} is no file of a saved graph")
+            raise damaged_array(folder, f"{shown(of['file'])} is no file of a saved graph")
     return {
         name: StoredArray(joined(folder, of["file"]), of["dtype"], of["length"], of["start"], of["crc32"])
         for name, of in arrays.items()
@@ -678,44 +814,6 @@ def _arrays(folder: str, content: Manifest) -> Iterator[StoredArray]:
         of_files += [block["arrays"] for block in kept["blocks"]] + [kept["neighbours"] or {}]
     for arrays in of_files:
         yield from _places(folder, arrays).values()
-
-
-def _open_block(
-    arrays: _Arrays,
-    facts: tuple[int, int, int, bool, Any],
-    edges: int,
-    rows: int,
-    columns: int,
-    backend: Backend,
-) -> OrientedCSR:
-    """Read a block, and check its numbers of edges, rows and columns. Runs on a worker."""
-    read = {name: read_array(place, backend) for name, place in arrays.places.items()}
-    block = OrientedCSR(read["offsets"], read["columns"], *facts, read.get("members"))
-    check_edges(block, edges)
-    _check_places(block, rows, columns, arrays.places["offsets"].url)
-    if int(block.offsets[-1]) != block.edges:
-        raise CountError(
-            f"block P[{block.place[0]}][{block.place[1]}] ends at edge {int(block.offsets[-1]):,} of {block.edges:,}: "
-            "it was saved so; prepare the graph again, and report this with the output of `dasktc info`"
-        )
-    return block
-
-
-def _check_places(block: OrientedCSR, rows: int, columns: int, url: str) -> None:
-    """Refuse offsets and columns that would lead a kernel out of a block; the file's author wrote its checksums too."""
-    offsets, members = block.offsets, block.rows if block.members is None else len(block.members)
-    if not (
-        (offsets.dtype, block.columns.dtype, block.rows, members) == ("int64", "int32", rows, rows)
-        and int(offsets[0]) == 0
-        and not bool((offsets[1:] < offsets[:-1]).any())
-        and (not block.edges or int(block.columns.view("uint32").max()) < columns)
-    ):
-        raise _hostile(url, f"its rows and columns are not those of a block of {rows:,} by {columns:,} vertices")
-
-
-def _hostile(url: str, why: str) -> InputError:
-    """The error for a file that matches its checksums but cannot be part of a graph."""
-    return InputError(f"{url} is damaged: {why}; fetch it again, or save the graph again")
 
 
 def _members(block: OrientedCSR) -> Array:
@@ -742,7 +840,7 @@ class _Files:
             if start < end and first < start + place.length:
                 part = read_array(place, backend, max(0, first - start), min(place.length, end - start))
                 if self.below is not None and len(part) and int(part.view("uint32").max()) >= self.below:
-                    raise _hostile(place.url, f"a number is not below that of {self.below:,} vertices")
+                    raise damaged_array(place.url, f"a number is not below that of {self.below:,} vertices")
                 parts.append(part)
         return parts or [backend.array.empty(0, dtype=self.arrays[0].dtype)]
 
@@ -752,13 +850,22 @@ def _vector(files: _Files, first: int, end: int, backend: Backend, dtype: str) -
     return parts[0] if len(parts) == 1 else backend.array.concatenate(parts)
 
 
+def _ids(files: _Files, first: int, end: int, backend: Backend) -> Array:
+    """Read integer ids, which ascend, also from the one before them."""
+    before = max(0, first - 1)
+    ids = _vector(files, before, end, backend, "int64")
+    if bool((ids[1:] <= ids[:-1]).any()):
+        raise damaged_array(files.arrays[0].url, "its ids do not ascend")
+    return ids[first - before :]
+
+
 def _open_ids(
     executor: Executor, places: list[dict[str, StoredArray]], starts: tuple[int, ...], whole: bool
 ) -> list[Any]:
     if "letters" not in places[0]:
         files = _Files([of["values"] for of in places])
-        function, given = (_integer_map, ()) if whole else (_vector, ("int64",))
-        return [executor.submit("open", function, files, *span, executor.backend, *given) for span in pairwise(starts)]
+        function = _integer_map if whole else _ids
+        return [executor.submit("open", function, files, *span, executor.backend) for span in pairwise(starts)]
     offsets, letters = (tuple(of[name] for of in places) for name in ("offsets", "letters"))
     text = _text_map if whole else _text
     return [
@@ -775,11 +882,21 @@ class _Text:
 
 
 def _integer_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
-    return SortedMap(_vector(files, first, end, backend, "int64"), backend)
+    return SortedMap(_ids(files, first, end, backend), backend)
 
 
 def _text(files: _Text, first: int, end: int, backend: Backend) -> Any:
-    """Read the text ids `first` to `end` as an Arrow array."""
+    """Read the text ids `first` to `end` as an Arrow array; they ascend, also from the one before them."""
+    import pyarrow.compute as pc
+
+    before = max(0, first - 1)
+    ids = _unordered_text(files, before, end)
+    if not pc.all(pc.less(ids[:-1], ids[1:])).as_py() and len(ids) > 1:
+        raise damaged_array(files.letters[0].url, "its ids do not ascend")
+    return ids[first - before :]
+
+
+def _unordered_text(files: _Text, first: int, end: int) -> Any:
     import pyarrow as pa
 
     parts, start = [], 0
@@ -790,14 +907,14 @@ def _text(files: _Text, first: int, end: int, backend: Backend) -> Any:
         if begin < behind:
             offsets = read_array(places[0], None, begin, behind + 1)
             if not 0 <= offsets[0] <= offsets[-1] <= places[1].length or (offsets[1:] < offsets[:-1]).any():
-                raise _hostile(places[0].url, "its texts do not follow each other")
+                raise damaged_array(places[0].url, "its texts do not follow each other")
             letters = read_array(places[1], None, int(offsets[0]), int(offsets[-1]))
             buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(letters)]
             part = pa.Array.from_buffers(pa.large_string(), behind - begin, buffers)
             try:
                 part.validate(full=True)
             except pa.ArrowInvalid as error:
-                raise _hostile(places[1].url, " ".join(str(error).split())) from None
+                raise damaged_array(places[1].url, " ".join(str(error).split())) from None
             parts.append(part)
     return pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
 
@@ -815,12 +932,12 @@ def _open_attributes(content: Manifest | None, folder: str) -> EdgeAttributes | 
         for name, place in _places(folder, block["arrays"]).items():
             array = kept[name][tuple(block["place"])] = read_array(place)
             if name == "directions" and len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
-                raise _hostile(place.url, "a direction is none of an edge's")
+                raise damaged_array(place.url, "a direction is none of an edge's")
     numbers = {}
     for name, place in _places(folder, content["neighbours"] or {}).items():
         array = numbers[name] = read_array(place)
         if len(array) and not 0 <= array.min() <= array.max() < len(array):
-            raise _hostile(place.url, f"a vertex of {len(array):,} has not so many neighbours")
+            raise damaged_array(place.url, f"a vertex of {len(array):,} has not so many neighbours")
     neighbours = Neighbours(**numbers) if numbers else None
     largest = float.fromhex(content["largest"])
     return EdgeAttributes(

@@ -13,7 +13,20 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import cliques, edge_columns, edges, hub_tables, probes, radix, text, vertices, visit, wedges
+from dasktc.backends.cpu import (
+    block_facts,
+    cliques,
+    edge_columns,
+    edges,
+    hub_tables,
+    probes,
+    radix,
+    text,
+    vertices,
+    visit,
+    wedges,
+)
+from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.peel import PEEL
@@ -83,6 +96,7 @@ def warm() -> None:
     edges.warm()
     edge_columns.warm()
     vertices.warm()
+    block_facts.warm()
 
 
 def _read(part: Any, upstream: Any) -> pd.DataFrame:
@@ -146,6 +160,7 @@ BACKEND = Backend(
     closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
+    block_facts=CpuBlockFacts(),
     vertices=CpuVertices(),
     merge=radix.merge,
     shared=CpuSharedArrays(),

@@ -11,6 +11,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from dasktc.backends.block_facts import ArrayFacts
 from dasktc.backends.calls import until_the_call_ends
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda import cliques as device_cliques
@@ -308,6 +309,7 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,
+        block_facts=ArrayFacts(cp),
         peel=DevicePeel(device()),
         raw_edges=edges,
         vertices=DeviceVertices(device()),

@@ -1,0 +1,242 @@
+"""Facts by which arrays of a saved graph are checked before a kernel trusts them, and their array arithmetic.
+
+Whether degrees are those of the blocks is a comparison of sums of random numbers: each edge adds the hash of its source
+to one sum, and each vertex its out-degree times its hash to another. Equal degrees give equal sums. Others give equal
+sums with a chance of about 2^-32, because the hash is drawn anew at each opening, when the arrays are written already.
+Blocks and shards of vectors are thus compared wherever they are, by one number each.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+__all__ = [
+    "MIX",
+    "WORD",
+    "ArrayFacts",
+    "ColumnFacts",
+    "Hash",
+    "RowFacts",
+    "VertexFacts",
+]
+
+Array = Any
+MIX = 0xD6E8FEB86659FD93
+"""An odd factor whose product mixes the bits of a word."""
+WORD = 1 << 64
+CHUNK = 1 << 24
+"""Elements for which array arithmetic makes temporary arrays at a time."""
+
+
+class Hash(NamedTuple):
+    """A hash function of integers to words of 64 bits: `mixed(number * scale + start)`.
+
+    Attributes
+    ----------
+    scale, start : int
+        Random, below 2^64; the scale is odd.
+    """
+
+    scale: int
+    start: int
+
+    @classmethod
+    def draw(cls) -> Hash:
+        """Draw a function at random."""
+        return cls(secrets.randbits(64) | 1, secrets.randbits(64))
+
+    def over(self, stride: int, first: int) -> Hash:
+        """The function that maps number n to this function's hash of n * stride + first."""
+        return Hash(self.scale * stride % WORD, (self.scale * first + self.start) % WORD)
+
+
+class ColumnFacts(NamedTuple):
+    """Facts of consecutive columns of a block.
+
+    Attributes
+    ----------
+    descents : int
+        Number of columns that do not exceed the one before.
+    largest : int
+        As an unsigned number: a negative column is above 2^31. 0 where there is none.
+    total : int
+        Sum of their hashes, modulo 2^64.
+    """
+
+    descents: int
+    largest: int
+    total: int
+
+
+class RowFacts(NamedTuple):
+    """Facts of rows of a block.
+
+    Attributes
+    ----------
+    wrong : int
+        Number of rows that do not lie within the columns, or end before they begin.
+    descents : int
+        Number of rows whose first column does not exceed the column before it, which is another row's.
+    above : int
+        Number of rows with a column that is not below the row.
+    total : int
+        Sum of the rows' hashes, each times the row's number of edges, modulo 2^64.
+    """
+
+    wrong: int
+    descents: int
+    above: int
+    total: int
+
+    @classmethod
+    def add_up(cls, parts: Iterable[RowFacts]) -> RowFacts:
+        """Add the facts of several ranges of rows."""
+        wrong, descents, above, total = map(sum, zip(cls(0, 0, 0, 0), *parts, strict=True))
+        return cls(wrong, descents, above, total % WORD)
+
+
+class VertexFacts(NamedTuple):
+    """Facts of entries of a graph's vertex vectors.
+
+    Attributes
+    ----------
+    sources, targets : int
+        Sums of the vertices' hashes times their out-degrees, and times their in-degrees, modulo 2^64.
+    dense, ids : int
+        Sums of the hashes of the order's entries, and of the vertices, modulo 2^64.
+    wedges : int
+        Σ in·out, exact.
+    """
+
+    sources: int
+    targets: int
+    dense: int
+    ids: int
+    wedges: int
+
+    @classmethod
+    def add_up(cls, parts: Iterable[VertexFacts]) -> VertexFacts:
+        """Add the facts of several parts of the vectors."""
+        sources, targets, dense, ids, wedges = map(sum, zip(cls(0, 0, 0, 0, 0), *parts, strict=True))
+        return cls(sources % WORD, targets % WORD, dense % WORD, ids % WORD, wedges)
+
+
+def _sum(words: Array) -> int:
+    return int(words.sum(dtype="uint64")) if len(words) else 0
+
+
+class ArrayFacts:
+    """Computes facts by array arithmetic; implements `protocol.BlockFacts`.
+
+    Parameters
+    ----------
+    xp : module
+        The array module, of arrays that are on a device.
+    """
+
+    def __init__(self, xp: ModuleType) -> None:
+        self.xp = xp
+
+    def column_facts(self, columns: Array, by: Hash) -> ColumnFacts:
+        """Facts of consecutive columns, or of any other ids, an array of int32."""
+        descents = largest = total = 0
+        for first in range(0, len(columns), CHUNK):
+            part = columns[first : first + CHUNK]
+            close = columns[max(0, first - 1) : first + CHUNK]
+            descents += int((close[1:] <= close[:-1]).sum())
+            largest = max(largest, int(part.view("uint32").max()))
+            total += _sum(self._hashes(part.view("uint32"), by))
+        return ColumnFacts(descents, largest, total % WORD)
+
+    def row_facts(
+        self,
+        offsets: Array,
+        columns: Array,
+        first: int,
+        end: int,
+        by: Hash,
+        stride: int,
+        behind: int | None,
+    ) -> RowFacts:
+        """Facts of the rows `first` to `end` of a block.
+
+        Parameters
+        ----------
+        offsets : array of int64
+        columns : array of int32
+        first, end : int
+        by : Hash
+            Of the numbers of the rows.
+        stride : int
+            Distance between the ids of successive rows, and of successive columns.
+        behind : int or None
+            Id of the first column less that of the first row; None: columns may be above their rows.
+        """
+        facts = [0, 0, 0, 0]
+        for start in range(first, end, CHUNK):
+            stop = min(end, start + CHUNK)
+            begins, ends = offsets[start:stop], offsets[start + 1 : stop + 1]
+            wrong = int(((begins < 0) | (begins > ends) | (ends > len(columns))).sum())
+            facts[0] += wrong
+            if wrong:
+                continue
+            rows = self.xp.flatnonzero(begins < ends)
+            begins, ends, lengths = begins.take(rows), ends.take(rows), (ends - begins).take(rows)
+            later = begins[begins > 0]
+            facts[1] += int((columns.take(later) <= columns.take(later - 1)).sum()) if len(later) else 0
+            rows = rows + start
+            if behind is not None and len(rows):
+                facts[2] += int(((rows - columns.take(ends - 1).astype("int64")) * stride <= behind).sum())
+            facts[3] += _sum(lengths.astype("uint64") * self._hashes(rows, by))
+        return RowFacts(facts[0], facts[1], facts[2], facts[3] % WORD)
+
+    def pair_total(self, offsets: Array, columns: Array, rows: Hash, column: Hash) -> int:
+        """Sum of the hashes of a block's edges, modulo 2^64: of the column's number, with its row's hash added.
+
+        Parameters
+        ----------
+        offsets, columns : array
+            Of a block whose rows lie within its columns.
+        rows, column : Hash
+            Of the numbers of rows and of columns.
+        """
+        total = 0
+        for first in range(0, len(columns), CHUNK):
+            part = columns[first : first + CHUNK]
+            row = offsets.searchsorted(self.xp.arange(first, first + len(part), dtype="int64"), side="right") - 1
+            words = part.view("uint32").astype("uint64") * self.xp.uint64(column.scale) + self._hashes(row, rows)
+            total += _sum(self._mixed(words + self.xp.uint64(column.start)))
+        return total % WORD
+
+    def vertex_facts(
+        self,
+        order: Array,
+        outward: Array,
+        inward: Array,
+        first: int,
+        by: Hash,
+    ) -> VertexFacts:
+        """Facts of entries of vertex vectors, int32 and not negative, from vertex `first` on."""
+        totals, wedges = [0, 0, 0, 0], 0
+        for start in range(0, len(order), CHUNK):
+            dense, out, into = (vector[start : start + CHUNK] for vector in (order, outward, inward))
+            ids = self._hashes(self.xp.arange(first + start, first + start + len(dense), dtype="int64"), by)
+            for place, words in enumerate((out.astype("uint64") * ids, into.astype("uint64") * ids)):
+                totals[place] += _sum(words)
+            totals[2] += _sum(self._hashes(dense, by))
+            totals[3] += _sum(ids)
+            out, into = out.astype("int64"), into.astype("int64")
+            wedges += (int((into * (out >> 20)).sum()) << 20) + int((into * (out & ((1 << 20) - 1))).sum())
+        return VertexFacts.add_up([VertexFacts(totals[0], totals[1], totals[2], totals[3], wedges)])
+
+    def _hashes(self, numbers: Array, by: Hash) -> Array:
+        """Hash an array of integers below 2^32."""
+        return self._mixed(numbers.astype("uint64") * self.xp.uint64(by.scale) + self.xp.uint64(by.start))
+
+    def _mixed(self, words: Array) -> Array:
+        words = words ^ (words >> self.xp.uint64(32))
+        words = words * self.xp.uint64(MIX)
+        return words ^ (words >> self.xp.uint64(32))

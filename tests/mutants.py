@@ -254,7 +254,7 @@ MUTANTS = [
     _m("array-twice", "io/array_files.py", 'temporary = f"{url}.{uuid4().hex[:8]}"', 'temporary = f"{url}.new"', "test_saved_graph.py", "runs_twice"),
     _m("folder-slash", "io/saved_folder.py", "{links[place].rstrip('/')}/{name}", "{links[place]}/{name}", "test_saved_graph.py", "names_of_files"),
     _m("saved-whole", "pipeline/saved_graph.py", 'free = {"parts": scheme.replicated,', 'free = {"parts": False,', "test_saved_graph.py", "change_nothing"),
-    _m("saved-splits", "pipeline/saved_graph.py", 'content["splits"] if options.splits is None else options.splits', 'content["splits"] or options.splits', "test_saved_graph.py", "change_nothing"),
+    _m("saved-splits", "pipeline/saved_graph.py", 'kept["splits"] = options.splits', "pass", "test_saved_graph.py", "change_nothing"),
     # kernels of the CPU
     _m("trust-deep", "backends/cpu/sizes.py", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "test_contracts.py", "half_empty"),
     _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),

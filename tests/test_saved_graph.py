@@ -29,7 +29,7 @@ import dasktc
 from dasktc.api.count import build
 from dasktc.api.plan import CostModelOptions, plan_source
 from dasktc.cli.main import main
-from dasktc.errors import DasktcError, InputError
+from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io import array_files, saved_folder

@@ -341,7 +341,7 @@ def test_compiled_facts_are_those_of_array_arithmetic(monkeypatch, chunk):
         assert cpu.column_facts(columns, by) == arrays.column_facts(columns, by)
         rows = len(offsets) - 1
         for behind in (None, -2, 0, 3):
-            given = (0, rows, by.over(3, 1), 3, behind)
+            given = (0, rows, by.over(3, 1), 20, 3, behind)
             assert cpu.row_facts(offsets, columns, *given) == arrays.row_facts(offsets, columns, *given)
         pair = by.over(3, 1), by.over(3, 2)
         assert cpu.pair_total(offsets, columns, *pair) == arrays.pair_total(offsets, columns, *pair)
@@ -351,7 +351,7 @@ def test_compiled_facts_are_those_of_array_arithmetic(monkeypatch, chunk):
         assert facts.wedges == sum(int(a) * int(b) for a, b in zip(*vectors[1:], strict=True))
     wrong = np.array([0, 3, 2, 9, 4], np.int64), np.arange(4, dtype=np.int32)
     for own in (cpu, arrays):
-        assert own.row_facts(*wrong, 0, 4, by, 1, None).wrong == 3
+        assert own.row_facts(*wrong, 0, 4, by, 9, 1, None).wrong == 3
 
 
 def test_sums_do_not_depend_on_how_vertices_are_numbered():

@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 __all__ = [
-    "MIX",
     "WORD",
     "ArrayFacts",
     "ColumnFacts",
@@ -24,15 +23,15 @@ __all__ = [
 ]
 
 Array = Any
-MIX = 0xD6E8FEB86659FD93
-"""An odd factor whose product mixes the bits of a word."""
 WORD = 1 << 64
 CHUNK = 1 << 24
 """Elements for which array arithmetic makes temporary arrays at a time."""
 
 
 class Hash(NamedTuple):
-    """A hash function of integers to words of 64 bits: `mixed(number * scale + start)`.
+    """A hash function of integers to words of 64 bits.
+
+    Of the word number * scale + start it is the product of the upper half, and of both halves' exclusive or.
 
     Attributes
     ----------
@@ -60,14 +59,11 @@ class ColumnFacts(NamedTuple):
     ----------
     descents : int
         Number of columns that do not exceed the one before.
-    largest : int
-        As an unsigned number: a negative column is above 2^31. 0 where there is none.
     total : int
         Sum of their hashes, modulo 2^64.
     """
 
     descents: int
-    largest: int
     total: int
 
 
@@ -80,22 +76,25 @@ class RowFacts(NamedTuple):
         Number of rows that do not lie within the columns, or end before they begin.
     descents : int
         Number of rows whose first column does not exceed the column before it, which is another row's.
+    outside : int
+        Number of rows whose first column is negative, or the last one no column of the block.
     above : int
-        Number of rows with a column that is not below the row.
+        Number of rows whose last column is not below the row.
     total : int
         Sum of the rows' hashes, each times the row's number of edges, modulo 2^64.
     """
 
     wrong: int
     descents: int
+    outside: int
     above: int
     total: int
 
     @classmethod
     def add_up(cls, parts: Iterable[RowFacts]) -> RowFacts:
         """Add the facts of several ranges of rows."""
-        wrong, descents, above, total = map(sum, zip(cls(0, 0, 0, 0), *parts, strict=True))
-        return cls(wrong, descents, above, total % WORD)
+        wrong, descents, outside, above, total = map(sum, zip(cls(0, 0, 0, 0, 0), *parts, strict=True))
+        return cls(wrong, descents, outside, above, total % WORD)
 
 
 class VertexFacts(NamedTuple):
@@ -142,14 +141,13 @@ class ArrayFacts:
 
     def column_facts(self, columns: Array, by: Hash) -> ColumnFacts:
         """Facts of consecutive columns, or of any other ids, an array of int32."""
-        descents = largest = total = 0
+        descents = total = 0
         for first in range(0, len(columns), CHUNK):
             part = columns[first : first + CHUNK]
             close = columns[max(0, first - 1) : first + CHUNK]
             descents += int((close[1:] <= close[:-1]).sum())
-            largest = max(largest, int(part.view("uint32").max()))
             total += _sum(self._hashes(part.view("uint32"), by))
-        return ColumnFacts(descents, largest, total % WORD)
+        return ColumnFacts(descents, total % WORD)
 
     def row_facts(
         self,
@@ -158,6 +156,7 @@ class ArrayFacts:
         first: int,
         end: int,
         by: Hash,
+        width: int,
         stride: int,
         behind: int | None,
     ) -> RowFacts:
@@ -170,12 +169,14 @@ class ArrayFacts:
         first, end : int
         by : Hash
             Of the numbers of the rows.
+        width : int
+            Number of the block's columns.
         stride : int
             Distance between the ids of successive rows, and of successive columns.
         behind : int or None
             Id of the first column less that of the first row; None: columns may be above their rows.
         """
-        facts = [0, 0, 0, 0]
+        facts = [0, 0, 0, 0, 0]
         for start in range(first, end, CHUNK):
             stop = min(end, start + CHUNK)
             begins, ends = offsets[start:stop], offsets[start + 1 : stop + 1]
@@ -188,10 +189,13 @@ class ArrayFacts:
             later = begins[begins > 0]
             facts[1] += int((columns.take(later) <= columns.take(later - 1)).sum()) if len(later) else 0
             rows = rows + start
-            if behind is not None and len(rows):
-                facts[2] += int(((rows - columns.take(ends - 1).astype("int64")) * stride <= behind).sum())
-            facts[3] += _sum(lengths.astype("uint64") * self._hashes(rows, by))
-        return RowFacts(facts[0], facts[1], facts[2], facts[3] % WORD)
+            if not len(rows):
+                continue
+            last = columns.take(ends - 1).astype("int64")
+            facts[2] += int(((columns.take(begins) < 0) | (last >= width)).sum())
+            facts[3] += 0 if behind is None else int(((rows - last) * stride <= behind).sum())
+            facts[4] += _sum(lengths.astype("uint64") * self._hashes(rows, by))
+        return RowFacts(facts[0], facts[1], facts[2], facts[3], facts[4] % WORD)
 
     def pair_total(self, offsets: Array, columns: Array, rows: Hash, column: Hash) -> int:
         """Sum of the hashes of a block's edges, modulo 2^64: of the column's number, with its row's hash added.
@@ -237,6 +241,5 @@ class ArrayFacts:
         return self._mixed(numbers.astype("uint64") * self.xp.uint64(by.scale) + self.xp.uint64(by.start))
 
     def _mixed(self, words: Array) -> Array:
-        words = words ^ (words >> self.xp.uint64(32))
-        words = words * self.xp.uint64(MIX)
-        return words ^ (words >> self.xp.uint64(32))
+        high = words >> self.xp.uint64(32)
+        return ((words ^ high) & self.xp.uint64((1 << 32) - 1)) * high

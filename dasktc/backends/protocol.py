@@ -323,7 +323,7 @@ class BlockFacts(Protocol):
         """Facts of consecutive columns of a block, or of any other ids, an array of int32."""
 
     def row_facts(
-        self, offsets: Any, columns: Any, first: int, end: int, by: Hash, stride: int, behind: int | None
+        self, offsets: Any, columns: Any, first: int, end: int, by: Hash, width: int, stride: int, behind: int | None
     ) -> RowFacts:
         """Facts of the rows `first` to `end` of a block, as `ArrayFacts.row_facts`."""
 

@@ -109,15 +109,15 @@ def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
     arrays, by, url = read.arrays, read.by, read.arrays["columns"].url
     stride, row_first, column_first, ordered, place = read.facts
     offsets = read_array(arrays["offsets"], backend)
-    columns, descents, largest, targets = _columns(arrays["columns"], by.over(stride, column_first), backend)
+    columns, descents, targets = _columns(arrays["columns"], by.over(stride, column_first), backend)
     members = read_array(arrays["members"], backend) if "members" in arrays else None
     block = OrientedCSR(offsets, columns, *read.facts, members)
     # Without a column below its row no number of a row may be compared with that of a column.
     behind = column_first - row_first if ordered else None
-    rows = _rows(block, by.over(stride, row_first), stride, behind, backend)
+    rows = _rows(block, by.over(stride, row_first), read.columns, behind, backend)
     if rows.wrong or int(offsets[0]) != 0 or int(offsets[-1]) != block.edges:
         raise damaged_array(url, f"its rows are not those of a block of {block.edges:,} edges")
-    if block.edges and largest >= read.columns:
+    if rows.outside:
         raise damaged_array(url, f"a column is none of a block of {read.rows:,} by {read.columns:,} vertices")
     if descents != rows.descents:
         raise damaged_array(url, "the columns of a row do not ascend")
@@ -134,7 +134,7 @@ def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
     return block, totals
 
 
-def _columns(place: StoredArray, by: Hash, backend: Backend) -> tuple[Array, int, int, int]:
+def _columns(place: StoredArray, by: Hash, backend: Backend) -> tuple[Array, int, int]:
     """Read columns; return them with their facts. On the CPU the threads that read them look at each slab."""
     if backend.on_device:
         columns = read_array(place, backend)
@@ -144,16 +144,16 @@ def _columns(place: StoredArray, by: Hash, backend: Backend) -> tuple[Array, int
     step = array_files.SLAB // columns.itemsize
     seams = int((columns[step::step] <= columns[step - 1 : len(columns) - 1 : step]).sum())
     descents, totals = (sum(getattr(of, name) for of in facts) for name in ("descents", "total"))
-    return columns, descents + seams, max((of.largest for of in facts), default=0), totals % WORD
+    return columns, descents + seams, totals % WORD
 
 
-def _rows(block: OrientedCSR, by: Hash, stride: int, behind: int | None, backend: Backend) -> RowFacts:
+def _rows(block: OrientedCSR, by: Hash, width: int, behind: int | None, backend: Backend) -> RowFacts:
     """Facts of a block's rows; on the CPU several threads compute them."""
     own, step = backend.block_facts, max(1, block.rows) if backend.on_device else ROWS
 
     def look(first: int) -> RowFacts:
         end = min(block.rows, first + step)
-        return own.row_facts(block.offsets, block.columns, first, end, by, stride, behind)
+        return own.row_facts(block.offsets, block.columns, first, end, by, width, block.stride, behind)
 
     return RowFacts.add_up(in_threads(look, block.rows, step))
 
@@ -162,7 +162,7 @@ def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, back
     """Check the members of a part with proxies, and sum the hashes of its edges' ends."""
     url = read.arrays["members"].url
     facts = backend.block_facts.column_facts(members, read.by)
-    if facts.descents or (len(members) and facts.largest >= read.vertices):
+    if facts.descents or (len(members) and not 0 <= int(members[0]) <= int(members[-1]) < read.vertices):
         raise damaged_array(url, f"its members do not ascend, or are none of {read.vertices:,} vertices")
     sources = targets = 0
     for row, column in _ends(block, backend):

@@ -95,6 +95,7 @@ def test_the_command_prints_the_address_of_the_page(tmp_path, options, times):
     assert "dashboard" not in ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", SCHEMES, ids=lambda options: options.get("partition", "default"))
 def test_every_page_answers_during_a_count(served, pages, caplog, options):
     root, names = pages

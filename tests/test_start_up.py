@@ -131,7 +131,9 @@ def test_each_worker_is_asked_for_its_version_once(monkeypatch):
             question()
 
 
-@pytest.mark.parametrize("line", ["import no_such_module", "raise KeyError('no such key')"])
+@pytest.mark.parametrize(
+    "line", ["import no_such_module", pytest.param("raise KeyError('no such key')", marks=pytest.mark.slow)]
+)
 def test_a_script_whose_import_fails_in_a_worker(tmp_path, line):
     """The error of the import is told, not limits of the system."""
     script = tmp_path / "script.py"

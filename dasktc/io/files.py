@@ -18,6 +18,7 @@ from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
 from dasktc.io.formats.dialect import Doubt
 from dasktc.io.source import Part, ReadOptions, Source
+from dasktc.io.watched import stamp, watched
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 
@@ -146,6 +147,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     parts: list[Part] = []
     rows = stored = 0.0  # infinite if unknown for one file
     for url in urls:
+        before = stamp(url)
         start = streams.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
@@ -153,7 +155,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         _refuse_unused(url, name, options)
         of_file, ids = _module(name).parts(url, options)
         first_of.setdefault(ids, url)
-        parts.extend(of_file)
+        parts.extend(watched(of_file, url, before))
         nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])

@@ -21,6 +21,7 @@ from dasktc.io.formats.columns import listed
 from dasktc.io.formats.dialect import Doubt
 from dasktc.io.formats.sniff import HeaderAloneError, first_line
 from dasktc.io.source import Part, ReadOptions, Source
+from dasktc.io.watched import Stamp, stamp, watched
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 
@@ -161,6 +162,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     files: list[_File] = []
     alone: HeaderAloneError | None = None
     for url in urls:
+        before = stamp(url)
         start = streams.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
@@ -174,7 +176,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
             alone = alone or error
             continue
         taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None)
-        files.append(_File(url, name, of_file, ids, taken or Reading(f"{name} file"), *line))
+        files.append(_File(url, name, of_file, ids, taken or Reading(f"{name} file"), *line, stamp=before))
     headers = _shared_headers(files)
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
@@ -191,7 +193,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         url, name = file.url, file.format
         first_of.setdefault(file.ids, url)
         reading = reading.joined(file.reading) if reading else file.reading
-        parts.extend(file.parts)
+        parts.extend(watched(file.parts, file.url, file.stamp))
         nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
@@ -216,7 +218,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
 
 
 class _File(NamedTuple):
-    """A file of a source, as it was first read: its first line that is no comment, and whether it has no other."""
+    """A file of a source, as it was first read: its first line that is no comment, whether it has no other, its stamp."""
 
     url: str
     format: str
@@ -226,6 +228,7 @@ class _File(NamedTuple):
     line: str
     number: int
     single: bool
+    stamp: Stamp | None
 
 
 def _shared_headers(files: Sequence[_File]) -> frozenset[str]:

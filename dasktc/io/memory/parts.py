@@ -13,6 +13,7 @@ from dasktc.io.evidence import Choice, Notes, note_frame
 from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
 from dasktc.io.memory.kinds import readable
 from dasktc.io.source import ReadOptions, Source
+from dasktc.io.watched import mapped
 from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -148,7 +149,8 @@ def slices(
         of_rows = None if weights is None else weights[start:stop]
         parts.append(SlicePart(src[start:stop], dst[start:stop], ids, places_of(labels, name, start), of_rows))
     weight = None if weights is None else options.weight
-    return Source(name, tuple(parts), ids, size=SourceSize(len(src)), in_memory=True, weight=weight)
+    watched = mapped(parts, src, dst)
+    return Source(name, tuple(watched), ids, size=SourceSize(len(src)), in_memory=True, weight=weight)
 
 
 def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,222 @@
+"""Parts of files that are refused if a file changes while it is read.
+
+A file may be replaced or rewritten while a count reads it: parts, or passes, would then be of two graphs. A stamp of
+each file (size, time of its last change, inode; of a URL what its server says of it) is taken before anything is read
+of it. Whoever has read a part compares the stamp with the file as it then is. The part that is read last thus finds a
+change that came between any two parts, in another pass, or on another worker.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.errors import InputError
+from dasktc.io.formats import streams
+
+__all__ = ["Stamp", "WatchedPart", "mapped", "stamp", "watched"]
+
+_TOLD = (
+    *("size", "ETag", "etag", "e_tag", "mtime", "modified", "LastModified", "last_modified", "Last-Modified"),
+    *("updated", "generation", "VersionId", "version_id", "md5", "md5Hash", "content_md5", "Content-MD5", "Digest"),
+    *("checksum", "CRC", "date_time", "created"),
+)
+"""What file systems of fsspec say of a file that differs once the file has changed."""
+_READS = ("chunks", "chunks_on_device", "ends", "read_on_device")
+"""Optional methods of a part that read it, or return an iterator that does."""
+
+
+class Stamp(NamedTuple):
+    """By what a file is recognised.
+
+    Attributes
+    ----------
+    size : int or None
+        None behind a URL.
+    time : int or None
+        Of the last change, in microseconds: not all file systems keep nanoseconds.
+    inode : tuple or None
+        Host, device and number; compared on one host alone.
+    told : tuple of (str, str)
+        What the server of a URL says.
+    """
+
+    size: int | None = None
+    time: int | None = None
+    inode: tuple[str, int, int] | None = None
+    told: tuple[tuple[str, str], ...] = ()
+
+    def same(self, other: Stamp) -> bool:
+        """Return whether two stamps may be of one file."""
+        if self.inode and other.inode and self.inode[0] == other.inode[0] and self.inode != other.inode:
+            return False
+        return self._replace(inode=None) == other._replace(inode=None)
+
+
+def stamp(url: str) -> Stamp | None:
+    """Take the stamp of a file; None if it is gone, or a server says nothing of it."""
+    with suppress(Exception):  # whoever reads the file reports what is wrong
+        if not streams.is_remote(url):
+            status = os.stat(url)
+            inode = socket.gethostname(), status.st_dev, status.st_ino
+            return Stamp(status.st_size, status.st_mtime_ns // 1000, inode)
+        fs, path = streams.filesystem(url)
+        fs.invalidate_cache(path)
+        info = fs.info(path)
+        return Stamp(told=tuple((name, str(info[name])) for name in _TOLD if info.get(name) is not None))
+    return None
+
+
+@dataclass(frozen=True)
+class WatchedPart:
+    """A part that compares the stamps of its files once it is read, and else is the part that it wraps.
+
+    Attributes
+    ----------
+    part : Part
+    files : tuple of (str, Stamp)
+        Paths or URLs of the files that it reads.
+    is_mapped : bool
+        The files are mapped to memory: they may be replaced, but not rewritten, and are not seen by other processes.
+    """
+
+    part: Any
+    files: tuple[tuple[str, Stamp], ...]
+    is_mapped: bool = False
+
+    @property
+    def upstream(self) -> Any:
+        """The part's."""
+        return self.part.upstream
+
+    def read(self, backend: Any, upstream: Any = None) -> Any:
+        """Read the part, and refuse files that changed meanwhile."""
+        with self._watching():
+            return self.part.read(backend, upstream)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is the part's; its optional methods are watched, too."""
+        if name.startswith("__") or name in self.__dataclass_fields__:
+            raise AttributeError(name)
+        value = getattr(self.part, name)
+        if name in _READS:
+            return self._chunks(value) if name.startswith("chunks") else self._watched(value)
+        if name == "joined":
+            return self._joined
+        return (lambda *given: replace(self, part=value(*given))) if name == "noting" else value
+
+    def __reduce__(self) -> Any:
+        if self.is_mapped:  # its rows are copied now
+            self.refuse_changes()
+            return _unchanged, (self.part,)
+        return WatchedPart, (self.part, self.files)
+
+    def _joined(self, other: Any) -> Any:
+        """Return one part for this and another; None as the part does."""
+        made = self.part.joined(getattr(other, "part", other))
+        files = dict.fromkeys((*self.files, *getattr(other, "files", ())))
+        return None if made is None else replace(self, part=made, files=tuple(files))
+
+    def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*given: Any) -> Any:
+            with self._watching():
+                return function(*given)
+
+        return watched
+
+    def _chunks(self, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        def watched(*given: Any) -> Iterator[Any]:
+            with self._watching():
+                yield from function(*given)
+
+        return watched
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Refuse files that changed; that comes before any error of reading, of which it is the cause."""
+        try:
+            yield
+        except GeneratorExit:
+            raise
+        except Exception:
+            self.refuse_changes()
+            raise
+        self.refuse_changes()
+
+    def refuse_changes(self) -> None:
+        """Compare the stamps with the files as they are.
+
+        Raises
+        ------
+        InputError
+        """
+        for url, before in self.files:
+            now = stamp(url)
+            if self.is_mapped and (now is None or now.inode != before.inode):
+                continue
+            if now is None or not before.same(now):
+                raise InputError(_changed(url, before, now))
+
+
+def _unchanged(part: Any) -> Any:
+    return part
+
+
+def _changed(url: str, before: Stamp, now: Stamp | None) -> str:
+    if now is None:
+        return f"{url} changed while it was read: it is gone; count again when nothing writes to it"
+    facts = "its server says that it is another version"
+    if before.size is not None and now.size is not None:
+        facts = f"it had {before.size:,} bytes and has {now.size:,}"
+        if before.size == now.size:
+            facts = f"it was written again, or replaced, with {now.size:,} bytes as before"
+    advice = "count again when nothing writes to it"
+    if before.inode and now.inode and before.inode[0] != now.inode[0]:
+        advice = (
+            f"or host {now.inode[0]} has another file of that name than {before.inode[0]}: give all workers one file, "
+            "or copies that keep its time, as cp -p makes them"
+        )
+    return f"{url} changed while it was read: {facts}; {advice}"
+
+
+def watched(parts: Sequence[Any], url: str, before: Stamp | None) -> list[Any]:
+    """Watch the files of parts.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Parts of one file.
+    url : str
+        Its path or URL, as it was listed; a part may read another file beside it, which is its `url`.
+    before : Stamp or None
+        Its stamp, taken before anything was read of it; without one it is not watched.
+    """
+    stamps = {url: before}
+    for part in parts:
+        other = getattr(part, "url", url)
+        if other not in stamps:
+            stamps[other] = stamp(other)
+    files = tuple((name, of_file) for name, of_file in stamps.items() if of_file)
+    return [WatchedPart(part, files) if files else part for part in parts]
+
+
+def mapped(parts: Sequence[Any], *columns: Any) -> list[Any]:
+    """Watch the files that columns in memory are mapped from, if they are."""
+    names = dict.fromkeys(name for column in columns if (name := _mapped_file(column)))
+    files = tuple((name, before) for name in names if (before := stamp(name)))
+    return [WatchedPart(part, files, is_mapped=True) if files else part for part in parts]
+
+
+def _mapped_file(column: Any) -> str | None:
+    """Path of the file that an array is mapped from, or is a view of such an array; None for others."""
+    while isinstance(column, np.ndarray):
+        if isinstance(column, np.memmap) and column.filename is not None:
+            return os.path.abspath(os.fspath(column.filename))
+        column = column.base
+    return None

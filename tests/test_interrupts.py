@@ -34,6 +34,14 @@ LINE = "dasktc: error: interrupted: a count without --checkpoint begins anew; wi
 SLOW = ("--kernel", "merge", "--partition", "hash2d", "--parts", "6", "--splits", "4", "--verify", "--quiet")
 
 
+@pytest.fixture(autouse=True)
+def handler_of_python():
+    """Other libraries, dask-jobqueue for one, set a handler of their own when they are imported."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory):
     """A graph whose count takes longer than a test waits."""

@@ -218,7 +218,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
 
 
 class _File(NamedTuple):
-    """A file of a source, as it was first read: its first line that is no comment, whether it has no other, its stamp."""
+    """A file of a source, as first read: its first line that is no comment, whether it has no other, its stamp."""
 
     url: str
     format: str

@@ -126,7 +126,7 @@ def show_page(client: Any, told: logging.Logger = log) -> None:
         client.register_plugin(RunMonitor())
     except Exception as error:  # the scheduler has no dasktc, or another version, or takes no plugins
         why = " ".join(f"{type(error).__name__}: {error}".split())
-        log.info("no page /dasktc on %s (%.200s)", client.scheduler.address, why)
+        log.info("no page /dasktc (%.200s)", why)
     if page := page_of(client):
         told.info("dashboard: %s", page)
 
@@ -142,8 +142,10 @@ def page_of(client: Any) -> str:
         return bool(getattr(dask_scheduler.plugins.get("dasktc"), "page", False))
 
     link = ""
-    with suppress(KeyError, OSError):  # a scheduler without a dashboard
+    with suppress(
+        Exception
+    ):  # no dashboard; or the client closes, in whatever way Dask says that: the count will say it
         link = str(client.dashboard_link or "")
-    return (
-        link.removesuffix("status") + PAGE if link.endswith("/status") and client.run_on_scheduler(has_page) else link
-    )
+        if link.endswith("/status") and client.run_on_scheduler(has_page):
+            link = link.removesuffix("status") + PAGE
+    return link

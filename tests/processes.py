@@ -160,3 +160,8 @@ def dasktc(*arguments: str, within: Sequence[str] = (), **environment: str) -> s
         timeout=patience(),
         env=os.environ | environment,
     )
+
+
+def apart_from_page(error: str) -> str:
+    """What a count wrote to standard error, without the line that names its page on the dashboard."""
+    return "".join(line for line in error.splitlines(keepends=True) if not line.startswith("dashboard: http"))

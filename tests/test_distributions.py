@@ -58,8 +58,8 @@ def test_on_a_cluster_and_out_of_core(client, tmp_path):
     with dasktc.prepare(source_of(EDGES, parts=3), client, partition="hash2d", parts=2) as graph:
         check(graph)
     with dasktc.prepare(source_of(EDGES), memory="16MB", work_dir=tmp_path) as graph:
-        assert edge_summary(graph).bins["edges"].sum() == graph.edges
-        assert vertex_summary(graph).bins["vertices"].sum() == graph.vertices
+        assert edge_summary(graph._context).bins["edges"].sum() == graph.edges
+        assert vertex_summary(graph._context).bins["vertices"].sum() == graph.vertices
 
 
 @pytest.mark.slow
@@ -89,14 +89,19 @@ def test_bins_hold_every_number():
 def test_ties_go_to_the_lower_ids(monkeypatch):
     monkeypatch.setattr(distributions, "MOST", 3)
     with dasktc.prepare(([0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 0, 4, 5, 3, 7, 8, 6])) as graph:
-        assert vertex_summary(graph).most["vertex"].tolist() == [0, 1, 2]
-        assert edge_summary(graph).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
+        assert vertex_summary(graph._context).most["vertex"].tolist() == [0, 1, 2]
+        assert edge_summary(graph._context).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
 def test_without_edges():
     with dasktc.prepare(source_of([])) as graph:
-        assert len(degree_bins(graph)) == len(vertex_summary(graph).bins) == len(edge_summary(graph).bins) == 0
-        assert len(vertex_summary(graph).most) == len(edge_summary(graph).most) == 0
+        assert (
+            len(degree_bins(graph._context))
+            == len(vertex_summary(graph._context).bins)
+            == len(edge_summary(graph._context).bins)
+            == 0
+        )
+        assert len(vertex_summary(graph._context).most) == len(edge_summary(graph._context).most) == 0
 
 
 def record(worker, began, ended):

@@ -66,4 +66,4 @@ def estimate_triangles(
     """
     error, confidence, seed = check_options(error, confidence, seed)
     with prepare(source, client, seed=seed, progress=progress, **options) as graph:
-        return graph.estimate_triangles(error=error, confidence=confidence, seed=seed, progress=progress)
+        return graph.estimate(error=error, confidence=confidence, seed=seed, progress=progress)

@@ -26,7 +26,6 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.api.networkx_info import FUNCTIONS
-from dasktc.counting import measures
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.executors.threads import allowed_threads
@@ -329,7 +328,7 @@ def _check(name: str, graph: ConvertedGraph, nodes: Nodes = None, weight: Any = 
 def triangles(G: ConvertedGraph, nodes: Nodes = None) -> Any:
     """Count the triangles of nodes."""
     _check("triangles", G, nodes)
-    return G.select(nodes, G.spread(measures.triangles(G.prepared())))
+    return G.select(nodes, G.spread(G.prepared().triangles()))
 
 
 def all_triangles(G: ConvertedGraph, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]]:
@@ -356,7 +355,7 @@ def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None
     """Compute the local clustering coefficients of nodes."""
     _check("clustering", G, nodes, weight)
     if weight is None and not G.is_directed():
-        values = measures.clustering(G.prepared())
+        values = G.prepared().clustering()
     else:
         try:
             values = G.here(weight, G.is_directed()).clustering(weight=None if weight is None else "weight")
@@ -410,7 +409,7 @@ def k_truss(G: ConvertedGraph, k: float) -> Any:
     _refuse_loops(G)
     graph, nodes = G.original, list(G)
     least = 2 if not k > 2 else math.ceil(min(k, len(G) + 1))
-    edges = G.here().k_truss(least, frame="pandas")
+    edges = G.here().truss(least, frame="pandas")
     kept: dict[Any, set[Any]] = {}
     for one, other in zip(edges["src"].tolist(), edges["dst"].tolist(), strict=True):
         u, v = nodes[one], nodes[other]
@@ -437,14 +436,14 @@ def _refuse_loops(graph: ConvertedGraph) -> None:
 def transitivity(G: ConvertedGraph) -> float:
     """Compute the share of pairs of neighbours that are adjacent."""
     _check("transitivity", G)
-    return measures.transitivity(G.prepared()) or 0
+    return G.prepared().transitivity() or 0
 
 
 def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
     """Count the edges of each node by their number of triangles."""
     _check("generalized_degree", G, nodes)
     counters: list[Counter[int]] = [Counter() for _ in G]
-    for position, support, edges in _support_counts(measures.edge_support(G.prepared())):
+    for position, support, edges in _support_counts(G.prepared().edge_support()):
         counters[position][support] = edges
     return G.select(nodes, counters)
 

@@ -7,12 +7,13 @@ from dasktc.errors import html_text
 __all__ = ["Rows", "Summarised", "as_html", "as_text"]
 
 Rows = list[tuple[str, str]]
-WIDTH = 11
-"""Least number of characters of the column of names."""
 
 
 class Summarised:
     """An object that shows itself as a summary: in a REPL, in Jupyter, and with `summary()`; `_rows` has its lines."""
+
+    _width = 11
+    """Least number of characters of the column of names."""
 
     def _rows(self) -> Rows:
         """Return the rows of (name, text) of the summary."""
@@ -23,15 +24,15 @@ class Summarised:
         print(repr(self))
 
     def __repr__(self) -> str:
-        return as_text(self._rows())
+        return as_text(self._rows(), self._width)
 
     def _repr_html_(self) -> str:
         return as_html(self._rows())
 
 
-def as_text(rows: Rows) -> str:
-    """Format rows as text, one line each."""
-    width = max([WIDTH, *(len(name) + 1 for name, _ in rows)])
+def as_text(rows: Rows, width: int = 0) -> str:
+    """Format rows as text, one line each, with a column of names of at least `width` characters."""
+    width = max([width, *(len(name) + 1 for name, _ in rows)])
     return "\n".join(f"{name:<{width}}{text}" for name, text in rows)
 
 

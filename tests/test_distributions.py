@@ -28,7 +28,7 @@ WAYS = [{}, {"partition": "hash2d", "parts": 2}, {"partition": "proxy", "parts":
 def check(graph):
     """Check that the workers' distributions equal those of the frames of all vertices and edges."""
     vertices, edges = graph.measures(frame="pandas").reset_index(), graph.edge_support(frame="pandas")
-    found, of_edges = vertex_summary(graph), edge_summary(graph)
+    found, of_edges = vertex_summary(graph._context), edge_summary(graph._context)
     same = dict(check_dtype=False, check_index_type=False)
     place = STARTS.searchsorted(vertices["degree"], side="right") - 1
     grouped = vertices.groupby(STARTS[place])
@@ -36,7 +36,7 @@ def check(graph):
     assert found.bins["vertices"].tolist() == grouped.size().tolist()
     np.testing.assert_allclose(found.bins["clustering"], grouped["clustering"].mean())
     np.testing.assert_allclose(found.bins["triangles"], grouped["triangles"].mean())
-    pd.testing.assert_frame_equal(degree_bins(graph), found.bins[["degree", "last", "vertices"]])
+    pd.testing.assert_frame_equal(degree_bins(graph._context), found.bins[["degree", "last", "vertices"]])
     best = vertices[vertices["triangles"] > 0].sort_values(["triangles", "vertex"], ascending=[False, True])
     best = best.head(distributions.MOST).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.most, best[["vertex", "degree", "triangles", "clustering"]], **same)

@@ -62,8 +62,8 @@ def test_the_same_as_in_this_process(client, options):
     assert there.workers == 1
     assert here.plan.distribution == ""
     assert there.plan.distribution == "in one call on one worker: asked for"
-    assert "cluster    in one call on one worker: asked for" in str(there)
-    assert "cluster" not in str(here)
+    assert "cluster    in one call on one worker: asked for" in repr(there)
+    assert "cluster" not in repr(here)
 
 
 def test_a_worker_of_several_threads_counts_on_all_of_them():

@@ -422,7 +422,7 @@ def test_a_second_try_out_of_core_replaces_what_the_first_has_written(tmp_path, 
     real, budgets = outputs.edge_frames, []
 
     def edge_frames(graph, *given):
-        budgets.append(graph._context.options.memory)
+        budgets.append(graph.options.memory)
         if len(budgets) == 1:
             raise DeviceMemoryError("the GPU has no room for 1 GB, 0 B of its 8 GB are free")
         return real(graph, *given)

@@ -374,12 +374,12 @@ def test_triangles_of_vertices_in_every_answer(each, shards, tmp_path):
         assert (answer.dtype, answer.tolist()) == ("int64", known)
     some_of = graph.triangles(vertices=[3, 0])
     assert (some_of.dtype, some_of.tolist()) == ("int64", [each + 3, each])
-    frames, _ = measures.vertex_frames(graph)
+    frames, _ = measures.vertex_frames(graph._context)
     for name in ("out.csv", "out.parquet"):
         write_frames(frames, str(tmp_path / name), graph._context.executor, False)
     written = [pd.read_csv(tmp_path / "out.csv")["triangles"], pd.read_parquet(tmp_path / "out.parquet")["triangles"]]
     assert [of.tolist() for of in written] == [known] * 2
-    summary = distributions.vertex_summary(graph)
+    summary = distributions.vertex_summary(graph._context)
     assert summary.most["triangles"].tolist() == known[::-1]
 
 
@@ -420,7 +420,7 @@ def test_probes_in_a_result(counted):
     for step, name in enumerate(("triangles", "wedges", "probes"), 1):
         assert result.tasks[name].tolist() == [each + step * k for k in range(3)]
         assert result.tasks[name].dtype == "int64"
-    assert pickle.loads(pickle.dumps(result)).probes == 3 * each + 9
+    assert pickle.loads(pickle.dumps(result)).stats.probes == 3 * each + 9
 
 
 def test_numbers_of_tasks_in_a_report(counted):
@@ -440,7 +440,7 @@ def test_progress_says_probes_of_all_tasks(counted):
     graph, each, result = counted
     tracker, events = Tracker(), []
     tracker.listen("test", events.append)
-    meter = Meter(graph, [record.job for record in result._records], [], tracker)
+    meter = Meter(graph._context, [record.job for record in result._records], [], tracker)
     for record in result._records:
         meter.counted(record)
     said = json.loads(json.dumps(tracker.now()))

@@ -412,7 +412,7 @@ def test_comments_among_the_rows_are_counted_in_every_part(tmp_path):
     for options in ({}, {"memory": "16MiB"}):
         read = count(str(path), **options).read
         assert (read.rows, read.comments_above, read.comments_below, read.headers) == (300, 1, 300, 0)
-    assert "skipped    1 comment line above the rows, 300 comment lines among the rows" in str(count(str(path)))
+    assert "skipped    1 comment line above the rows, 300 comment lines among the rows" in repr(count(str(path)))
 
 
 def test_files_whose_columns_were_found_in_another_way_are_said(tmp_path):

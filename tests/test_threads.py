@@ -124,7 +124,7 @@ def test_result_and_plan_say_how_many_calls_ran_at_a_time(tmp_path, capsys):
     assert (found["triangles"], found["workers"]) == (triangles(EDGES), 3)
     assert main(["plan", str(path), "--threads", "3"]) == 0
     assert "3 at a time" in capsys.readouterr().out
-    assert "3 at a time" in str(dasktc.triangle_count(path, threads=3))
+    assert "3 at a time" in repr(dasktc.triangle_count(path, threads=3))
 
 
 def test_a_small_graph_needs_one_thread():

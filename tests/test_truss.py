@@ -137,10 +137,16 @@ def test_answers_for_some():
         graph.truss(frame="cudf")
 
 
-@pytest.mark.parametrize("k", [-1, 2.5, "3", None, True])
+@pytest.mark.parametrize("k", [-1, 2.5, "3", True])
 def test_what_is_no_order_of_a_truss(k):
     with pytest.raises(InputError, match="k "):
         prepare([(0, 1)]).truss(k)
+
+
+def test_edges_of_one_truss_are_not_chosen():
+    with pytest.raises(InputError, match=r"edges are given with k=3: .*; leave out k") as error:
+        prepare([(0, 1)]).truss(3, edges=[(0, 1)])
+    assert "\n" not in str(error.value)
 
 
 def levels(graph, supports):

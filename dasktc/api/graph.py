@@ -926,7 +926,7 @@ class Graph(Summarised):
                 f"edges are given with k={shown(k)}: a k-truss has edges of its own, and those that are asked for may "
                 "be in none; leave out k for their trussness, or edges for the k-truss"
             )
-        return trusses.truss(self._context, k, frame)
+        return trusses.k_truss(self._context, k, frame)
 
     @overload
     def triangle_list(self, limit: int | None = None, *, frame: Literal["pandas"] | None = None) -> pd.DataFrame: ...

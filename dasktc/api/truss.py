@@ -54,6 +54,8 @@ class TrussFile(Summarised):
         (_, contents), (_, seconds) = self._rows()[1:]
         return f"{self.output}: {contents}; {seconds}"
 
+    __repr__ = __str__
+
     def _rows(self) -> Rows:
         if self.k is None:
             contents = f"{self.edges:,} edges of trussness up to {self.largest:,}"

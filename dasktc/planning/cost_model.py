@@ -99,6 +99,7 @@ class Prediction(Summarised):
     no_call: str = ""
     before: dict[str, float] = field(default_factory=dict)
     in_process: bool = False
+    _width = 14
 
     @property
     def whole_seconds(self) -> float:

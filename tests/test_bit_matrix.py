@@ -42,7 +42,8 @@ def emulated():
 def facts(result):
     """The facts on which this way and the stages must agree."""
     return (
-        result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped, result.stats.wedges,
+        result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped,
+        result.stats.wedges,
     )  # fmt: skip
 
 
@@ -59,7 +60,7 @@ def test_any_multigraph(bits, edges):
     assert found.vertices == len({end for edge in distinct for end in edge})
     assert keys.loops == sum(u == v for u, v in edges)
     of = {v: sum(v in edge for edge in distinct) for edge in distinct for v in edge}
-    assert found.stats.probes == sum(degree**2 for degree in of.values())
+    assert found.probes == sum(degree**2 for degree in of.values())
 
 
 @on_host

@@ -113,6 +113,9 @@ class Graph(Summarised):
     1
     """
 
+    __networkx_backend__ = "dasktc"
+    """Where NetworkX's functions send this graph."""
+
     def __init__(
         self,
         context: CountingContext,
@@ -636,6 +639,10 @@ class Graph(Summarised):
         """Whether the graph was prepared with directions."""
         attributes = self._context.prepared.attributes
         return attributes is not None and attributes.directed
+
+    def is_multigraph(self) -> bool:
+        """Return False, as NetworkX asks: repeated edges were dropped when it was prepared."""
+        return False
 
     @overload
     def square_clustering(

@@ -282,7 +282,7 @@ def triangle_count(
         result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
         watcher.close(triangles=int(result))
         result = result._replace(plan=with_notes(result.plan, noted, more))
-        return result.timed(time.perf_counter() - began)
+        return result._timed(time.perf_counter() - began)
 
 
 def _check_unsorted(**given: Any) -> None:

@@ -90,7 +90,7 @@ class TriangleCount(Summarised, int):
 
     __replace__ = _replace
 
-    def timed(self, total: float, **stages: float) -> Self:
+    def _timed(self, total: float, **stages: float) -> Self:
         """Return a copy with further stages in its seconds, and another total."""
         before = {name: value for name, value in self.seconds.items() if name != "total"}
         return self._replace(seconds={**before, **stages, "total": total})

@@ -553,6 +553,6 @@ def test_results_on_workers(client, tmp_path):
     alone = build(LocalExecutor(), source_of(given, "text", 2), Options())
     pd.testing.assert_series_equal(graph.clustering(), alone.clustering())
     pd.testing.assert_frame_equal(graph.triangle_list(), alone.triangle_list())
-    Outputs(per_edge=tmp_path / "e.csv").write(graph, graph.triangle_count())
+    Outputs(per_edge=tmp_path / "e.csv").write(graph._context, graph.triangle_count())
     found = pd.read_csv(tmp_path / "e.csv")
     assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(given)

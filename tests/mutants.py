@@ -267,7 +267,7 @@ MUTANTS = [
     _m("probes-sum", "counting/tasks.py", "sum(probes), max(collisions)", "int(float(sum(probes))), max(collisions)", "test_past_32_bits.py", "reports_of_tasks"),
     _m("wedges-sum", "counting/tasks.py", "if handled != wedges:", "if float(handled) != float(wedges):", "test_past_32_bits.py", "wedges_of_tasks"),
     _m("probes-frame", "counting/result.py", "return pd.DataFrame(rows, columns=names)", 'return pd.DataFrame(rows, columns=names).astype({"probes": "float64"})', "test_past_32_bits.py", "probes_in_a_result"),
-    _m("probes-json", "counting/result.py", '"probes": self.probes,', '"probes": float(self.probes),', "test_past_32_bits.py", "probes_in_a_result"),
+    _m("probes-json", "counting/result.py", '"probes": self.stats.probes,', '"probes": float(self.stats.probes),', "test_past_32_bits.py", "probes_in_a_result"),
     _m("report-join", "counting/html_report.py", "totals.reindex(names, fill_value=0)", "totals.reindex(names).fillna(0)", "test_past_32_bits.py", "tasks_in_a_report"),
     _m("report-narrow", "counting/html_report.py", 'totals["triangles"].to_numpy(),', 'totals["triangles"].to_numpy("int32"),', "test_past_32_bits.py", "tasks_in_a_report"),
     _m("progress-probes", "counting/work.py", "self._probes += count.probes", "self._probes += float(count.probes)", "test_past_32_bits.py", "progress_says"),

@@ -71,7 +71,7 @@ def rows(figure: Figure) -> list[dict[str, Any]]:
 
 def block(edges: list[tuple[int, int]], order: str = "degree") -> OrientedCSR:
     source = as_source(np.array(edges, "int64").reshape(-1, 2))
-    return build(LocalExecutor(), source, Options(partition="whole", reorder=order)).blocks[0, 0]
+    return build(LocalExecutor(), source, Options(partition="whole", reorder=order))._context.blocks[0, 0]
 
 
 def neighbours(of: OrientedCSR) -> list[list[int]]:
@@ -340,8 +340,8 @@ def test_gpus_of_figure_15_are_as_fast_as_their_slowest_split(bench: Bench, monk
 
     def by_work(graph: Graph) -> TriangleCount:
         found = count(graph)
-        of = [(record, record.count._replace(seconds=float(record.count.wedges))) for record in found.records]
-        return found._replace(records=[replace(record, count=timed) for record, timed in of])
+        of = [(record, record.count._replace(seconds=float(record.count.wedges))) for record in found._records]
+        return found._replace(_records=[replace(record, count=timed) for record, timed in of])
 
     monkeypatch.setattr(Graph, "triangle_count", by_work)
     one, four = (bench.slowest_split(bench.cases[0], number, **trust_scaling.COUNTED) for number in (1, 4))

@@ -56,7 +56,7 @@ def test_every_scheme_and_order(partition, emulated):
         for kernel in launch.KERNELS:
             result = graph.triangle_count(kernel=kernel, verify=1.0)
             assert int(result) == oracle.triangles(edges), (kernel, how)
-            assert result.verified == len(result.tasks)
+            assert result.stats.verified == len(result.tasks)
             assert result.kernel == kernel
 
 

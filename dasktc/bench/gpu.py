@@ -234,7 +234,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
         graph = _prepared(raw, options)[0]
     with cuda_memory.peak() as scratch:
         triangles = int(graph.triangle_count())
-    counting = (scratch[0] + sum(block.nbytes for block in graph.blocks.values())) / max(1, graph.edges)
+    counting = (scratch[0] + sum(block.nbytes for block in graph._context.blocks.values())) / max(1, graph.edges)
     checked = _check(case, graph)
     edges, kernels, prepares = graph.edges, [], []
     for _ in range(runs):
@@ -244,7 +244,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
         if int(result) != triangles:
             raise CountError(f"{case.name} has {int(result):,} triangles, then {triangles:,}: the kernel is wrong")
         prepares.append(1e3 * seconds)
-        kernels.append(1e3 * sum(record.count.seconds for record in result.records))
+        kernels.append(1e3 * sum(record.count.seconds for record in result._records))
     bytes_an_edge = (peak[0] + raw.nbytes) / max(1, case.rows)
     by = result.kernel
     return Timed(by, median(kernels), median(prepares), edges, triangles, bytes_an_edge, counting), checked
@@ -323,7 +323,7 @@ def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, f
         began = time.perf_counter()
         result = triangle_count(source, backend="cuda")
         walls.append(1e3 * (time.perf_counter() - began))
-        kernels.append(1e3 * sum(record.count.seconds for record in result.records))
+        kernels.append(1e3 * sum(record.count.seconds for record in result._records))
         if int(result) != triangles:
             raise CountError(f"{name} has {triangles:,} triangles, {int(result):,} were counted")
     return result.kernel, median(walls[1:]), median(kernels[1:])

@@ -136,7 +136,7 @@ def _prepared_and_counted(bench: Bench, case: Case, kernel: str, sort: bool) -> 
     graph = bench.prepared(case, kernel=kernel, partition="whole", reorder="degree", sort_rows=sort)
     result = graph.triangle_count()
     bench.check(case, f"{kernel} of {'sorted' if sort else 'unsorted'} rows", result.triangles)
-    return graph.prepared.seconds["prepare"], sum(record.count.seconds for record in result.records)
+    return graph._context.prepared.seconds["prepare"], sum(record.count.seconds for record in result._records)
 
 
 def _saved(figure: Figure) -> Finding:

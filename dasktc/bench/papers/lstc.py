@@ -189,7 +189,7 @@ def _partitioned(bench: Bench, case: Case, options: Options, what: str) -> tuple
     result = graph.triangle_count()
     bench.check(case, f"{options.kernel}, {what}", result.triangles)
     partition = clock.seconds["plan"] + clock.seconds["blocks"]
-    return partition, sum(record.count.seconds for record in result.records)
+    return partition, sum(record.count.seconds for record in result._records)
 
 
 def _ways(figure: Figure, one: str, other: str, column: str) -> list[tuple[float, float]]:

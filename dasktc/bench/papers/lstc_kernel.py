@@ -69,8 +69,8 @@ def transformation(bench: Bench) -> Figure:
                 graph = bench.prepared(case, kernel="lstc", partition="proxy", parts=parts, splits=1, proxies=how)
                 result = [graph.triangle_count() for _ in range(1 + bench.cuda)][-1]  # the first one compiles
                 bench.check(case, f"lstc, {parts} parts, {how}", result.triangles)
-                seconds = sum(record.count.seconds for record in result.records)
-                moved = _transferred(bench, graph.blocks.values()) if bench.cuda else None
+                seconds = sum(record.count.seconds for record in result._records)
+                moved = _transferred(bench, graph._context.blocks.values()) if bench.cuda else None
                 figure.rows.append([case.name, parts, how, graph.plan.bytes_per_task / 1e6, moved, seconds])
     names = [f"{row['graph']}, {row['parts']}" for row in figure.records() if row["proxies"] == "lstc"]
     memory: dict[str, Any] = {
@@ -278,7 +278,7 @@ def _busiest(bench: Bench, case: Case, options: Options, workers: int = 0) -> fl
         result = [graph.triangle_count() for _ in range(1 + bench.cuda)][-1]  # the first one compiles
     bench.check(case, f"lstc, {options.parts} parts", result.triangles)
     busy: dict[Any, float] = {}
-    for record in result.records:
+    for record in result._records:
         of = record.worker if workers else record.job.triple
         busy[of] = busy.get(of, 0.0) + record.count.seconds
     return max(busy.values())

@@ -181,9 +181,9 @@ def _pass(bench: Bench, case: Case, graph: Any, executor: Any, ahead: bool) -> P
     bench.check(case, "tcstream from disk", result.triangles)
     moved = getattr(executor.store, "transfers", None)
     if bench.cuda and moved is not None:
-        kernels = sum(record.count.seconds for record in result.records)
+        kernels = sum(record.count.seconds for record in result._records)
         return Pass(0.0, moved.copy, kernels, elapsed, moved.nbytes)
-    count = sum(record.ended - record.began for record in result.records)  # on the wall, as the rest
+    count = sum(record.ended - record.began for record in result._records)  # on the wall, as the rest
     return Pass(sum(seconds for seconds, _ in reads), 0.0, count, elapsed, sum(nbytes for _, nbytes in reads))
 
 
@@ -239,7 +239,10 @@ def prepared(bench: Bench) -> Figure:
             assert graph is not None
             assert result is not None
             bench.check(case, f"tcstream, {partition}", result.triangles)
-            took, count = graph.prepared.seconds["read"] + graph.prepared.seconds["prepare"], result.seconds["count"]
+            took, count = (
+                graph._context.prepared.seconds["read"] + graph._context.prepared.seconds["prepare"],
+                result.seconds["count"],
+            )
             sizes = [result.vertices, result.edges, result.triangles]
             figure.rows.append([case.name, *sizes, partition, took, count, took / max(count, LEAST_SECONDS)])
     names = [f"{row['graph']}, {row['blocks']}" for row in figure.records()]

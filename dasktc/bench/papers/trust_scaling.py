@@ -69,7 +69,7 @@ def _busiest(bench: Bench, case: Case, count: int) -> float:
         graph.triangle_count()
         result = graph.triangle_count()
     bench.check(case, f"trust on {count} GPUs", result.triangles)
-    return result.kernel_seconds or 0.0
+    return result.stats.kernel_seconds or 0.0
 
 
 def _speeds(figure: Figure) -> dict[str, dict[int, float]]:

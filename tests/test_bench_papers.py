@@ -49,7 +49,8 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 
 COUNTED = {
-    "hindex-gpus", "lstc-fig8", "lstc-fig10", "tcstream-table3", "trust-fig13", "trust-fig15", "trust-table6",
+    "hindex-gpus", "lstc-fig8", "lstc-fig10", "lstc-table6", "lstc-table9", "lstc-table10", "tcstream-fig9",
+    "tcstream-table3", "trust-fig12", "trust-fig13", "trust-fig15", "trust-table6",
 }  # fmt: skip
 """Figures that are counts on a GPU too, of many GPUs by one, or of other systems' methods by our kernels."""
 TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), (7, 8), ((2, 1), (2, 2)))

@@ -142,7 +142,7 @@ def triangle_count(
         <reorder>.
     memory : int or str, optional
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
-        imported libraries. At least 16 MiB per thread; less limits only the counting tasks. Data beyond it goes to
+        imported libraries. With less than 32 MiB per thread fewer threads are used. Data beyond it goes to
         files in `work_dir`. On GPUs the bytes of each device. Default: the memory available.
     format : str, optional
         Name of the format, if the content does not show it.

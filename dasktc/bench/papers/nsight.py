@@ -1,6 +1,6 @@
 """Nsight Compute's counters of one count by kernel `trust`, each in a process of its own under `ncu`.
 
-Containers with GPUs seldom allow that counters are read; `counters` then says what `ncu` said.
+Where `ncu` is not in the path, or the system lets nobody read counters, `counters` says so with ncu's own words.
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@
 // lanes look up the entries of the shorter list: TOP steps there, the others in global memory. The tree stays
 // as long as the following edges have the same longer list, as those of one row often do.
 //
+// Every entry is bisected for itself. The paper's recursion (section 4.2: the middle entry first, then both halves, each
+// within what is left of the longer list) and Algorithm 5, which doubles its steps from the list's end, are not here: the
+// lanes of a warp would wait for each other's halves, and the tree's top already narrows the range of each search.
+//
 //   probes(u, v) = min(|T|, |B|)
 //
 // A graph in device memory, one block in all three roles, is counted by vertices (section 4, algorithm 1 and the

@@ -439,6 +439,55 @@ TABLES |= {
         direction={"small": {"times with 64": [60.0, 43.2, 48.6]}},
         magnitude={"small": {"times with 64": [2.0, 43.2, 48.6]}},
     ),
+    ("hindex-fig4", "both"): Table(
+        {
+            "graph": ["RM", "3D"],
+            "times with 16": [8.0, 6.0],
+            "times with 32": [10.0, 7.0],
+            "times with 64": [11.4, 8.0],
+        },
+        direction={"well": {"times with 64": [11.4, 5.9]}},
+        magnitude={"well": {"times with 64": [11.4, 40.0]}},
+    ),
+    ("hindex-fig5", "cuda"): Table(
+        {
+            "graph": ["Kronecker 12", "RA"],
+            "times with 16": [2.0, 1.0],
+            "times with 32": [2.1, 1.0],
+            "times with 64": [3.2, 0.9],
+        },
+        direction={"badly": {"times with 64": [7.5, 0.9]}},
+        magnitude={"badly": {"times with 64": [7.0, 0.9]}},
+    ),
+    ("fox-estimate", "both"): Table(
+        {"graph": ["A", "B", "C"], "times as long": [1.1, 1.2, 0.9]},
+        direction={"estimate": {"times as long": [1.1, 0.99, 0.9]}},
+    ),
+    ("lstc-table7", "cuda"): Table(
+        {
+            "graph": ["A", "A", "B", "B"],
+            "shared memory": ["without", "with"] * 2,
+            "cycles": [100.0, 10.0, 100.0, 50.0],
+            "IPC": [0.2, 1.6, 1.0, 1.2],
+            "stall cycles an instruction": [200.0, 20.0, 30.0, 20.0],
+            "L1 hits, %": [66.0, 87.0, 48.0, 50.0],
+            "occupancy, %": [61.0, 98.0, 93.0, 97.0],
+        },
+        direction={
+            "cycles": {"cycles": [100.0, 110.0, 100.0, 50.0]},
+            "IPC": {"IPC": [0.2, 1.6, 1.0, 1.0]},
+            "stalls": {"stall cycles an instruction": [200.0, 20.0, 20.0, 20.0]},
+            "L1": {"L1 hits, %": [66.0, 60.0, 48.0, 50.0]},
+            "occupancy": {"occupancy, %": [61.0, 60.0, 93.0, 97.0]},
+        },
+        magnitude={
+            "cycles": {"cycles": [100.0, 40.0, 100.0, 50.0]},
+            "IPC": {"IPC": [0.2, 0.4, 1.0, 1.2]},
+            "stalls": {"stall cycles an instruction": [200.0, 1.0, 30.0, 20.0]},
+            "L1": {"L1 hits, %": [20.0, 87.0, 48.0, 50.0]},
+            "occupancy": {"occupancy, %": [30.0, 98.0, 93.0, 97.0]},
+        },
+    ),
     ("hindex-unsorted", "both"): Table(
         {"graph": ["A", "B"], "prepare": [0.8, 0.9], "count, hindex": [1.0, 1.1], "count, trust": [1.0, 0.9]},
         direction={"saved": {"prepare": [1.3, 0.9]}},

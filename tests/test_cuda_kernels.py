@@ -72,7 +72,7 @@ VARIANTS = {
     "search-log": ("search-log", BINS | {"SUB": 1}),
     "lstc": ("lstc", {"THREADS": 64}),
     "lstc tiny": ("lstc", {"TILE": 5, "THREADS": 32, "CHUNK": 3}),
-    "lstc without shared memory": ("lstc", {"TILE": 0, "THREADS": 64}),
+    "lstc-unshared": ("lstc-unshared", {"THREADS": 64}),
     "tcstream": ("tcstream", BINS),
     "tcstream by vertices, few at a time": ("tcstream", BINS | {"TOP": 3, "FEW": 1, "SHORT": 4, "TAKE": 5}),
     "tcstream by edges": ("tcstream", BINS | {"vertices": 0, "SHORT": 0}),
@@ -122,7 +122,7 @@ def any_numbering(edges, vertices):
 
 
 BESIDE = ("visit", "support", "edges", "vertices", "answers", "generate", "bitmatrix", "cliques", "wedges")
-VARIANTS_OF_OTHERS = ("bitmap", "hindex-unbinned", "search-log")
+VARIANTS_OF_OTHERS = ("bitmap", "hindex-unbinned", "search-log", "lstc-unshared")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel not in VARIANTS_OF_OTHERS), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
 """Code that compiles for the oldest and the newest compiles for those between: kernels test at most for 8.0."""

@@ -275,6 +275,15 @@ OWN = (
         cost=tile_cost,
     ),
     CudaKernel(
+        "lstc-unshared",
+        "LSTC without shared memory: rows searched in place, in global memory (baseline of its figure 9)",
+        "lstc",
+        device_probes.lstc,
+        lstc,
+        macros=LSTC | {"TILE": 0},
+        cost=stream_cost,
+    ),
+    CudaKernel(
         "tcstream",
         "TC-Stream's search, the tree's top in shared memory (sections 4.2 and 4.3)",
         "tcstream",

@@ -1,4 +1,4 @@
-"""LSTC's tables 5, 9 and 10 and figures 8 to 10: what the transformation and shared memory bring, other systems, GPUs.
+"""LSTC's tables 5, 9 and 10 and figures 8 and 9: what the transformation and shared memory bring, other systems, GPUs.
 
 Tamboli and Jatala, "LSTC", ICPE 2026, doi:10.1145/3777884.3797002.
 """
@@ -20,20 +20,18 @@ from dasktc.backends.csr import on_host
 from dasktc.bench.papers.bench import ONE_THREAD, Bench
 from dasktc.bench.papers.figure import NOISE, Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
-from dasktc.bench.papers.lanes import lists_of
 from dasktc.bench.papers.lstc import TRICORE
+from dasktc.bench.papers.lstc_memory import UNSHARED
 from dasktc.executors.connect import connect
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import PROXIES, Options, RunOptions
 
 __all__ = [
-    "ACCESSES",
     "GPUS",
     "LARGE_SYSTEMS",
     "SHARED",
     "SYSTEMS",
     "TRANSFORMATION",
-    "accesses",
     "gpus",
     "large_systems",
     "shared_memory",
@@ -313,7 +311,7 @@ def _real_speed_up(figure: Figure) -> Finding:
     real, simulated = (_speed_ups(figure, column) for column in ("real speed-up", "speed-up"))
     if not real:
         return Finding("there are fewer than two GPUs")
-    most = max(min(real.values(), key=len))
+    most = max(set.intersection(*map(set, real.values())))
     last, beside = ([speeds[most] for speeds in by.values()] for by in (real, simulated))
     return Finding(f"{spread(last)} on {most} real GPUs, simulated {spread(beside)}", _rising(real), exact=True)
 
@@ -330,7 +328,7 @@ GPUS = (
 )  # fmt: skip
 
 
-# figures 9 and 10
+# figure 9
 
 
 def shared_memory(bench: Bench) -> Figure:
@@ -338,14 +336,14 @@ def shared_memory(bench: Bench) -> Figure:
     figure = Figure(
         f"LSTC's kernel with and without shared memory (LSTC, figure 9; {bench.clock})",
         {"graph": "", "longest row": ",d", "with": ".5f", "without": ".5f", "times as long": ".2f"},
-        notes=["without: each row is searched where it stands in global memory"]
+        notes=[f"without: kernel {UNSHARED}: each row is searched where it stands in global memory"]
         + ([] if bench.cuda else ["the CPU's kernel has no tiles: both are one"]),
     )
     for case in bench.cases:
         longest = int(np.diff(on_host(bench.block(case).offsets)).max(initial=0))
         cells: list[Any] = [None] * 3
         if bench.cuda:
-            times = [bench.count(case, "degree", "lstc", macros).seconds for macros in ({}, {"TILE": 0})]
+            times = [bench.count(case, "degree", kernel).seconds for kernel in ("lstc", UNSHARED)]
             cells = [*times, times[1] / max(times[0], LEAST_SECONDS)]
         figure.rows.append([case.name, longest, *cells])
     names, shown = [str(row[0]) for row in figure.rows], ("with", "without") if bench.cuda else ("longest row",)
@@ -385,47 +383,3 @@ SHARED = (
         f"it makes a graph whose rows have at most {SHORT_ROW} more than {NOISE:g} times as fast", on="cuda",
     ),
 )  # fmt: skip
-
-
-def accesses(bench: Bench) -> Figure:
-    """Figure 10: reads of global memory with and without shared memory."""
-    figure = Figure(
-        "Reads of global memory with and without shared memory (LSTC, figure 10)",
-        {"graph": "", "with, a wedge": ".3f", "without, a wedge": ".3f", "fewer": ".2f"},
-        notes=["with: a streamed entry once for each tile of 1,024, and each tile once; without: a streamed entry "
-               "once, and the steps of its search; fewer: percent"],
-        proxy="reads of 4 bytes counted from row lengths, for transactions that a profiler counts",
-    )  # fmt: skip
-    for case in bench.cases:
-        block = bench.block(case)
-        row, lists = np.diff(on_host(block.offsets)), lists_of(block)
-        table, streamed = row[lists.row], lists.size
-        wedges = max(1, int(streamed.sum()))
-        loaded = int(row[np.unique(lists.row)].sum())
-        within = (int((streamed * -(-table // 1024)).sum()) + loaded) / wedges
-        steps = np.ceil(np.log2(np.maximum(table, 1))) + 1
-        alone = float((streamed * (1 + steps)).sum()) / wedges
-        figure.rows.append([case.name, within, alone, 100 * (1 - within / alone) if alone else 0.0])
-    series: dict[str, Any] = {"with": figure.column("with, a wedge"), "without": figure.column("without, a wedge")}
-    figure.plot = Plot("bars", [str(row[0]) for row in figure.rows], series, "", "reads a wedge")
-    return figure
-
-
-def _left(figure: Figure) -> Finding:
-    by = {row["graph"]: 100 - row["fewer"] for row in figure.records()}
-    skewed = [left for name, left in by.items() if str(name).startswith("Kronecker")]
-    least, most = min(by, key=lambda name: by[name]), max(by, key=lambda name: by[name])
-    here = f"{spread(skewed, '.1f')} % are left on Kronecker graphs; most on {most} ({by[most]:.1f} %)"
-    return Finding(here, by[least] in skewed and by[most] not in skewed, skewed)
-
-
-ACCESSES = (
-    Claim(
-        "accesses left",
-        "5.5, 5.2 and 6.1 % of the accesses are left on Graph500 graphs (94.5, 94.8 and 93.9 % fewer), almost all on a "
-        "road network",
-        _left, "another graph than a Kronecker graph saves most, or a Kronecker graph least",
-        Published(5.24, 6.1, 1.5, " % left"),
-    ),
-)  # fmt: skip
-"""The band is on what is left: in what is saved, a factor of three in accesses is 12 %."""

@@ -23,11 +23,12 @@ from dasktc.api.count import as_source, build, triangle_count
 from dasktc.api.graph import Graph
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
-from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
+from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case
 from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.measure import columns_of
 from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.bench.rivals import read_rivals, rivals
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
@@ -76,6 +77,7 @@ def run(
     workers: str | None = None,
     profile: str | None = None,
     files: str | None = None,
+    rival: tuple[str, ...] = (),
     say: Say | None = None,
 ) -> Report:
     """Run the benchmark.
@@ -98,6 +100,8 @@ def run(
         With `workers`, the file (.html) for Dask's performance report of the largest cluster.
     files : str, optional
         Folder in which graphs are also written to files, and read again.
+    rival : tuple of str
+        Other programs, each NAME=PROGRAM, that count the same graphs in turns with dasktc.
     say : callable (str), optional
         Told what is being measured.
 
@@ -118,6 +122,7 @@ def run(
     for name, folder in (("graphs", graphs), ("files", files)):
         if folder is not None and not Path(folder).is_dir():
             raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
+    programs = read_rivals(rival)
     chosen = _named(only, QUICK if quick else CASES + LARGE) if only else list(QUICK if quick else CASES)
     tell, times = say or quiet, 1 if quick else runs
     several_gpus = list[Section]()
@@ -140,8 +145,11 @@ def run(
     if files is not None:
         sections.append(of_files(files, times, quick, tell))
         tell(sections[-1])
+    if programs:
+        sections.append(rivals(chosen, programs, kernel, times, tell))
+        tell(sections[-1])
     sections += several_gpus
-    return Report(_command(graphs, runs, quick, kernel, only, workers, files), facts(), sections)
+    return Report(_command(graphs, runs, quick, kernel, only, workers, files, rival), facts(), sections)
 
 
 def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
@@ -157,11 +165,18 @@ def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
 
 
 def _command(
-    graphs: str | None, runs: int, quick: bool, kernel: str, only: tuple[str, ...], workers: Any, files: str | None
+    graphs: str | None,
+    runs: int,
+    quick: bool,
+    kernel: str,
+    only: tuple[str, ...],
+    workers: Any,
+    files: str | None,
+    rival: tuple[str, ...],
 ) -> str:
     options = ["--quick" if quick else f"--runs {runs}", f"--kernel {kernel}", *(f"--only '{name}'" for name in only)]
     options += [f"--graphs {graphs}"] * (graphs is not None) + [f"--workers {workers}"] * (workers is not None)
-    options += [f"--files {files}"] * (files is not None)
+    options += [f"--files {files}"] * (files is not None) + [f"--rival '{text}'" for text in rival]
     return " ".join(["dasktc bench gpu", *options])
 
 
@@ -215,7 +230,7 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
         "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
         "bytes: peak of preparation on the device, a raw edge, the raw array included",
         "bytes, count: the most that blocks and scratch hold while counting, an edge",
-        "published: GroupTC-BS, the fastest published kernel measured on one H200, its input already CSR",
+        f"published: {PUBLISHED}",
         *bounds,
     ]
     return section

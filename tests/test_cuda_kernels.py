@@ -79,6 +79,11 @@ VARIANTS = {
     "tcstream tiny": ("tcstream", BINS | {"TOP": 2, "FEW": 2}),
     "tcstream of a wide tree": ("tcstream", BINS | {"TOP": 7, "FEW": 1}),
     "tcstream without a tree": ("tcstream", BINS | {"TOP": 0}),
+    "tcstream-recursive": ("tcstream-recursive", BINS),
+    "tcstream-recursive tiny": ("tcstream-recursive", BINS | {"TOP": 2, "FEW": 2, "SHORT": 4}),
+    "tcstream-recursive by edges, without a tree": ("tcstream-recursive", BINS | {"TOP": 0, "vertices": 0}),
+    "tcstream-backward": ("tcstream-backward", BINS | {"FEW": 2}),
+    "tcstream-backward without a tree": ("tcstream-backward", BINS | {"TOP": 0, "vertices": 0}),
     "short": ("short", {"BLOCK": 64}),
     "short tiny": ("short", {"BLOCK": 64, "FEW": 2}),
     "plain": ("plain", {"BLOCK": 64}),
@@ -122,13 +127,20 @@ def any_numbering(edges, vertices):
 
 
 BESIDE = ("visit", "support", "edges", "vertices", "answers", "generate", "bitmatrix", "cliques", "wedges")
-VARIANTS_OF_OTHERS = ("bitmap", "hindex-unbinned", "search-log", "lstc-unshared")
+VARIANTS_OF_OTHERS = (
+    "bitmap",
+    "hindex-unbinned",
+    "search-log",
+    "lstc-unshared",
+    "tcstream-recursive",
+    "tcstream-backward",
+)
 FILES = [*(kernel for kernel in launch.KERNELS if kernel not in VARIANTS_OF_OTHERS), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
 """Code that compiles for the oldest and the newest compiles for those between: kernels test at most for 8.0."""
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
-    "tcstream without a tree", "edges of wide ids", "generate of wide ids",
+    "tcstream without a tree", "tcstream-recursive", "tcstream-backward", "edges of wide ids", "generate of wide ids",
     "support of vertices", "short of vertices",
 ]  # fmt: skip
 

@@ -32,6 +32,8 @@ MACROS = {
     "lstc": {"TILE": 8, "THREADS": 64},
     "lstc-unshared": {"THREADS": 64},
     "tcstream": BINS | {"FEW": 2},
+    "tcstream-recursive": BINS | {"FEW": 2},
+    "tcstream-backward": BINS | {"TOP": 2, "FEW": 2},
 }
 """Small blocks and tables, so that small graphs meet every path quickly."""
 

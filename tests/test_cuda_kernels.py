@@ -368,6 +368,25 @@ def test_edges_listed_in_slices(kernel, most, monkeypatch):
 
 
 @emulated
+@pytest.mark.parametrize("kernel", ["tcstream", "tcstream-recursive", "tcstream-backward"])
+@pytest.mark.parametrize("top", [0, 3])
+def test_long_lists_are_searched_from_end_to_end(kernel, top):
+    """Shares of a lane of some twenty entries: lists that are equal, interleaved, one behind the other, or one entry."""
+    few, many = np.arange(0, 1400, 2), np.arange(0, 2000, 2)
+    pairs = [
+        (few, many), (few + 1, many), (few, many + 1400), (few + 2000, many), (many, many), (few[-1:], few),
+        (few[:1], few), (np.random.default_rng(1).choice(2000, 700, replace=False), many), (few // 2 * 3, many),
+    ]  # fmt: skip
+    for a, b in pairs:
+        row, list_ = np.unique(a), np.unique(b)
+        index = OrientedCSR(np.array([0, 1, 1]), np.array([0], "int32"))
+        table = OrientedCSR(np.array([0, len(row), len(row)]), row.astype("int32"))
+        stream = OrientedCSR(np.array([0, len(list_)]), list_.astype("int32"))
+        found = on_host(False)(BlockTask(index, table, stream), kernel, BINS | {"TOP": top, "vertices": 0})
+        assert found[:3] == (len(np.intersect1d(row, list_)), len(list_), min(len(row), len(list_)))
+
+
+@emulated
 @pytest.mark.parametrize("macros", [{"SUB": 1}, {"SUB": 2}, {"SUB": 3, "MOST_TPI": 64}, {"SUB": 16}, {"TPI": 256}])
 def test_equal_entries_at_every_cut_of_a_path(macros):
     """Lists that are equal, shifted by one, or have one entry in common, at their ends and everywhere else."""

@@ -371,7 +371,7 @@ def test_edges_listed_in_slices(kernel, most, monkeypatch):
 @pytest.mark.parametrize("kernel", ["tcstream", "tcstream-recursive", "tcstream-backward"])
 @pytest.mark.parametrize("top", [0, 3])
 def test_long_lists_are_searched_from_end_to_end(kernel, top):
-    """Shares of a lane of some twenty entries: lists that are equal, interleaved, one behind the other, or one entry."""
+    """A lane's share is some twenty entries: lists that are equal, interleaved, one behind the other, or one entry."""
     few, many = np.arange(0, 1400, 2), np.arange(0, 2000, 2)
     pairs = [
         (few, many), (few + 1, many), (few, many + 1400), (few + 2000, many), (many, many), (few[-1:], few),

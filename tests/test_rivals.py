@@ -162,6 +162,8 @@ def test_the_command_shows_it_beside_the_fixed_figures(script: Path, emulated: A
     assert f"--rival '{text}'" in found["command"]
     (row,) = found["sections"][-1]["rows"]
     assert (row["rival"], row["triangles"], row["rival, ms"]) == ("TRUST", 27, pytest.approx(2))
+    (first,) = found["sections"][0]["rows"]
+    assert first["TRUST, ms"] == row["rival, ms"], "it stands beside the fixed figure"
     published = next(note for note in found["sections"][0]["notes"] if note.startswith("published: "))
     for part in (
         "measured once, on one H200, with GroupTC-BS",

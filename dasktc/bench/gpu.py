@@ -12,6 +12,7 @@ one, or where none is known with another kernel's.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -28,7 +29,7 @@ from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.measure import columns_of
 from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
-from dasktc.bench.rivals import read_rivals, rivals
+from dasktc.bench.rivals import Rival, read_rivals, rivals
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
@@ -135,8 +136,9 @@ def run(
         several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
         tell(several_gpus[0])
     get_backend("cuda")
+    beside = [rivals(chosen, programs, kernel, times, tell)] if programs else []
     with one_call():  # the pool keeps its size, as it does within one count
-        sections = [_table(chosen, kernel, times, tell)]
+        sections = [_table(chosen, kernel, times, tell, programs, beside)]
     tell(sections[-1])
     sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
     tell(sections[-1])
@@ -145,10 +147,9 @@ def run(
     if files is not None:
         sections.append(of_files(files, times, quick, tell))
         tell(sections[-1])
-    if programs:
-        sections.append(rivals(chosen, programs, kernel, times, tell))
-        tell(sections[-1])
-    sections += several_gpus
+    for section in beside:
+        tell(section)
+    sections += beside + several_gpus
     return Report(_command(graphs, runs, quick, kernel, only, workers, files, rival), facts(), sections)
 
 
@@ -196,7 +197,14 @@ def facts() -> dict[str, str]:
 # one GPU
 
 
-def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
+def _table(
+    cases: list[Case], kernel: str, runs: int, say: Say, programs: Sequence[Rival] = (), beside: Sequence[Section] = ()
+) -> Section:
+    measured = {
+        (row["graph"], row["rival"]): row["rival, ms"]
+        for section in beside
+        for row in (dict(zip(section.columns, cells, strict=True)) for cells in section.rows)
+    }
     columns = {
         "graph": "",
         "edges": ",",
@@ -209,6 +217,7 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
     columns |= {
         "bytes, count": ".1f",
         "published": ",.1f",
+        **{f"{rival.name}, ms": ",.2f" for rival in programs},
         "reach, kernel": ",.1f",
         "reach, prepare": ",.0f",
         "checked": "",
@@ -223,7 +232,8 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
         timed, checked = _timed(case, kernel, runs)
         reach = case.reach or (None, None)
         section.rows.append([case.name, timed.edges, timed.triangles, timed.by, timed.kernel, timed.prepare])
-        section.rows[-1] += [timed.peak, timed.counting, case.published, *reach, checked]
+        others = [measured.get((case.name, rival.name)) for rival in programs]
+        section.rows[-1] += [timed.peak, timed.counting, case.published, *others, *reach, checked]
         if case.bound and reach[0] is not None and timed.kernel > reach[0]:
             bounds.append(f"{case.name} is above its reach, as measured on one H200: {case.bound}")
     section.notes += [

@@ -11,9 +11,9 @@ from dasktc.io.source import Source
 __all__ = ["CASES", "LARGE", "PUBLISHED", "QUICK", "SMALL", "Case"]
 
 PUBLISHED = (
-    'measured once, on one H200, with GroupTC-BS, its input in CSR (Li et al., "A Comparative Study of '
-    'Intersection-Based Triangle Counting Algorithms on GPUs", IPDPS 2024; '
-    "https://github.com/Jangbao/TC-Compare-V2); to measure it: --rival GroupTC-BS=PROGRAM"
+    "measured once, on one H200, with GroupTC-BS of https://github.com/Jangbao/TC-Compare-V2, its input in CSR (Li et "
+    'al., "A Comparative Study of Intersection-Based Triangle Counting Algorithms on GPUs", IPDPS 2024); to measure '
+    "it: --rival GroupTC-BS=PROGRAM"
 )
 """What the fixed figures of the fastest published kernel are."""
 

@@ -221,7 +221,7 @@ ADAPTERS = {
     "LSTC": Adapter(
         '"LSTC: Large-Scale Triangle Counting on Single GPU", ICPE 2026, doi:10.1145/3777884.3797002, https://github.com/KishantLab/TriangleCount',
         "degree", _write_lstc, partial(_labelled, r"Triangle : (\d+)", r"total_time : ([\d.]+)"),
-        "median of 3 counts between events",
+        "median of 3 counts between events; its source leaves out rows of fewer than 3 entries",
     ),
     "GroupTC": _grouptc("GroupTC-BS"),
     "GroupTC-BS": _grouptc("GroupTC-BS"),

@@ -30,7 +30,10 @@ MACROS = {
     "search": BINS | {"SUB": 2},
     "search-log": BINS | {"SUB": 1},
     "lstc": {"TILE": 8, "THREADS": 64},
+    "lstc-unshared": {"THREADS": 64},
     "tcstream": BINS | {"FEW": 2},
+    "tcstream-recursive": BINS | {"FEW": 2},
+    "tcstream-backward": BINS | {"TOP": 2, "FEW": 2},
 }
 """Small blocks and tables, so that small graphs meet every path quickly."""
 

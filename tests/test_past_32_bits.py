@@ -586,7 +586,14 @@ def test_expected_probes_of_a_task(long_lists, backend):
         else launch.expected_probes(np, long_lists, kernel)
         for kernel in KERNELS[backend]
     }
-    known = {"merge": WALKED, "plain": WALKED, "short": WALKED, "trust": STREAMED, "lstc": STREAMED}
+    known = {
+        "merge": WALKED,
+        "plain": WALKED,
+        "short": WALKED,
+        "trust": STREAMED,
+        "lstc": STREAMED,
+        "lstc-unshared": STREAMED,
+    }
     known |= dict.fromkeys(("hindex", "hindex-unbinned"), STREAMED)
     assert found == {kernel: known.get(kernel, 96) for kernel in found}
 

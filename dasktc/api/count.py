@@ -114,7 +114,8 @@ def triangle_count(
         How it is counted: "auto", a `dasktc.Method`, or the name of a published system (see `Method.of`).
     memory : int or str, optional
         Bytes that the data may take in one process (on GPUs: of each device), e.g. "4GB", beside the interpreter and
-        imported libraries; data beyond it goes to files. Default: the memory available.
+        imported libraries. With less than 32 MiB per thread fewer threads are used; data beyond it goes to files.
+        Default: the memory available.
     threads : int, optional
         Concurrent calls in this process. If given, everything runs here even if a client is active. Default: the
         available cores; one in a task of a Dask worker, and if a GPU counts.

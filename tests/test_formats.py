@@ -635,7 +635,7 @@ def test_npz(tmp_path, name, save):
 @pytest.mark.parametrize(
     ("arrays", "columns", "says"),
     [
-        ({"a": SRC, "b": DST}, None, "--columns"),
+        ({"a": SRC, "b": DST}, None, "columns=..."),
         ({"src": SRC, "dst": DST[:3]}, None, "(4,) and (3,)"),
         ({"src": EDGES, "dst": EDGES}, None, "(4, 2) and (4, 2)"),
         ({"src": SRC, "dst": [0.5] * 4}, None, "float64"),

@@ -491,7 +491,7 @@ TWICE = {
 def test_one_column_for_both_ends_is_refused(tmp_path, format, columns):
     name, data = TWICE[format]
     (tmp_path / name).write_bytes(data)
-    refused(str(tmp_path / name), "--columns " + ",".join(columns), "is one column", columns=columns)
+    refused(str(tmp_path / name), f"columns={columns!r}", "is one column", columns=columns)
     assert edges(str(tmp_path / name), columns=("src", "dst")) == [(0, 1), (1, 2), (2, 0)]
 
 

@@ -263,7 +263,7 @@ def test_a_size_alone_does_not_tell_the_proxies():
 
 
 def test_an_unknown_assignment_is_refused():
-    with pytest.raises(InputError, match="--assign 'odd' does not exist"):
+    with pytest.raises(InputError, match="assign='odd' does not exist"):
         dasktc.triangle_count(source_of(complete(4)), assign="odd")
 
 

@@ -635,7 +635,7 @@ def test_force_deletes_no_file_that_is_not_the_graphs(tmp_path, remote):
     fs, path = saved_folder.streams.filesystem(out)
     names = {os.path.basename(name) for name in fs.ls(path, detail=False)}
     for name, says in (
-        ("thesis.txt", r"graph has 1 entries that are not the saved graph's, 'thesis\.txt' for one: --force would"),
+        ("thesis.txt", r"graph has 1 entries that are not the saved graph's, 'thesis\.txt' for one: force=True would"),
         ("mine.bin", "'mine.bin' for one"),
         ("folder/x", "'folder' for one"),
     ):

@@ -120,7 +120,7 @@ def test_an_existing_target_is_replaced_by_force_alone(tmp_path, name, parts, be
         out.mkdir()
         (out / "old.parquet").write_text("old")
     source = kronecker(6, parts=parts)
-    with pytest.raises(InputError, match=r"exists: .* --force"):
+    with pytest.raises(InputError, match=r"exists: .* force=True"):
         write_edges(source, str(out), LocalExecutor())
     with pytest.raises(KeyboardInterrupt):
         write_edges(broken(KeyboardInterrupt), str(out), LocalExecutor(), force=True)

@@ -277,6 +277,8 @@ def _remote(address: str | None, file: str | None, security: Any) -> Iterator[An
         address = with_scheme(address or _address(file), security)
         greet(address, security, CONNECT_SECONDS)
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
+    except InputError:
+        raise
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, the "

@@ -22,6 +22,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.paths import check_writable_folder
 from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
 from dasktc.options import path_text
+from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
     from dasktc.executors.base import Executor
@@ -171,13 +172,13 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     if not os.path.lexists(target):
         return
     if not force:
-        way_out = "remove it" if force is None else "replace it with --force"
+        way_out = "remove it" if force is None else f"replace it with {advice(force=True)}"
         raise InputError(f"{target} exists: it would be lost; choose another name, or {way_out}")
     others = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
     if others:
         raise InputError(
             f"{target} is a folder with {len(others)} entries other than .parquet files, {others[0]!r} for "
-            "one: --force replaces only edge files; choose another name"
+            f"one: {option('force', True)} replaces only edge files; choose another name"
         )
 
 

@@ -348,6 +348,8 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
         )
     try:
         _interpret(folder, content)
+    except InputError:
+        raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())
         raise damaged(joined(folder, MANIFEST), f"its fields do not fit each other: {why}") from None

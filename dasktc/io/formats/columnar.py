@@ -18,6 +18,7 @@ from dasktc.io.formats import columns, npy, streams
 from dasktc.io.id_names import known_pairs
 from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
 from dasktc.io.weights import weights_of
+from dasktc.wording import advice
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -244,7 +245,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     if format is None or options.format not in (None, format):
         raise InputError(
             f"{url} begins with {start[:8]!r}, which no {options.format or 'Parquet, .npy or .npz'} file does: "
-            "another format, or damaged; check --format"
+            f"another format, or damaged; check {advice('format')}"
         )
     if format == "parquet":
         return _parquet(url, options)
@@ -279,7 +280,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
         raise InputError(
             f"the columns of {url} are {chosen}: ids are integers or text, both the same; name other columns "
-            "with --columns, or write these as int64"
+            f"with {advice('columns')}, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if types == {"int"} else "text")
     weight = None if options.weight is None else columns.named(schema.names, options.weight)
@@ -382,6 +383,6 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
     if column.type == pa.uint64() and len(column) and (top := pc.max(column).as_py()) >= 1 << 63:
         raise InputError(
             f"column {name!r} of {url} holds {top}: integer ids are below 2^63; renumber the vertices, or use "
-            "--ids text"
+            f"{advice(ids='text')}"
         )
     return column.cast(pa.int32() if column.type in (pa.int8(), pa.int16(), pa.int32()) else pa.int64())

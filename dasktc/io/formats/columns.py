@@ -11,6 +11,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.id_names import known_pairs
+from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -76,13 +77,16 @@ def choose(
 
 def _for_example(what: str, names: list[str]) -> str:
     """Return the advice to name two columns, with the first two of those that may hold ids."""
-    return f"{what} with --columns, as with --columns {','.join(names[:2])}"[:120] if len(names) > 1 else ""
+    if len(names) < 2:
+        return ""
+    example = f", as with {advice(columns=tuple(names[:2]))}" if max(map(len, names[:2])) <= 40 else ""
+    return f"{what} with {advice('columns')}{example}"
 
 
 def check_two(wanted: tuple[str, str], places: Sequence[object]) -> None:
     """Refuse two names of one column, with which every edge would be a loop."""
     if places[0] == places[1]:
-        raise InputError(f"--columns {listed(wanted)} is one column: an edge has two ends; give two")
+        raise InputError(f"{option('columns', wanted)} is one column: an edge has two ends; give two")
 
 
 def listed(wanted: tuple[str, str], between: str = ",") -> str:

@@ -22,6 +22,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
+from dasktc.wording import advice
 
 if TYPE_CHECKING:
     from dasktc.io.source import Part, ReadOptions
@@ -287,7 +288,7 @@ def _refuse(url: str, header: Header, position: Position, text: bytes) -> NoRetu
         if fault:
             raise InputError(
                 f"line {number} of {url}, vertex {vertex}, {fault}: damaged, another format or a wrong "
-                "header; check the line, or --format"
+                f"header; check the line, or {advice('format')}"
             )
         vertex, before = vertex + 1, 0
     raise InputError(f"{url} cannot be read as METIS after line {position.line}: damaged; fetch it again")

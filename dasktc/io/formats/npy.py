@@ -18,6 +18,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import columns, streams
 from dasktc.io.formats.entries import check_square
+from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -103,7 +104,7 @@ class _Archive:
                 sparse = {"format", "shape"} <= set(archive.files)
                 if sparse and self.names is not None:
                     raise InputError(
-                        f"--columns {','.join(self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
+                        f"{option('columns', self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
                         "columns to choose from; leave it out"
                     )
                 if sparse:
@@ -206,7 +207,7 @@ def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Arr
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(
             f"arrays {first!r} and {second!r} of {url} have shapes {src.shape} and {dst.shape}: the ends of "
-            "m edges are two arrays of shape (m,); name others with --columns"
+            f"m edges are two arrays of shape (m,); name others with {advice('columns')}"
         )
     return columns.integers(url, repr(first), src), columns.integers(url, repr(second), dst)
 

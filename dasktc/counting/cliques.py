@@ -21,6 +21,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.options import format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.registry import SCHEMES
+from dasktc.wording import advice, option
 
 __all__ = ["BOUND", "WORDS_A_SECOND", "CliqueCount", "clique_count"]
 
@@ -117,9 +118,9 @@ def _refuse(graph: CountingContext) -> None:
         return
     needs = int(whole.block_bytes(whole.even(1, plan.vertices, plan.edges)).sum()) + 4 * plan.vertices
     raise InputError(
-        f"--partition {plan.partition} divides the neighbourhood of a vertex between tasks: cliques are counted in the "
-        f"one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
-        "partition='whole'"
+        f"{option('partition', plan.partition)} divides the neighbourhood of a vertex between tasks: cliques are "
+        f"counted in the one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
+        f"{advice(partition='whole')}"
     )
 
 

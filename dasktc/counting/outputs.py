@@ -14,7 +14,7 @@ from dasktc.counting.edge_support import refuse_beyond_memory
 from dasktc.counting.findings import RunFacts, findings_of
 from dasktc.counting.html_report import page
 from dasktc.counting.measures import edge_frames, vertex_frames
-from dasktc.errors import CountError, DasktcError, InputError, without_secrets
+from dasktc.errors import CountError, DasktcError, InputError, neutral_text, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.executors.usage import Usage, usage_of
@@ -106,7 +106,7 @@ class Outputs:
         try:
             return self._write(graph, result, before or {}, command, tracker_of(progress))
         except DasktcError as error:
-            raise type(error)(f"{result.triangles:,} triangles were counted, but {error}") from error
+            raise type(error)(f"{result.triangles:,} triangles were counted, but {neutral_text(error)}") from error
 
     def _write(
         self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage], command: str, progress: Tracker

@@ -35,6 +35,7 @@ from dasktc.options import CountOptions, Options, format_size
 from dasktc.pipeline.prepare import silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
+from dasktc.wording import advice, option
 
 __all__ = ["KERNEL", "count_small", "forced", "refuse_other_ways", "too_large"]
 
@@ -55,7 +56,7 @@ def forced(options: Options) -> tuple[Options, bool]:
     if options.backend == "cpu":
         raise InputError(
             f"backend cpu has no kernel {KERNEL}: hub, its default, already intersects rows as bits; leave "
-            "--kernel out, or take --backend cuda"
+            f"{option('kernel')} out, or take {advice(backend='cuda')}"
         )
     given = {"partition": options.partition, "reorder": options.reorder}
     asked = [name for name, value in given.items() if value != "auto"]

@@ -23,6 +23,7 @@ from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import InputError
 from dasktc.pipeline.edge_keys import pack, shift_of
 from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.wording import advice, option
 
 __all__ = ["square_clustering"]
 
@@ -35,7 +36,7 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
     if executor.distributed or executor.memory_per_call is not None:
         raise InputError(
             "square clustering needs the whole graph in one process's memory, and this one was prepared on workers or "
-            "within --memory: prepare it with threads=1 or more, and without memory"
+            f"within {option('memory')}: prepare it with {advice(threads=1)} or more, and without {option('memory')}"
         )
     outward, inward = (on_host(of) for of in executor.gather([oriented.out_degree.whole, oriented.in_degree.whole]))
     degrees = outward.astype(np.int64) + inward

@@ -28,6 +28,7 @@ from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
 from dasktc.registry import KERNELS, unsorted_kernels
+from dasktc.wording import advice
 
 __all__ = [
     "Job",
@@ -155,7 +156,7 @@ def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
     if not task.sorted_rows and KERNELS[job.backend][kernel].sorted_rows:
         raise CountError(
             f"{job}: kernel {kernel} needs rows in ascending order, but its blocks have unsorted rows: count with "
-            f"--kernel {' or '.join(unsorted_kernels(job.backend))}"
+            f"{' or '.join(advice(kernel=name) for name in unsorted_kernels(job.backend))}"
         )
     return _sum(list(in_halves(lambda part: get_backend(job.backend).count(part, kernel), task, job)))
 
@@ -215,8 +216,8 @@ def _too_large(task: BlockTask, job: Job, why: str) -> str:
     held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
     return (
         f"{job}: {_rows(task)}, of {task.index.edges:,} edges, beside blocks of {format_size(held)}, does not fit the "
-        f"free memory ({why}): something else uses it, or blocks are too large; free memory, give --memory, or "
-        "take more --parts"
+        f"free memory ({why}): something else uses it, or blocks are too large; free memory, give "
+        f"{advice('memory')}, or more parts with {advice('parts')}"
     )
 
 
@@ -334,7 +335,7 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
                 f"{job}, reported {count.triangles:,} triangles, "
                 f"{count.wedges:,} wedges and {count.probes:,} probes, verification found {again.triangles:,}, "
                 f"{again.wedges:,} and {probes:,}: kernel {job.kernel} is wrong there; count with "
-                f"--kernel {reference}, and report this"
+                f"{advice(kernel=reference)}, and report this"
             )
     return len(chosen)
 

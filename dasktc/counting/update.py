@@ -40,6 +40,7 @@ from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS
+from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,16 +171,18 @@ def _refuse(graph: CountingContext) -> None:
     plan, reorder = graph.plan, graph.options.chosen_reorder
     if not (plan.scheme.once and plan.scheme.dealing is BY_REMAINDER):
         raise InputError(
-            f"--partition {plan.partition} puts an edge into several blocks, or assigns vertices by their degrees: "
-            "updates of it are not built; prepare with partition='whole' or 'hash2d'"
+            f"{option('partition', plan.partition)} puts an edge into several blocks, or assigns vertices by their "
+            f"degrees: updates of it are not built; prepare with {advice(partition='whole')} or 'hash2d'"
         )
     if not ORDERS[reorder].ordered:
         raise InputError(
-            f"--reorder {reorder} does not keep the order of degrees, in which edges are directed: updates of it are "
-            "not built; prepare with reorder='degree'"
+            f"{option('reorder', reorder)} does not keep the order of degrees, in which edges are directed: updates of "
+            f"it are not built; prepare with {advice(reorder='degree')}"
         )
     if plan.shards > 1:
-        raise InputError(f"{plan.numbering}: updates of vertices in shards are not built; prepare with more --memory")
+        raise InputError(
+            f"{plan.numbering}: updates of vertices in shards are not built; prepare with a larger {advice('memory')}"
+        )
     if graph.prepared.attributes is not None:
         raise InputError(
             "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "

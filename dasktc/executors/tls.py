@@ -17,11 +17,12 @@ from typing import Any
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.paths import check_regular
 from dasktc.options import path_text
+from dasktc.wording import advice, option
 
 __all__ = ["checked", "greet", "security_of", "with_scheme"]
 
 Path = str | os.PathLike[str]
-OPTIONS = "--tls-ca-file, --tls-cert and --tls-key"
+OPTIONS = f"{option('tls_ca_file')}, {option('tls_client_cert')} and {option('tls_client_key')}"
 
 
 def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> Any:
@@ -167,7 +168,9 @@ def _why(error: Exception) -> str:
 
 def _likely(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return "our authority did not sign the scheduler's certificate; give the authority that did with --tls-ca-file"
+        ours = advice("tls_ca_file")
+        return f"our authority did not sign the scheduler's certificate; give the authority that did with {ours}"
     if "ALERT" in (error.reason or ""):
-        return "the scheduler refuses our certificate; give one that its authority signed with --tls-cert and --tls-key"
+        ours = advice("tls_client_cert", "tls_client_key")
+        return f"the scheduler refuses our certificate; give one that its authority signed with {ours}"
     return "the scheduler does not use TLS; give its tcp:// address, or start it with certificates"

@@ -27,7 +27,7 @@ import numpy as np
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.csr import OrientedCSR, on_host
-from dasktc.errors import InputError, shown, without_secrets
+from dasktc.errors import InputError, neutral_text, shown, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
 from dasktc.io.evidence import Reading
@@ -61,6 +61,7 @@ from dasktc.planning.plan import Limits, Proxies
 from dasktc.planning.schemes import Sizes, scheme_of
 from dasktc.planning.scratch import plan_count
 from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_choice
+from dasktc.wording import advice, option
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]
 
@@ -285,8 +286,8 @@ def _layout_fields(partition: Partition, scheme: str) -> dict[str, Any]:
         shape, grid = partition.shape, None
     else:
         raise InputError(
-            f"--partition {scheme} has a partition of its own, {type(partition).__name__}, which is not saved; prepare "
-            "the graph with another"
+            f"{option('partition', scheme)} has a partition of its own, {type(partition).__name__}, which is not "
+            "saved; prepare the graph with another"
         )
     return {"shift": shape.shift, "ordered": shape.ordered, "grid": grid}
 
@@ -425,7 +426,7 @@ def _check_options(content: Manifest) -> None:
         if attributes is not None:
             AttributeOptions(attributes["weight"], attributes["directed"])
     except InputError as error:
-        raise ValueError(str(error).partition(";")[0]) from None
+        raise ValueError(neutral_text(error).partition(";")[0]) from None
     if ORDERS[content["reorder"]].ordered != content["ordered"]:
         raise ValueError(f"ordered is {content['ordered']} in the order {content['reorder']}")
     count = len(content["blocks"])  # before memory is taken for so many parts
@@ -638,7 +639,7 @@ def open_blocks(
     plan, content = prepared.plan, saved.manifest
     if not plan.fits:
         raise InputError(
-            f"{plan.why}: the saved graph is too large for it; raise --memory, or prepare it again with it"
+            f"{plan.why}: the saved graph is too large for it; raise {advice('memory')}, or prepare it again with it"
         )
     executor.set_task_memory(plan.bytes_per_task)
     blocks = _open_checked(executor, saved, prepared)

@@ -114,7 +114,7 @@ class Prediction:
             f"counting, {in_words(parts['count'])} of it: {self.probes:,} probes and the visits to edges"
             f"{', shared by ' + format(plan.workers, ',') + ' workers' if plan.workers > 1 else ''}": parts["count"],
             f"{self._submits}, {in_words(parts['scheduler'])} of it: {plan.tasks:,} tasks of "
-            f"{1000 * rates.overhead:.3g} ms, so fewer --splits are faster": parts["scheduler"],
+            f"{1000 * rates.overhead:.3g} ms, so fewer splits are faster": parts["scheduler"],
             f"the network, {in_words(parts['network'])} of it: a worker receives up to "
             f"{format_size(self.network.largest)} at {format_size(rates.network)} a second": parts["network"],
             f"reading the source, {in_words(self.before.get('read', 0.0))} of it, at {format_size(rates.read)} a second"
@@ -265,7 +265,7 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
         return int(PROBES_PER_WEDGE * wedges), f"{PROBES_PER_WEDGE} of {wedges:,} wedges, as in Kronecker graphs"
     probes = probes_of(edges)
     each = probes / max(1, edges)
-    return probes, f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
+    return probes, f"{each:.3g} an edge, as in a Kronecker graph; give the wedges where they are known"
 
 
 def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:

@@ -18,7 +18,7 @@ from dasktc.io.formats import columns, npy, streams
 from dasktc.io.id_names import known_pairs
 from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
 from dasktc.io.weights import weights_of
-from dasktc.wording import advice
+from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -286,7 +286,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     weight = None if options.weight is None else columns.named(schema.names, options.weight)
     if weight in names or (options.weight is not None and weight is None):
         raise InputError(
-            f"{url} has the columns {', '.join(schema.names)[:200]}: weight={shown(options.weight)} is "
+            f"{url} has the columns {', '.join(schema.names)[:200]}: {option('weight', options.weight)} is "
             f"{'none of them' if weight is None else 'one of the two of ids'}; name another"
         )
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))

@@ -34,6 +34,8 @@ _PLACES = {
 """Where Python's functions take an option that is not an argument of their own."""
 _COMMAND_NAMES = {"tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}
 """Options that the command line calls by another name."""
+LONGEST_VALUE = 160
+"""Characters of an option's value, which may be a path."""
 _NONE = object()
 _at_terminal = False
 
@@ -77,7 +79,7 @@ def option(name: str, value: Any = _NONE) -> str:
     ...     print(rendered(f"{option('kernel', 'hubb')} does not exist"))
     --kernel hubb does not exist
     """
-    return _both(name if value is _NONE else f"{name}={shown(value)}", _at_command_line(name, value))
+    return _both(name if value is _NONE else f"{name}={shown(value, LONGEST_VALUE)}", _at_command_line(name, value))
 
 
 def advice(*names: str, **values: Any) -> str:
@@ -98,11 +100,11 @@ def advice(*names: str, **values: Any) -> str:
     given = {**dict.fromkeys(names, _NONE), **values}
     held: dict[str, list[str]] = {}
     for name, value in given.items():
-        text = f"{name}={'...' if value is _NONE else shown(value)}"
+        text = f"{name}={'...' if value is _NONE else shown(value, LONGEST_VALUE)}"
         held.setdefault(_PLACES.get(name, text), []).append(text)
     return _both(
         ", ".join(place.format(", ".join(texts)) if "{}" in place else place for place, texts in held.items()),
-        " ".join(_at_command_line(name, value) for name, value in given.items()),
+        (" " if values else ", ").join(_at_command_line(name, value) for name, value in given.items()),
     )
 
 
@@ -121,7 +123,7 @@ def _argument(value: Any) -> str:
     """Return a value as an argument of a command, quoted where a shell asks for it."""
     if isinstance(value, list | tuple):
         return ",".join(map(_argument, value))
-    text = shown(value)
+    text = shown(value, LONGEST_VALUE)
     return value if isinstance(value, str) and len(text) == len(value) + 2 and shlex.quote(value) == value else text
 
 
@@ -154,18 +156,18 @@ def _plural_of(noun: str) -> str:
 class _Short(reprlib.Repr):
     """`repr`, shortened."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int) -> None:
         super().__init__()
-        self.maxstring = self.maxother = 60
+        self.maxstring = self.maxother = longest
 
     def repr_int(self, x: int, level: int) -> str:
         """Shorten large integers, because Python refuses to print more than 4,300 digits."""
         return super().repr_int(x, level) if x.bit_length() < 10_000 else f"<integer of {x.bit_length():,} bits>"
 
 
-def shown(value: Any) -> str:
-    """Format a value of any type as one short line for an error."""
-    return " ".join(_Short().repr(value).split())
+def shown(value: Any, longest: int = 60) -> str:
+    """Format a value of any type as one short line for an error, a text with at most `longest` characters."""
+    return " ".join(_Short(longest).repr(value).split())
 
 
 def _in_one_language(record: logging.LogRecord) -> bool:

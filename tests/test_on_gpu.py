@@ -307,7 +307,7 @@ def test_a_stage_that_does_not_fit_is_refused_with_figures(small, tmp_path):
     ):
         tasks.submit("read", lambda: cupy_strict.zeros(4_000, dtype="uint8"))
     assert forget.called
-    assert "a stage takes more than the 2 kB that --memory leaves it on the device" in str(error.value)
+    assert "a stage takes more than the 2 kB that memory leaves it on the device" in str(error.value)
     assert "out_of_memory" in str(error.value)
     assert "\n" not in str(error.value)
 

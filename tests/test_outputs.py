@@ -94,7 +94,7 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
         (
             "per_vertex",
             "there.csv",
-            r"there\.csv exists: it would be lost; choose another name, or replace it with --force",
+            r"there\.csv exists: it would be lost; choose another name, or replace it with force=True",
         ),
         ("report", "missing/r.html", r"missing is no folder: r\.html would be in it"),
         ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would be in it"),
@@ -335,7 +335,7 @@ def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, m
     dasktc.triangle_count(source_of(EDGES), report=page)
     text = page.read_text()
     assert "Triangles of edges were not counted: that takes about" in text
-    assert "--per-edge OUT counts them" in text
+    assert "per_edge=... counts them" in text
     assert "Edges with most triangles" not in text
     dasktc.triangle_count(source_of(EDGES), report=tmp_path / "s.html", per_edge=tmp_path / "e.csv")
     assert "Edges with most triangles" in (tmp_path / "s.html").read_text()

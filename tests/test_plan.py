@@ -189,7 +189,7 @@ def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(parti
     assert splits in (None, plan.splits)
     assert plan.splits <= 15
     for name, taken in ("parts", plan.parts), ("splits", plan.splits):
-        said = f"--{name} .* is taken as {taken:,}: "
+        said = f"{name} are taken as {taken:,}: "
         for text in str(plan), json.dumps(plan.to_dict()):
             assert bool(re.search(said, text)) == (name == "splits" or partition not in ("whole", "edges"))
 
@@ -197,10 +197,10 @@ def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(parti
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"parts": 10**20}, "--parts 1000000000000000.* makes 1,000,000,000,000,000,000,000,000 block triples"),
-        ({"splits": 10**20}, "--splits 1000000000000000.* makes 100,000,000 tasks of 1 block triples"),
-        ({"parts": 100, "splits": 2}, "--splits 2 makes 2,000,000 tasks"),
-        ({"parts": 65, "partition": "proxy"}, "--parts 65 is more than the 64"),
+        ({"parts": 10**20}, "parts=1000000000000000.* makes 1,000,000,000,000,000,000,000,000 block triples"),
+        ({"splits": 10**20}, "splits=1000000000000000.* makes 100,000,000 tasks of 1 block triples"),
+        ({"parts": 100, "splits": 2}, "splits=2 makes 2,000,000 tasks"),
+        ({"parts": 65, "partition": "proxy"}, "parts=65 is more than the 64"),
     ],
 )
 def test_more_tasks_than_can_be_scheduled(asked, message):
@@ -410,7 +410,7 @@ def test_a_budget_that_is_too_small_is_refused_with_figures():
     assert format_size(need - 1) in text
     assert "n = 1" in text
     assert "P[0][0]" in text
-    assert "--memory" in text
+    assert "raise memory=..., or let method=Method(partition='auto') choose n" in text
     assert int(dasktc.triangle_count(source, partition="whole", memory=need)) == triangles(complete(60))
 
 
@@ -456,7 +456,7 @@ def test_parts_and_splits_that_are_no_integers_are_refused(name, value):
 
 def test_more_triples_than_a_scheduler_takes_are_refused():
     """n³ tasks are a list in the client: a billion of them would never start."""
-    with pytest.raises(InputError, match="--parts"):
+    with pytest.raises(InputError, match="parts=1000000 makes"):
         plan_size(10**9, 10**10, partition="hash2d", parts=10**6)
 
 

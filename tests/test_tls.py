@@ -146,7 +146,11 @@ def refused(kind, match, **place):
 
 @pytest.mark.timeout(20)
 def test_no_certificate_is_refused(address):
-    refused(ClusterError, r"is encrypted, and there is no certificate to show: give --tls-ca-file", scheduler=address)
+    refused(
+        ClusterError,
+        r"is encrypted, and there is no certificate to show: give .*\(tls_ca_file=",
+        scheduler=address,
+    )
 
 
 @pytest.mark.timeout(20)

@@ -180,7 +180,7 @@ def test_a_plugins_scheme_that_assigns_vertices_otherwise_is_refused(monkeypatch
     contiguous = replace(SCHEMES["hash2d"], name="contiguous", dealing=replace(BY_REMAINDER, in_turn=False))
     monkeypatch.setitem(SCHEMES, "contiguous", contiguous)
     graph = dasktc.prepare(frame(oracle.complete(5)), **HERE, partition="contiguous", parts=2)
-    with pytest.raises(InputError, match=r"--partition contiguous .* or assigns vertices by their degrees: .*'hash2d'"):
+    with pytest.raises(InputError, match=r"partition='contiguous' .* or assigns vertices by their degrees: .*'hash2d'"):
         graph.update(add=frame([(0, 9)]))
 
 
@@ -188,7 +188,7 @@ def test_vertices_in_shards_are_refused(monkeypatch):
     monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", 2)
     graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
     assert graph.plan.shards == 2
-    with pytest.raises(InputError, match="updates of vertices in shards are not built; prepare with more --memory"):
+    with pytest.raises(InputError, match="updates of vertices in shards are not built; prepare with a larger memory="):
         graph.update(add=frame([(0, 9)]))
 
 

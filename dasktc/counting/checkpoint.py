@@ -319,8 +319,8 @@ def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
         yield
     except OSError as error:
         raise DasktcError(
-            f"checkpoint {path} cannot be {what}: {error}; choose a writable folder with free space with "
-            f"{advice('checkpoint')}"
+            f"checkpoint {path} cannot be {what}: {error}; choose with {advice('checkpoint')} a writable "
+            "folder with free space"
         ) from error
 
 

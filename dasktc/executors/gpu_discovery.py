@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dasktc.options import format_size
-from dasktc.wording import option, plural
+from dasktc.wording import plural
 
 __all__ = ["collect", "describe", "devices", "install", "installed", "least_free", "visible"]
 
@@ -139,7 +139,7 @@ def _state(gpus: list[dict[str, Any]], lacking: list[str]) -> str:
         return "no GPU: nvidia-smi shows none; where there is one, install NVIDIA's driver"
     if lacking:
         return f"not installed, {', '.join(lacking)} missing: {install(gpus)}"
-    return f"ready for {plural(len(gpus), 'GPU')}, which {option('backend', 'auto')} takes"
+    return f"ready for {plural(len(gpus), 'GPU')}, which backend auto takes"
 
 
 def describe(facts: dict[str, Any]) -> list[str]:

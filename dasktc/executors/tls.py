@@ -17,12 +17,12 @@ from typing import Any
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.paths import check_regular
 from dasktc.options import path_text
-from dasktc.wording import advice, option
+from dasktc.wording import advice
 
 __all__ = ["checked", "greet", "security_of", "with_scheme"]
 
 Path = str | os.PathLike[str]
-OPTIONS = f"{option('tls_ca_file')}, {option('tls_client_cert')} and {option('tls_client_key')}"
+OPTIONS = advice("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
 def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> Any:

@@ -401,7 +401,7 @@ def test_outputs_that_exist_are_replaced_by_force(tmp_path, capsys, data, monkey
     Path("folder.parquet").mkdir()
     Path("folder.parquet/mine.txt").write_text("mine")
     assert main(["count", source, "--per-edge", "folder.parquet", "--force"]) == 2
-    assert "1 entries other than .parquet files" in capsys.readouterr().err
+    assert "1 entry other than .parquet files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("most", [90.0, 100_000.0])

@@ -198,7 +198,7 @@ def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(parti
     ("asked", "message"),
     [
         ({"parts": 10**20}, "parts=1000000000000000.* makes 1,000,000,000,000,000,000,000,000 block triples"),
-        ({"splits": 10**20}, "splits=1000000000000000.* makes 100,000,000 tasks of 1 block triples"),
+        ({"splits": 10**20}, "splits=1000000000000000.* makes 100,000,000 tasks of 1 block triple"),
         ({"parts": 100, "splits": 2}, "splits=2 makes 2,000,000 tasks"),
         ({"parts": 65, "partition": "proxy"}, "parts=65 is more than the 64"),
     ],

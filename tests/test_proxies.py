@@ -354,7 +354,7 @@ def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, mos
     assert not {record.job.triple for record in result.records} & set(without)
     probes = [record.count.probes for record in result.records]
     assert max(probes) < most * sum(probes) / len(probes)
-    assert f"{empty} triples without wedges are none" in str(graph.plan)
+    assert f"{empty} triples have no wedges and no task" in str(graph.plan)
     assert json.loads(json.dumps(graph.plan.to_dict()))["empty_triples"] == empty
 
 

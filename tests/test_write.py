@@ -195,7 +195,7 @@ def test_force_spares_a_folder_of_other_things(tmp_path):
     out = tmp_path / "g.parquet"
     out.mkdir()
     (out / "thesis.tex").write_text("words")
-    with pytest.raises(InputError, match=r"1 entries other than \.parquet files, 'thesis\.tex'"):
+    with pytest.raises(InputError, match=r"1 entry other than \.parquet files, 'thesis\.tex'"):
         write_edges(kronecker(6), str(out), LocalExecutor(), force=True)
     assert (out / "thesis.tex").exists()
 

@@ -21,7 +21,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.options import format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.registry import SCHEMES
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["BOUND", "WORDS_A_SECOND", "CliqueCount", "clique_count"]
 
@@ -143,7 +143,8 @@ def _memory(graph: CountingContext) -> int:
     if needs > plan.memory:
         raise InputError(
             f"cliques need {format_size(needs)} for a task, {format_size(longest * longest / 8)} of it the bits of a "
-            f"row of {longest:,} entries, more than the {format_size(plan.memory)} of one worker; raise memory"
+            f"row of {plural(longest, 'entry')}, more than the {format_size(plan.memory)} of one worker; raise "
+            f"{advice('memory')}"
         )
     return needs
 
@@ -167,8 +168,9 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     tasks, cliques, work, wedges = zip(*total, strict=True)
     if sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges:
         raise CountError(
-            f"block {place}: {len(tasks):,} tasks of {splits:,} handled {sum(wedges):,} wedges, but the degrees give "
-            f"{graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with `dasktc info`"
+            f"block {place}: {plural(len(tasks), 'task')} of {splits:,} handled {plural(sum(wedges), 'wedge')}, but "
+            f"the degrees give {graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with "
+            "`dasktc info`"
         )
     return sum(cliques), sum(work)
 

@@ -20,6 +20,7 @@ from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.executors.usage import Usage, usage_of
 from dasktc.io.write import FRAMES, PAGES, check_target, is_same_target, write_frames, write_page
 from dasktc.options import path_text
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from dasktc.counting.result import TriangleCount
@@ -106,7 +107,9 @@ class Outputs:
         try:
             return self._write(graph, result, before or {}, command, tracker_of(progress))
         except DasktcError as error:
-            raise type(error)(f"{result.triangles:,} triangles were counted, but {neutral_text(error)}") from error
+            raise type(error)(
+                f"{plural(result.triangles, 'triangle was', 'triangles were')} counted, but {neutral_text(error)}"
+            ) from error
 
     def _write(
         self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage], command: str, progress: Tracker
@@ -144,6 +147,6 @@ class Outputs:
 def _same(count: int, result: TriangleCount, what: str) -> None:
     if count != result.triangles:
         raise CountError(
-            f"the {what} have {count:,} triangles, but {result.triangles:,} were counted: one of the two is wrong; "
-            "run again, and report this with the output of `dasktc info`"
+            f"the {what} have {plural(count, 'triangle')}, but {result.triangles:,} were counted: one of the two is "
+            "wrong; run again, and report this with the output of `dasktc info`"
         )

@@ -23,7 +23,7 @@ from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import InputError
 from dasktc.pipeline.edge_keys import pack, shift_of
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["square_clustering"]
 
@@ -42,8 +42,8 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
     degrees = outward.astype(np.int64) + inward
     if graph.edges and 2 * graph.edges * int(degrees.max()) >= 1 << 63:
         raise InputError(
-            f"square clustering of a graph of {graph.edges:,} edges with a vertex of {int(degrees.max()):,} neighbours "
-            "could exceed 64 bits: leave that vertex out"
+            f"square clustering of a graph of {plural(graph.edges, 'edge')} with a vertex of "
+            f"{plural(int(degrees.max()), 'neighbour')} could exceed 64 bits: leave that vertex out"
         )
     counts, _ = triangles_by_id(graph)
     (triangles,) = executor.gather([counts.whole])
@@ -64,7 +64,7 @@ def _keys(graph: CountingContext) -> Array:
         edges = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
     else:
         edges = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    fact = f"the blocks hold {len(edges):,} edges, but the plan {graph.edges:,}"
+    fact = f"the blocks hold {plural(len(edges), 'edge')}, but the plan {graph.edges:,}"
     refuse_unless(len(edges) == graph.edges, fact, graph.folder_of_copies)
     return edges
 

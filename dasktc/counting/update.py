@@ -40,7 +40,7 @@ from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +192,7 @@ def _refuse(graph: CountingContext) -> None:
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(
             f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "
-            f"call: it holds a block twice; prepare with parts={2 * plan.parts}, or raise memory"
+            f"call: it holds a block twice; prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
         )
 
 
@@ -592,9 +592,9 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
     held = int((prepared.sizes.edges + size.more).sum())
     if not size.edges == held == plan.edges + counts.added - counts.removed:
         raise CountError(
-            f"the new degrees are those of {size.edges:,} edges, the new blocks have {held:,}, but {plan.edges:,} + "
-            f"{counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; report this with "
-            "`dasktc info`"
+            f"the new degrees are those of {plural(size.edges, 'edge')}, the new blocks have {held:,}, but "
+            f"{plan.edges:,} + {counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; report "
+            "this with `dasktc info`"
         )
     layout, shift = _layout(prepared), shift_of(size.vertices)
     axis = Axis(size.vertices, layout.rows.parts)

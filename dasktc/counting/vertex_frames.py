@@ -213,7 +213,7 @@ def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kin
         number = int((dense < 0).argmax())
         wrong = wanted[number] if graph.prepared.source.labels is None else list(vertices)[number]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
-        raise unknown("vertices", wrong, int((dense < 0).sum()), "ids")
+        raise unknown("vertices", wrong, int((dense < 0).sum()), "id")
     shards = _values(graph, vectors, columns)
     parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
     there = {}

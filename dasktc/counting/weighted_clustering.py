@@ -27,7 +27,7 @@ from dasktc.errors import CountError, InputError, shown
 from dasktc.options import weight_name
 from dasktc.pipeline.attributes import EdgeAttributes
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["attributes_of", "clustering", "over_triples"]
 
@@ -127,8 +127,8 @@ def over_triples(
             yield blocks, result
     if wedges != graph.prepared.wedges:
         raise CountError(
-            f"the tasks handled {wedges:,} wedges, but the degrees give {graph.prepared.wedges:,}: edges were lost or "
-            "repeated; run again, and report this with the output of `dasktc info`"
+            f"the tasks handled {plural(wedges, 'wedge')}, but the degrees give {graph.prepared.wedges:,}: edges were "
+            "lost or repeated; run again, and report this with the output of `dasktc info`"
         )
 
 

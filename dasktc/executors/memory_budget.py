@@ -17,7 +17,7 @@ from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore, usable
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir, check_place, hidden_here
 from dasktc.options import bytes_of
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["limited", "within_memory"]
 
@@ -97,7 +97,7 @@ def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
         answers = executor.run_on_workers(hidden_here, work.folder)
         if hosts := [host for host in answers if host is not None]:
             raise InputError(
-                f"{len(hosts)} of {len(answers)} workers (on {_names(hosts)}) cannot write to this host's "
+                f"{len(hosts)} of {plural(len(answers), 'worker')} (on {_names(hosts)}) cannot write to this host's "
                 f"{os.path.dirname(work.folder)}, where files beyond {option('memory')} would stand: it is on no disk "
                 f"that all mount; give one on such a disk with {advice('work_dir')}, or leave {option('memory')} and "
                 f"{option('work_dir')} out, so that Dask's own limits hold"

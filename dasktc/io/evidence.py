@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
 from dasktc.io.id_names import INDEX, NUMBERS, known_pairs, plain
-from dasktc.wording import advice
+from dasktc.wording import advice, plural
 
 __all__ = [
     "Choice",
@@ -129,9 +129,7 @@ class Reading:
             (self.comments_above, "comment", " above the rows"),
             (self.comments_below, "comment", " among the rows"),
         ]
-        skipped = ", ".join(
-            f"{count:,} {name} line{'s' * (count != 1)}{where}" for count, name, where in lines if count
-        )
+        skipped = ", ".join(f"{plural(count, f'{name} line')}{where}" for count, name, where in lines if count)
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
         return [("ids", self.ids), *rows, *([("skipped", skipped)] if skipped else [])]
 

@@ -23,7 +23,7 @@ from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.io.watched import Stamp, stamp, watched
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["FORMATS", "detect", "open_source"]
 
@@ -205,7 +205,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     if not first_of and alone is not None:
         raise alone
     if not first_of:
-        raise InputError(f"{len(urls)} files of {names[0]} are all empty; check what wrote them")
+        raise InputError(f"{plural(len(urls), 'file')} of {names[0]} are all empty; check what wrote them")
     size = SourceSize(int(rows), int(stored)) if isfinite(rows) else None
     return Source(
         ", ".join(os.fspath(name) for name in names),

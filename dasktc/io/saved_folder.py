@@ -21,7 +21,7 @@ from dasktc.executors.paths import check_writable_folder
 from dasktc.io.formats import streams
 from dasktc.io.write import hidden_beside, publish
 from dasktc.options import path_text
-from dasktc.wording import option
+from dasktc.wording import option, plural
 
 __all__ = [
     "FILE",
@@ -190,8 +190,8 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
         had = there[name]
         if had is not None and had < size:
             raise InputError(
-                f"{folder} is damaged: {name} has {had:,} bytes instead of {size:,}; fetch it again, or save the graph "
-                "again"
+                f"{folder} is damaged: {name} has {plural(had, 'byte')} instead of {size:,}; fetch it again, or save "
+                "the graph again"
             )
 
 
@@ -289,7 +289,7 @@ def _own_files(folder: str, names: dict[str, bool] | None) -> list[str]:
         return []
     if MANIFEST not in names:
         raise InputError(
-            f"{folder} is a folder with {len(names):,} entries and no {MANIFEST}, not a saved graph: "
+            f"{folder} is a folder with {plural(len(names), 'entry')} and no {MANIFEST}, not a saved graph: "
             f"{_FORCE} replaces only these; choose another name"
         )
     path = joined(folder, MANIFEST)
@@ -306,8 +306,8 @@ def _own_files(folder: str, names: dict[str, bool] | None) -> list[str]:
     others = [name for name, is_file in names.items() if name not in own or not is_file]
     if others:
         raise InputError(
-            f"{folder} has {len(others):,} entries that are not the saved graph's, {shown(others[0])} for one: "
-            f"{_FORCE} would delete them; move them elsewhere, or choose another name"
+            f"{folder} has {plural(len(others), 'entry that is', 'entries that are')} not the saved graph's, "
+            f"{shown(others[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
         )
     return [MANIFEST, *(name for name in names if name != MANIFEST)]
 

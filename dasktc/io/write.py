@@ -22,7 +22,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.paths import check_writable_folder
 from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
 from dasktc.options import path_text
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     from dasktc.executors.base import Executor
@@ -177,7 +177,7 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     others = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
     if others:
         raise InputError(
-            f"{target} is a folder with {len(others)} entries other than .parquet files, {others[0]!r} for "
+            f"{target} is a folder with {plural(len(others), 'entry')} other than .parquet files, {others[0]!r} for "
             f"one: {option('force', True)} replaces only edge files; choose another name"
         )
 

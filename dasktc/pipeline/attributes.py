@@ -30,7 +30,7 @@ from dasktc.pipeline.edge_keys import pack, shift_of, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.orient import inverse
 from dasktc.pipeline.prepare import Prepared
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["AGAINST", "ALONG", "EdgeAttributes", "attach", "read_rows"]
 
@@ -315,6 +315,6 @@ def _differing(edge: str, one: float, other: float) -> InputError:
 
 def _lost(rows: int, edges: int) -> CountError:
     return CountError(
-        f"the rows hold {rows:,} edges, the blocks {edges:,}: some were lost; run again, and report this with the "
-        "output of `dasktc info`"
+        f"the rows hold {plural(rows, 'edge')}, the blocks {edges:,}: some were lost; run again, and report this with "
+        "the output of `dasktc info`"
     )

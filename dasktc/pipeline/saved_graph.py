@@ -61,7 +61,7 @@ from dasktc.planning.plan import Limits, Proxies
 from dasktc.planning.schemes import Sizes, scheme_of
 from dasktc.planning.scratch import plan_count
 from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_choice
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]
 
@@ -339,8 +339,8 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     check_fields(folder, content, _FIELDS)
     if len(names) > 1:
         raise InputError(
-            f"{folder} is a saved graph, and {len(names) - 1:,} more sources are given: it is opened as it is, and no "
-            "edges are added; give it alone"
+            f"{folder} is a saved graph, and {plural(len(names) - 1, 'more source is', 'more sources are')} given: it "
+            "is opened as it is, and no edges are added; give it alone"
         )
     if content["partition"] not in SCHEMES:
         raise InputError(
@@ -383,14 +383,14 @@ def _interpret(folder: str, content: Manifest) -> None:
         *((f"sizes of {name}", [*np.ndindex(of.shape)]) for name, of in sizes._asdict().items()),
     ):
         if there != places:
-            raise ValueError(f"{name} are not those of {rows:,} by {columns:,} blocks")
+            raise ValueError(f"{name} are not those of {rows:,} by {plural(columns, 'block')}")
     if content["grid"] is None and len(content["proxies"]) != rows:
         raise ValueError(f"proxies are of {len(content['proxies']):,} parts, not of {rows:,}")
     extents = _extents(partition)
     for at in places:  # sums by vertex are allocated with these sizes
         size = int(sizes.rows[at]), int(sizes.columns[at])
         if size != extents.get(at, (size[0], size[0])):
-            raise ValueError(f"block {at} has not {size[0]:,} rows and {size[1]:,} columns")
+            raise ValueError(f"block {at} has not {plural(size[0], 'row')} and {plural(size[1], 'column')}")
     for block, (i, j) in zip(blocks, places, strict=True):
         numbered = tuple(block[name] for name in ("stride", "row_first", "column_first", "ordered"))
         if isinstance(partition, GridPartition):
@@ -432,7 +432,10 @@ def _check_options(content: Manifest) -> None:
     count = len(content["blocks"])  # before memory is taken for so many parts
     numbers = [content["parts"], content["column_parts"] or 1, *(axis["parts"] for axis in content["grid"] or [])]
     if not 1 <= min(numbers) <= max(numbers) <= count:
-        raise ValueError(f"{count:,} blocks are none of {' and '.join(f'{number:,}' for number in numbers)} parts")
+        raise ValueError(
+            f"{plural(count, 'block is', 'blocks are')} none of {' and '.join(f'{number:,}' for number in numbers)} "
+            "parts"
+        )
 
 
 def _prepared_with(content: Manifest) -> dict[str, Any]:
@@ -447,10 +450,10 @@ def _check_edges(content: Manifest, partition: Partition, sizes: Sizes, wedges: 
     if isinstance(partition, GridPartition):
         widths = [axis.parts for axis in partition.layout.families]
         if wedges != content["wedges"][0]:
-            raise ValueError(f"the tasks have {wedges:,} wedges, the graph {content['wedges'][0]:,}")
+            raise ValueError(f"the tasks have {plural(wedges, 'wedge')}, the graph {content['wedges'][0]:,}")
     for first, end in pairwise([0, *accumulate(widths)]):
         if (held := int(sizes.edges[:, first:end].sum())) != content["edges"]:
-            raise ValueError(f"its blocks hold {held:,} edges, the graph {content['edges']:,}")
+            raise ValueError(f"its blocks hold {plural(held, 'edge')}, the graph {content['edges']:,}")
 
 
 def _check_blocks(blocks: list[Manifest], sizes: Sizes, proxies: bool) -> None:
@@ -462,7 +465,7 @@ def _check_blocks(blocks: list[Manifest], sizes: Sizes, proxies: bool) -> None:
         if proxies:
             expected["members"] = ("i4", rows)
         if _kinds(block["arrays"]) != expected:
-            raise ValueError(f"block {place} has not the arrays of {rows:,} rows and {edges:,} edges")
+            raise ValueError(f"block {place} has not the arrays of {plural(rows, 'row')} and {plural(edges, 'edge')}")
 
 
 def _check_vectors(content: Manifest) -> None:
@@ -477,7 +480,7 @@ def _check_vectors(content: Manifest) -> None:
         if sum(array["length"] - behind for array in arrays) != vertices or any(
             array["dtype"] not in types or array["length"] < behind for array in arrays
         ):
-            raise ValueError(f"{name} are not of {vertices:,} vertices")
+            raise ValueError(f"{name} are not of {plural(vertices, 'vertex')}")
     if text and any(shard["letters"]["dtype"] != "u1" for shard in content["id_shards"]):
         raise ValueError("id_shards are no text")
 
@@ -491,10 +494,10 @@ def _check_attributes(kept: Manifest, vertices: int, edges: dict[tuple[int, int]
         raise ValueError(f"attributes are of blocks {shown(there)}")
     for place, block in zip(there, kept["blocks"], strict=True):
         if _kinds(block["arrays"]) != {name: (of, edges[place]) for name, of in types.items()}:
-            raise ValueError(f"block {place}'s attributes are not those of {edges[place]:,} edges")
+            raise ValueError(f"block {place}'s attributes are not those of {plural(edges[place], 'edge')}")
     numbers = {name: ("i8", vertices) for name in Neighbours._fields} if kept["directed"] else {}
     if _kinds(kept["neighbours"] or {}) != numbers:
-        raise ValueError(f"neighbours are not those of {vertices:,} vertices, directed={kept['directed']}")
+        raise ValueError(f"neighbours are not those of {plural(vertices, 'vertex')}, directed={kept['directed']}")
     float.fromhex(kept["largest"])
 
 
@@ -712,7 +715,7 @@ def _check_vectors_alone(executor: Executor, saved: SavedGraph, prepared: Prepar
         url = _places(saved.folder, content["order"][0])["values"].url
         raise damaged_array(url, "its numbers are not those of all vertices")
     if vectors.wedges != graph.wedges:
-        said = f"it says {graph.wedges:,} wedges, but the degrees give {vectors.wedges:,}"
+        said = f"it says {plural(graph.wedges, 'wedge')}, but the degrees give {vectors.wedges:,}"
         raise damaged(joined(saved.folder, MANIFEST), said)
     return vectors
 
@@ -741,7 +744,8 @@ def _check_proxies(executor: Executor, saved: SavedGraph, blocks: Blocks) -> Non
         raise damaged_array(joined(saved.folder, f"block-{part}-0.bin"), "its members are not those of its part")
     if sum(wedges) != expected:
         raise damaged(
-            joined(saved.folder, MANIFEST), f"it says {expected:,} wedges of parts, but the blocks have {sum(wedges):,}"
+            joined(saved.folder, MANIFEST),
+            f"it says {plural(expected, 'wedge')} of parts, but the blocks have {sum(wedges):,}",
         )
 
 
@@ -843,7 +847,7 @@ class _Files:
             if start < end and first < start + place.length:
                 part = read_array(place, backend, max(0, first - start), min(place.length, end - start))
                 if self.below is not None and len(part) and int(part.view("uint32").max()) >= self.below:
-                    raise damaged_array(place.url, f"a number is not below that of {self.below:,} vertices")
+                    raise damaged_array(place.url, f"a number is not below that of {plural(self.below, 'vertex')}")
                 parts.append(part)
         return parts or [backend.array.empty(0, dtype=self.arrays[0].dtype)]
 

@@ -26,7 +26,7 @@ from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.sharded.vectors import Sharded, there
 from dasktc.planning.grid import Shape
 from dasktc.registry import ASSIGNMENTS
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["OWN", "Assignment", "assigned", "own_parts"]
 
@@ -94,8 +94,9 @@ def _of_ids(function: Callable[..., Array], first: int, end: int, backend: Backe
 def _by_metis(executor: Executor, graph: Oriented, parts: int, seed: int, shape: Shape) -> Sharded:
     if len(graph.order.starts) > 2:
         raise InputError(
-            f"{_METIS} keeps the whole graph in one process, and not even vectors of its {shape.vertices:,} vertices "
-            f"fit one; take {advice(assign='random')}, or give a larger {advice('memory')}"
+            f"{_METIS} keeps the whole graph in one process, and not even vectors of its "
+            f"{plural(shape.vertices, 'vertex')} fit one; take {advice(assign='random')}, or give a larger "
+            f"{advice('memory')}"
         )
     given = (list(graph.partitions), shape, parts, executor.memory_per_call, executor.backend)
     return Sharded(graph.order.starts, [executor.submit("plan", _metis, *given)])
@@ -231,7 +232,7 @@ def _read(path: str, held: tuple[Part, ...], ids: Ids, external: Any, parts: int
     place = least.index.get_indexer(names) if len(least) else np.full(len(names), -1)
     if (missing := place < 0).any():
         raise InputError(
-            f"{option('assign', path)} has no part for {int(missing.sum()):,} of {len(names):,} vertices, e.g. "
+            f"{option('assign', path)} has no part for {int(missing.sum()):,} of {plural(len(names), 'vertex')}, e.g. "
             f"{_first(names[missing])}: each has to be local to one; add them"
         )
     dense = least.to_numpy("int64").take(place) if len(names) else np.zeros(0, "int64")
@@ -264,8 +265,8 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: i
     keys: Any = np.concatenate([on_host(part) for part in partitions])
     if 2 * len(keys) > MOST_ENDS:
         raise InputError(
-            f"the graph has {len(keys):,} edges, METIS numbers {MOST_ENDS // 2:,} at most: its package counts in "
-            f"32 bits; take {advice(assign='random')}"
+            f"the graph has {plural(len(keys), 'edge')}, METIS numbers {MOST_ENDS // 2:,} at most: its package counts "
+            f"in 32 bits; take {advice(assign='random')}"
         )
     ends = np.stack(unpack(keys, shape.shift))
     sources, targets = ends.reshape(-1), ends[::-1].reshape(-1)

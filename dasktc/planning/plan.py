@@ -203,7 +203,7 @@ class Plan:
         """Rows of (name, text) for display."""
         chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
         return [
-            ("graph", f"{self.vertices:,} vertices, {self.edges:,} edges"),
+            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
             ("partition", self.partition),
             ("n (parts)", f"{self.parts:,}" + (f", {self.column_parts:,} of columns" if self.column_parts else "")),
             ("m (splits)", f"{self.splits:,}"),
@@ -219,8 +219,9 @@ class Plan:
 
     def _unusual(self) -> str:
         """Say which triples have no task, and which have more than m."""
-        empty = f"; {self.empty_triples:,} triples without wedges are none" if self.empty_triples else ""
-        return empty + (f"; {self.heavy_triples:,} heavy triples are several" if self.heavy_triples else "")
+        empty, heavy = self.empty_triples, self.heavy_triples
+        without = f"; {plural(empty, 'triple has', 'triples have')} no wedges and no task" if empty else ""
+        return without + (f"; {plural(heavy, 'heavy triple is', 'heavy triples are')} several" if heavy else "")
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
@@ -312,8 +313,9 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Sch
     asked = None if limits.parts is None else min(limits.parts, most)
     if limits.column_parts is not None and schemes[0].tasks(asked or 1) > MAX_TASKS:
         raise InputError(
-            f"{option('column_parts', limits.column_parts)} makes {schemes[0].tasks(asked or 1):,} block triples, "
-            f"{MAX_TASKS:,} at most can be scheduled: blocks would be tiny; give fewer, or leave it out"
+            f"{option('column_parts', limits.column_parts)} makes "
+            f"{plural(schemes[0].tasks(asked or 1), 'block triple')}, {MAX_TASKS:,} at most can be scheduled: blocks "
+            "would be tiny; give fewer, or leave it out"
         )
     for scheme in schemes:
         if scheme.replicated:
@@ -342,7 +344,8 @@ def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
         most, why = scheme.bound
         return f"{asked} is more than the {most} that {option('partition', scheme.name)} takes: {why}"
     if (triples := scheme.tasks(parts)) > MAX_TASKS:
-        return f"{asked} makes {triples:,} block triples, {MAX_TASKS:,} at most can be scheduled: blocks would be tiny"
+        makes = f"{asked} makes {plural(triples, 'block triple')}"
+        return f"{makes}, {MAX_TASKS:,} at most can be scheduled: blocks would be tiny"
     return None
 
 
@@ -392,8 +395,9 @@ def _splits(scheme: Scheme, triples: Numbers, scheduled: int, edges: int, sizes:
     splits = max(1, min(limits.splits, most))
     if scheduled * splits > MAX_TASKS:
         raise InputError(
-            f"{option('splits', limits.splits)} makes {scheduled * splits:,} tasks of {scheduled:,} block triples, "
-            f"{MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a smaller m, or leave it out"
+            f"{option('splits', limits.splits)} makes {plural(scheduled * splits, 'task')} of "
+            f"{plural(scheduled, 'block triple')}, {MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a "
+            "smaller m, or leave it out"
         )
     return splits
 

@@ -52,7 +52,7 @@ from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.late_workers import await_late_workers
 from dasktc.executors.dask.worker_events import STEPS
 from dasktc.executors.progress import Tracker
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
@@ -233,7 +233,9 @@ class FaultPolicy:
 
     def cancelled(self, tasks: int) -> ClusterError:
         """Make the error of tasks that ended without a result."""
-        return ClusterError(f"{tasks:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+        return ClusterError(
+            f"{plural(tasks, 'task was', 'tasks were')} cancelled: the cluster was restarted or shut down; run again"
+        )
 
     def unreadable(self, error: Exception) -> Exception:
         """Make the error of a result that came to the client and cannot be unpickled there."""

@@ -18,7 +18,7 @@ from dasktc.io.formats import columns, npy, streams
 from dasktc.io.id_names import known_pairs
 from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
 from dasktc.io.weights import weights_of
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -118,7 +118,8 @@ class _RowGroups:
     def _check(self, rows: int) -> None:
         if rows != self.rows:
             raise InputError(
-                f"{self.url} holds {rows:,} rows in row groups that should hold {self.rows:,}: damaged; save it again"
+                f"{self.url} holds {plural(rows, 'row')} in row groups that should hold {self.rows:,}: damaged; save "
+                "it again"
             )
 
     def _frame(self, backend: Backend, table: Any, before: int = 0) -> Any:
@@ -267,7 +268,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         kinds = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
-            raise ValueError(f"its row groups hold {sum(rows):,} rows where it says {metadata.num_rows:,}")
+            raise ValueError(f"its row groups hold {plural(sum(rows), 'row')} where it says {metadata.num_rows:,}")
     # By position two columns have one type: fractions before two integers are weights or times, not ids.
     exact = {
         name: "other" if kind == "int" and not _is_integer(schema.field(name).type) else kind
@@ -364,7 +365,8 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
 
     if column.null_count:
         raise InputError(
-            f"column {name!r} of {url} lacks {column.null_count:,} ids: an edge needs both ends; drop these rows"
+            f"column {name!r} of {url} lacks {plural(column.null_count, 'id')}: an edge needs both ends; drop these "
+            "rows"
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

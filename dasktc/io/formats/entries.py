@@ -18,7 +18,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import even_columns
-from dasktc.wording import advice
+from dasktc.wording import advice, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -185,8 +185,8 @@ def check_total(url: str, total: int, expected: int) -> None:
     """Refuse a file that holds more or fewer entries than its header says."""
     if total != expected:
         raise InputError(
-            f"{url} holds {total:,} edges where its header says {expected:,}: the file was cut short or joined with "
-            "another, or its header is wrong; fetch or export it again"
+            f"{url} holds {plural(total, 'edge')} where its header says {expected:,}: the file was cut short or joined "
+            "with another, or its header is wrong; fetch or export it again"
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.once import once
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["BadLine", "Rows", "WeightedRows", "count_rows", "even_columns", "parse", "parse_weighted"]
 
@@ -331,7 +331,7 @@ def _reason(line: str, dialect: Dialect) -> str:
     for place in sorted(dialect.columns):
         if place >= len(fields):
             return (
-                f"holds {len(fields)} field{'s' * (len(fields) != 1)} where column {place + 1} should be an id: "
+                f"holds {plural(len(fields), 'field')} where column {place + 1} should be an id: "
                 "cut short, or another separator; check the line"
             )
         if not fields[place]:

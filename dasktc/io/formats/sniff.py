@@ -26,7 +26,7 @@ from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
 from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
 
@@ -227,9 +227,9 @@ def _refuse_wider(url: str, names: list[str], rows: list[_Row], reading: _Readin
             records = "perhaps records of several types; write the edges alone, or use"
             cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
             raise InputError(
-                f"line {row.line} of {url} holds {len(fields)} fields, {row.text[:40].strip()!r}, below a header of "
-                f"{len(names)}: {cause} "
-                f"{advice(skip=rows[0].line, columns=(0, 1))} if the first two fields are ids"
+                f"line {row.line} of {url} holds {plural(len(fields), 'field')}, {row.text[:40].strip()!r}, below a "
+                f"header of {len(names)}: {cause} {advice(skip=rows[0].line, columns=(0, 1))} if the first two fields "
+                "are ids"
             )
 
 

@@ -19,7 +19,7 @@ from dasktc.io.generators.theory import StarKind, StarProduct, theory_edges, the
 from dasktc.io.source import Source
 from dasktc.options import whole_number
 from dasktc.planning.distribution import SourceSize
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -265,8 +265,8 @@ def theory(stars: tuple[int, ...] = (25, 81, 256), kind: StarKind = "B1k", parts
     stars = tuple(whole_number("stars", leaves, 1, _MOST_EDGES) for leaves in stars)
     if len(stars) > _MOST_STARS:
         raise InputError(
-            f"{option('stars')} names {len(stars):,} stars: each makes a product three times larger, {_MOST_STARS} at "
-            "most are within the limit; give fewer"
+            f"{option('stars')} names {plural(len(stars), 'star')}: each makes a product three times larger, "
+            f"{_MOST_STARS} at most are within the limit; give fewer"
         )
     recipe = StarProduct(theory_vertices(stars), theory_edges(stars), stars, kind)
     name = f"theory {'-'.join(map(str, stars))}-{kind}"

@@ -12,7 +12,7 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.options import Ids, Options, bytes_of, format_size
 from dasktc.registry import ORDERS, SCHEMES
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = ["VertexBudget", "vertex_budget_of"]
 
@@ -124,8 +124,8 @@ class VertexBudget(NamedTuple):
 
     def _fact(self, vertices: int) -> str:
         return (
-            f"{vertices:,} vertices take {format_size(self.need(vertices))} while they are numbered and ranked, more "
-            f"than the {format_size(self.memory_per_call or 0)} that one stage may take"
+            f"{plural(vertices, 'vertex takes', 'vertices take')} {format_size(self.need(vertices))} while they are "
+            f"numbered and ranked, more than the {format_size(self.memory_per_call or 0)} that one stage may take"
         )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import logging
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
@@ -163,3 +166,57 @@ def test_usage_errors_name_the_help_of_the_command(given, helps, capsys):
 )
 def test_a_noun_agrees_with_its_number(number, one, many, text):
     assert plural(number, one, many) == text
+
+
+PACKAGE = Path(dasktc.__file__).parent
+AT_TERMINAL = ("cli/", "bench/", "wording.py")
+AT_TERMINAL += (
+    "api/",
+    "counting/checkpoint.py",
+    "counting/outputs.py",
+    "executors/connect.py",
+    "options.py",
+)  # PENDING
+AT_TERMINAL += ("executors/spill/work_dir.py", "executors/tls.py")  # PENDING
+"""Where texts are for the command line alone, and the mechanism."""
+OTHER_PROGRAMS = {
+    "backends/cuda/nvrtc.py": r"--std=c\+\+17",  # NVRTC's
+    "counting/html_report.py": r"--(ink|muted|page|panel|line|bar|mark)\b",  # names of CSS
+    "executors/gpu_discovery.py": r"--(query-gpu|format=csv|id)\b",  # nvidia-smi's
+    "executors/signals.py": r"^--(workers|scheduler|debug)$",  # compared with what the process was given
+}
+HELD = "kernel|partition|parts|splits|reorder|assign|column_parts|proxies|work_dir|host_memory|retries|worker_timeout"
+ELSEWHERE = rf"(?<![\w(])({HELD}|distribute|workers|scheduler_file)=['\d{{.]"
+"""What a function of Python takes in `Method`, `RunOptions` or `cluster` only, advised as if it took it by itself."""
+
+
+def texts_of(path):
+    """The texts in a file of the package that are no docstrings, with their lines."""
+    tree = ast.parse(path.read_text())
+    statements = (node for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    documents = {id(node.value) for node in statements}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
+            yield node.lineno, node.value
+
+
+def test_no_message_names_an_option_in_one_language_alone():
+    literal = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith(AT_TERMINAL):
+            continue
+        for line, text in texts_of(path):
+            text = re.sub("`dask [^`]*`", "", text)  # a command of Dask's own
+            text = re.sub(OTHER_PROGRAMS.get(name, "(?!)"), "", text)
+            if re.search(r"(?<![\w-])--[a-z]", text) or re.search(ELSEWHERE, text):
+                literal.append(f"{name}:{line}: {text[:80]}")
+    assert not literal, "\n".join(["written by hand, not by dasktc.wording:", *literal])
+
+
+def test_the_search_for_literal_options_finds_them(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text('"""Of --kernel."""\nx = f"take --kernel {name}"\ny = "prepare with parts=2"\n')
+    assert sorted(line for line, _ in texts_of(file)) == [2, 3]
+    assert re.search(ELSEWHERE, "prepare with parts=2")
+    assert not re.search(ELSEWHERE, "method=Method(parts=2)")

@@ -17,6 +17,7 @@ from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
 from dasktc.options import Options, RunOptions
+from dasktc.wording import plural
 
 __all__ = ["Counted", "measure", "numbers", "several"]
 
@@ -57,7 +58,7 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
         with connect(RunOptions(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
-                say(f"{case.name} on {executor.workers} GPUs")
+                say(f"{case.name} on {plural(executor.workers, 'GPU')}")
                 counts[case.name].append(measure(executor, case, kernel, runs))
     for name, counted in counts.items():
         section.rows += [[name, *on, counted[0].busiest / on.busiest] for on in counted]

@@ -21,6 +21,7 @@ from dasktc.api.count import triangle_count
 from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.generators.synthetic import kronecker
+from dasktc.wording import plural
 
 __all__ = ["Killer", "drawn_seed", "run", "worker_pids"]
 
@@ -87,7 +88,7 @@ def run(
                     found = int(triangle_count(graph, client, backend=backend, distribute="always"))
                 except DasktcError as error:
                     refused.append(" ".join(str(error).split()))
-                    say(f"after {killer.kills} kills: {refused[-1]}")
+                    say(f"after {plural(killer.kills, 'kill')}: {refused[-1]}")
                     continue
                 if found != known:
                     raise CountError(

@@ -32,8 +32,8 @@ _PLACES = {
     **dict.fromkeys(("tls_ca_file", "tls_client_cert", "tls_client_key"), _SECURITY),
 }
 """Where Python's functions take an option that is not an argument of their own."""
-_COMMAND_NAMES = {"tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}
-"""Options that the command line calls by another name."""
+_COMMAND_NAMES = {"path": "OUT", "tls_client_cert": "--tls-cert", "tls_client_key": "--tls-key"}
+"""What the command line calls by another name, or takes without one."""
 LONGEST_VALUE = 160
 """Characters of an option's value, which may be a path."""
 _NONE = object()
@@ -113,10 +113,11 @@ def _both(python: str, command: str) -> str:
 
 
 def _at_command_line(name: str, value: Any) -> str:
-    words = _COMMAND_NAMES.get(name, name).replace("_", "-")
-    if value is _NONE or value is True:
-        return f"--{words}"
-    return f"--no-{words}" if value is False else f"--{words} {_argument(value)}"
+    words = name.replace("_", "-")
+    if value is False:
+        return f"--no-{words}"
+    words = _COMMAND_NAMES.get(name, f"--{words}")
+    return words if value is _NONE or value is True else f"{words} {_argument(value)}"
 
 
 def _argument(value: Any) -> str:

@@ -166,7 +166,7 @@ def refused(code: int, out: str, err: str, wanted: int, *named: str) -> None:
         (("cluster", "nonsense"), "kubernetes"),
         (("count", "{triangle}", "--parts", "two"), "two"),
         (("count", "{triangle}", "--memory", "plenty"), "plenty"),
-        (("count", "{triangle}", "--memory", "0"), "--memory '0'"),
+        (("count", "{triangle}", "--memory", "0"), "--memory 0"),
         (("count", "{triangle}", "--memory", "10"), "10 B"),
         (("count", "{triangle}", "--workers", "0"), "--workers 0"),
         (("count", "{triangle}", "--skip", "-1"), "--skip -1"),

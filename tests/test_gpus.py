@@ -314,7 +314,7 @@ def test_no_dask_cuda(monkeypatch):
 @pytest.mark.parametrize("workers", [0, -1, True, "many", 1.5])
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_numbers_of_workers(workers, backend):
-    with pytest.raises(InputError, match=f"--workers {workers!r}"), connect(RunOptions(workers=workers), backend):
+    with pytest.raises(InputError, match=f"workers={workers!r}"), connect(RunOptions(workers=workers), backend):
         pass
 
 

@@ -142,7 +142,7 @@ def test_a_list_without_limit_is_complete_or_refused(monkeypatch):
     monkeypatch.setattr(lists, "LIST_LIMIT", 1139)
     with pytest.raises(InputError, match=r"1,140 triangles.*limit=1140"):
         lists.triangle_list(graph)
-    with pytest.raises(InputError, match="--limit -1 is below 0"):
+    with pytest.raises(InputError, match="limit=-1 is below 0"):
         lists.triangle_list(graph, -1)
 
 

@@ -824,7 +824,7 @@ def test_a_seed_that_changes_no_block_is_the_callers(tmp_path, saved):
     dasktc.prepare(source_of(EDGES), seed=3, partition="proxy", parts=2).save(tmp_path / "proxy")
     assert saved_graph.fitted(saved_graph.saved_graph(tmp_path / "proxy"), Options()).seed == 3
     assert int(dasktc.triangle_count(saved, seed=5)) == COUNT  # hash2d: by id % n
-    with pytest.raises(InputError, match=r"--seed 5 is asked for, .* saved with seed 3"):
+    with pytest.raises(InputError, match=r"seed=5 is asked for, .* saved with seed 3"):
         dasktc.triangle_count(tmp_path / "proxy", seed=5)
 
 

@@ -184,7 +184,7 @@ def test_files_that_are_not_there_are_refused(option, ours):
         "count", GRAPH, "--scheduler", "tls://127.0.0.1:1", *(text for pair in given.items() for text in pair)
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(f"dasktc: error: --tls-{option} '/nowhere.pem' cannot be read: ")
+    assert done.stderr.startswith(f"dasktc: error: --tls-{option} /nowhere.pem cannot be read: ")
 
 
 def test_files_that_do_not_fit_are_refused(ours, theirs, tmp_path):

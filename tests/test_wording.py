@@ -209,7 +209,7 @@ def test_no_message_names_an_option_in_one_language_alone():
         for line, text in texts_of(path):
             text = re.sub("`dask [^`]*`", "", text)  # a command of Dask's own
             text = re.sub(OTHER_PROGRAMS.get(name, "(?!)"), "", text)
-            if re.search(r"(?<![\w-])--[a-z]", text) or re.search(ELSEWHERE, text):
+            if re.search(r"(?<![\w-])--([a-z]|$)", text) or re.search(ELSEWHERE, text):
                 literal.append(f"{name}:{line}: {text[:80]}")
     assert not literal, "\n".join(["written by hand, not by dasktc.wording:", *literal])
 

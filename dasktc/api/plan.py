@@ -270,7 +270,7 @@ def _rates(means: CostModelOptions, in_process: bool) -> Any:
     return RATES["cpu" if means.gpus is None else "cuda"].changed(
         edges=means.rate_edges,
         probes=means.rate_probes,
-        network=bytes_of(means.rate_network, "rate-network"),
+        network=bytes_of(means.rate_network, "rate_network"),
         overhead=overhead,
     )
 

@@ -171,7 +171,8 @@ def run(
 def _judge(left: list[str], growth: dict[str, float | None], seconds: float) -> None:
     if left:
         raise CountError(
-            f"{plural(len(left), 'file was', 'files were')} left by counts, first {left[0]}: they are lost room; report this"
+            f"{plural(len(left), 'file was', 'files were')} left by counts, first {left[0]}: they are lost room; "
+            "report this"
         )
     for who, grown in growth.items():
         if grown is not None and seconds >= SETTLED and grown > FLAT:

@@ -215,16 +215,17 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     ------
     InputError
     """
-    path = Path(path_text("--checkpoint", folder)).absolute()
+    path = Path(path_text("checkpoint", folder)).absolute()
     if os.path.lexists(path) and not os.path.isdir(path):
         given = option("checkpoint", os.fspath(folder))
         raise InputError(f"{given} is no folder: one is needed, or a name for a new one")
     if not os.path.isdir(path.parent):
         raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would be in it; create it first")
-    check_regular("checkpoint", str(path / FILE))
-    check_regular("lock of a checkpoint", str(path / LOCK))
+    check_regular(f"checkpoint {path / FILE}", str(path / FILE))
+    check_regular(f"lock of a checkpoint {path / LOCK}", str(path / LOCK))
     if not os.path.exists(path / FILE):
-        check_writable_folder("--checkpoint", str(path if path.is_dir() else path.parent))
+        place = str(path if path.is_dir() else path.parent)
+        check_writable_folder(f"{option('checkpoint')} {place}", place)
     elif not os.access(path / FILE, os.R_OK | os.W_OK):
         raise InputError(f"checkpoint {path / FILE} cannot be read and written by this user; choose another folder")
 

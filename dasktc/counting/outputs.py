@@ -54,8 +54,8 @@ class Outputs:
         ------
         InputError
         """
-        given = {"--per-vertex": self.per_vertex, "--per-edge": self.per_edge, "--report": self.report}
-        wanted = [Path(path_text(option, out)).absolute() for option, out in given.items() if out is not None]
+        given = {"per_vertex": self.per_vertex, "per_edge": self.per_edge, "report": self.report}
+        wanted = [Path(path_text(name, out)).absolute() for name, out in given.items() if out is not None]
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
                 check_target(out, suffixes, self.force)

@@ -39,6 +39,7 @@ from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.options import RunOptions, format_size, whole_number
+from dasktc.wording import option
 
 __all__ = [
     "CONNECT_SECONDS",
@@ -110,7 +111,7 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
     run = RunOptions() if run is None else run
     if run.scheduler is not None or run.scheduler_file is not None:
         if run.scheduler_file is not None:
-            check_regular("--scheduler-file", run.scheduler_file)
+            check_regular(option("scheduler_file", run.scheduler_file), run.scheduler_file)
         with _remote(run.scheduler, run.scheduler_file, checked(run.security)) as client:
             yield _on(client, run)
     elif run.workers is not None:

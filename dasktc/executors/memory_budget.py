@@ -62,7 +62,7 @@ def limited(executor: Executor, memory: int | str | None, place: Place, host: in
         Some workers do not see the work directory.
     """
     check_place(place)
-    pinned = bytes_of(host, "host-memory")
+    pinned = bytes_of(host, "host_memory")
     if memory is None and (place is None or executor.backend.on_device):
         return executor
     if executor.backend.on_device:

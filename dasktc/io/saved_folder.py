@@ -232,7 +232,7 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
     ------
     InputError
     """
-    text = _local(path_text("OUT", out))
+    text = _local(path_text("path", out))
     if streams.is_remote(text):
         with streams.naming(text):
             if outlives and streams.in_process_memory(text):
@@ -242,7 +242,7 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         text = str(target)
         if not target.parent.is_dir():
             raise InputError(f"{target.parent} is no folder: {target.name} would be in it; create it first")
-        check_writable_folder(f"{target.name} cannot be made: its folder", str(target.parent))
+        check_writable_folder(f"{target.name} cannot be made: its folder {target.parent}", str(target.parent))
         if os.path.lexists(target) and not target.is_dir():
             raise InputError(f"{target} is a file: a folder is needed for a graph; choose another name")
     names = _entries(text)

@@ -162,13 +162,13 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     InputError
         The extension is another one, the folder is missing or cannot be written, or the target exists already.
     """
-    target = Path(path_text("OUT", out)).absolute()
+    target = Path(path_text("path", out)).absolute()
     if target.suffix not in suffixes:
         endings = ", ".join(suffixes)
         raise InputError(f"{target.name!r} ends in none of {endings}, the formats that are written; choose one")
     if not os.path.isdir(target.parent):
         raise InputError(f"{target.parent} is no folder: {target.name} would be in it; create it first")
-    check_writable_folder(f"{target.name} cannot be made: its folder", str(target.parent))
+    check_writable_folder(f"{target.name} cannot be made: its folder {target.parent}", str(target.parent))
     if not os.path.lexists(target):
         return
     if not force:

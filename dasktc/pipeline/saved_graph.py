@@ -515,7 +515,7 @@ def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
     for name, value in given.items():
         if value is not None:
             raise InputError(
-                f"--{name} {shown(value)} is given for {folder}, a saved graph: it says how files of edges are read, "
+                f"{option(name, value)} is given for {folder}, a saved graph: it says how files of edges are read, "
                 "and these were read when it was prepared; leave it out"
             )
 
@@ -535,9 +535,8 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
         asked, had = getattr(options, name), content.get("proxies_kept" if name == "proxies" else name)
         if asked in (getattr(default, name), had) or free.get(name):
             continue
-        given = "sort_rows=False" if name == "sort_rows" else f"--{name.replace('_', '-')} {asked}"
         raise InputError(
-            f"{given} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its blocks stay as "
+            f"{option(name, asked)} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its blocks stay as "
             "they are; leave it out, or prepare the graph again"
         )
     kept = _prepared_with(content)

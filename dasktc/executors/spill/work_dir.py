@@ -27,10 +27,10 @@ def check_place(place: str | os.PathLike[str] | None) -> None:
     """
     if place is None:
         return
-    folder = path_text("--work-dir", place)
+    folder = path_text("work_dir", place)
     if not os.path.isdir(folder):
         raise InputError(f"{option('work_dir', folder)} is no folder: files would stand in it; create it first")
-    check_writable_folder("--work-dir", folder)
+    check_writable_folder(option("work_dir", folder), folder)
 
 
 def hidden_here(folder: str) -> str | None:

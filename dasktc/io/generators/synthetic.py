@@ -134,7 +134,7 @@ def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int 
         An argument is out of range.
     """
     scale = whole_number("scale", scale, 0, 62)
-    edge_factor = whole_number("edge-factor", edge_factor, 0, _MOST_EDGES)
+    edge_factor = whole_number("edge_factor", edge_factor, 0, _MOST_EDGES)
     seed = whole_number("seed", seed, 0, 2**24 - 1)
     name = f"kronecker scale {scale}, edge factor {edge_factor}, seed {seed}"
     return _source(name, Kronecker(2**scale, edge_factor << scale, seed), parts)

@@ -24,7 +24,7 @@ from dasktc.registry import (
     kernel_of,
     unsorted_kernels,
 )
-from dasktc.wording import advice, option
+from dasktc.wording import advice, option, plural
 
 __all__ = [
     "BACKENDS",
@@ -532,7 +532,7 @@ def _text(name: str, value: Any) -> None:
 def _columns(name: str, value: Any) -> None:
     labels = value.split(",") if isinstance(value, str) else value
     if not isinstance(labels, Sequence) or isinstance(labels, bytes | bytearray) or len(labels) != 2:
-        number = f"names {len(labels)} columns" if isinstance(labels, Sequence) else "is no list of columns"
+        number = f"names {plural(len(labels), 'column')}" if isinstance(labels, Sequence) else "is no list of columns"
         raise InputError(
             f"{option(name, value)} {number}: an edge has two ends; give two names or positions, as in "
             f"{advice(columns=('a', 'b'))}"

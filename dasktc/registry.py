@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, MutableMapping
-from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
@@ -169,8 +168,8 @@ def check_choice(option: str, name: str, names: Collection[str]) -> None:
         return
     if isinstance(name, str) and (why := left_out(option, name)):
         raise InputError(f"{wording.option(option, name)} cannot be used: {why}; mend or uninstall it")
-    near = get_close_matches(name.lower(), names, 1) if isinstance(name, str) else ()
-    choose = f"did you mean {near[0]!r}? Choose one of" if near else "choose one of"
+    near = wording.nearest(name, names) if isinstance(name, str) else None
+    choose = f"did you mean {near!r}? Choose one of" if near else "choose one of"
     raise InputError(f"{wording.option(option, name)} does not exist: {choose} {', '.join(names)}")
 
 

@@ -13,11 +13,12 @@ import logging
 import re
 import reprlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["advice", "command_line", "option", "plural", "rendered", "shown"]
+__all__ = ["advice", "command_line", "nearest", "option", "plural", "rendered", "shown"]
 
 _BEGIN, _MIDDLE, _END = "\ufdd0", "\ufdd1", "\ufdd2"
 """Characters around Python's text and the command line's; Unicode gives them no meaning, so names do not have them."""
@@ -126,6 +127,19 @@ def _argument(value: Any) -> str:
         return ",".join(map(_argument, value))
     text = shown(value, LONGEST_VALUE)
     return value if isinstance(value, str) and len(text) == len(value) + 2 and shlex.quote(value) == value else text
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that a caller may have meant, whatever its case; None if none is near.
+
+    Examples
+    --------
+    >>> nearest("Hubb", ("auto", "hub", "trust"))
+    'hub'
+    """
+    by_small = {other.lower(): other for other in names}
+    near = get_close_matches(name.lower(), by_small, 1)
+    return by_small[near[0]] if near else None
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

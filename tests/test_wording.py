@@ -9,6 +9,7 @@ import pickle
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import dasktc
@@ -118,11 +119,13 @@ def test_an_input_error_is_a_value_error():
         ("proxies", "ltsc", "lstc"),
         ("distribute", "allways", "always"),
         ("ids", "txt", "text"),
+        ("format", "cvs", "csv"),
     ],
 )
-def test_a_name_that_nearly_exists_is_proposed(name, wrong, near):
+def test_a_name_that_nearly_exists_is_proposed(tmp_path, name, wrong, near):
+    (tmp_path / "g.txt").write_text("0 1\n")
     with pytest.raises(InputError) as caught:
-        dasktc.triangle_count([(0, 1)], **{name: wrong})
+        dasktc.triangle_count(tmp_path / "g.txt", **{name: wrong})
     assert str(caught.value).startswith(f"{name}={wrong!r} does not exist: did you mean {near!r}? Choose one of ")
 
 
@@ -220,3 +223,34 @@ def test_the_search_for_literal_options_finds_them(tmp_path):
     assert sorted(line for line, _ in texts_of(file)) == [2, 3]
     assert re.search(ELSEWHERE, "prepare with parts=2")
     assert not re.search(ELSEWHERE, "method=Method(parts=2)")
+
+
+FRAME = pd.DataFrame({"src": [1, 2, 3], "dst": [2, 3, 1], "w": 0.5})
+TABLES = {
+    "g.csv": lambda path: FRAME.to_csv(path, index=False),
+    "g.parquet": lambda path: FRAME.to_parquet(path),
+    "frame": lambda path: FRAME,
+}
+
+
+@pytest.mark.parametrize("columns", [("source", "dst"), ("Src", "DST")])
+@pytest.mark.parametrize("name", TABLES)
+def test_wrong_names_of_columns_are_mended_from_the_message(tmp_path, name, columns):
+    path = tmp_path / name
+    made = TABLES[name](path)
+    source = str(path) if made is None else made
+    with pytest.raises(InputError, match=r"did you mean columns=\('src', 'dst'\)\? Else ") as caught:
+        dasktc.triangle_count(source, columns=columns)
+    found = re.search(r"columns=(\('src', 'dst'\))", str(caught.value))
+    assert dasktc.triangle_count(source, columns=ast.literal_eval(found[1])).triangles == 1
+    with pytest.raises(InputError) as caught:
+        dasktc.triangle_count(source, columns=("nothing", "like"))
+    assert "did you mean" not in str(caught.value)
+
+
+def test_wrong_names_of_columns_are_mended_from_the_message_of_the_command_line(tmp_path, capsys):
+    FRAME.to_csv(tmp_path / "g.csv", index=False)
+    assert main(["count", str(tmp_path / "g.csv"), "--columns", "source,dest"]) == 2
+    assert "; did you mean --columns src,dst? Else " in capsys.readouterr().err
+    assert main(["count", str(tmp_path / "g.csv"), "--columns", "src,dst", "--quiet"]) == 0
+    assert capsys.readouterr().out == "1\n"

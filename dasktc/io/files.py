@@ -23,6 +23,7 @@ from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.io.watched import Stamp, stamp, watched
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
+from dasktc.registry import check_choice
 from dasktc.wording import advice, option, plural
 
 __all__ = ["FORMATS", "detect", "open_source"]
@@ -152,8 +153,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         There are no such files, their format is unknown or does not support an option, or they do not
         belong together.
     """
-    if options.format is not None and options.format not in FORMATS:
-        raise InputError(f"format {options.format!r} is not known; give one of {', '.join(FORMATS)}")
+    if options.format is not None:
+        check_choice("format", options.format, FORMATS)
     names = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not names:
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")

@@ -536,8 +536,8 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
         if asked in (getattr(default, name), had) or free.get(name):
             continue
         raise InputError(
-            f"{option(name, asked)} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its blocks stay as "
-            "they are; leave it out, or prepare the graph again"
+            f"{option(name, asked)} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its "
+            "blocks stay as they are; leave it out, or prepare the graph again"
         )
     kept = _prepared_with(content)
     if options.splits is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.id_names import known_pairs
-from dasktc.wording import advice, option
+from dasktc.wording import advice, nearest, option
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -68,11 +68,21 @@ def choose(
             return names[0], names[1]
     same = [[name for name in names if kinds[name] == kind] for kind in ("int", "text")]
     alike = next((some for some in same if len(some) > 1), [])
+    example = _for_example("name them", alike if len(alike) > 1 else names) or "write two columns of ids"
+    near = proposed(wanted or (), names)
     raise InputError(
         f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "
         f"{listed(wanted, ' and ') + ' are not among them' if wanted else 'which two hold ids is unclear'}; "
-        + (_for_example("name them", alike if len(alike) > 1 else names) or "write two columns of ids")
+        + (f"{near}name two of these" if near else example)
     )
+
+
+def proposed(wanted: Iterable[str], names: Sequence[str]) -> str:
+    """Return the question whether columns with nearly the requested names are meant, for an error; "" if none are."""
+    near = [name if name in names or name.isdecimal() else nearest(name, names) for name in wanted]
+    if not near or None in near or near[0] == near[1]:
+        return ""
+    return f"did you mean {advice(columns=tuple(near))}? Else "
 
 
 def _for_example(what: str, names: list[str]) -> str:

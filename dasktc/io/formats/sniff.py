@@ -21,7 +21,7 @@ from typing import NamedTuple
 from dasktc.errors import InputError, shown
 from dasktc.io.evidence import COLUMNS, Choice, Reading, Sample, judge, refuse_two_pairs
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.columns import check_two, place_of
+from dasktc.io.formats.columns import check_two, place_of, proposed
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
 from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
@@ -609,5 +609,6 @@ def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:
     names = max((split(rows[0].text, separator) for separator in _SEPARATORS), key=len)
     return InputError(
         f"{option('columns', options.columns)} are not in {url}: line {rows[0].line} holds "
-        f"{', '.join(map(repr, names[:12]))}; give two of these names, or positions from 0 to {len(names) - 1}"
+        f"{', '.join(map(repr, names[:12]))}; {proposed(options.columns, names)}give two of these names, or positions "
+        f"from 0 to {len(names) - 1}"
     )

@@ -127,8 +127,9 @@ class Options:
         _flag("sort_rows", self.sort_rows)
         if not self.sort_rows and kernel_of(self.chosen_kernel).sorted_rows:
             raise InputError(
-                f"--no-sort-rows is given, but kernel {self.chosen_kernel} needs sorted rows: give "
-                f"--kernel {' or '.join(unsorted_kernels(self.chosen_backend))}, or leave the option out"
+                f"{option('sort_rows', False)} is given, but kernel {self.chosen_kernel} needs sorted rows: give "
+                f"{' or '.join(advice(kernel=name) for name in unsorted_kernels(self.chosen_backend))}, or leave the "
+                "option out"
             )
 
     def _check_scheme(self) -> None:
@@ -141,10 +142,10 @@ class Options:
         ):
             if given is None or (self.partition != "auto" and taken(SCHEMES[self.partition])):
                 continue
-            takers = " or ".join(scheme for scheme, of in SCHEMES.items() if taken(of))
+            takers = " or ".join(advice(partition=scheme) for scheme, of in SCHEMES.items() if taken(of))
             raise InputError(
-                f"--{name} {shown(given)} is given with --partition {self.partition}, which does not use it: leave it "
-                f"out, or take --partition {takers}"
+                f"{option(name, given)} is given with {option('partition', self.partition)}, which does not use it: "
+                f"leave it out, or take {takers}"
             )
 
     @property
@@ -233,7 +234,7 @@ class RunOptions:
             object.__setattr__(self, "threads", number)
         if self.scheduler is not None and not (isinstance(self.scheduler, str) and self.scheduler):
             raise InputError(
-                f"--scheduler {shown(self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
+                f"{option('scheduler', self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
             )
         if self.scheduler_file is not None:
             object.__setattr__(self, "scheduler_file", path_text("scheduler_file", self.scheduler_file))

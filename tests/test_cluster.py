@@ -562,7 +562,7 @@ def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
         ({"scheduler_file": ""}, "scheduler_file='' is no path"),
         ({"scheduler_file": "{}"}, "scheduler_file=.* is no regular file"),
         ({"scheduler_file": "{}/fifo"}, "scheduler_file=.* is no regular file"),
-        ({"scheduler": 5}, "--scheduler 5 is no address"),
+        ({"scheduler": 5}, "scheduler=5 is no address"),
         ({"scheduler": b"tcp://127.0.0.1:1"}, "is no address"),
     ],
 )

@@ -159,12 +159,11 @@ def test_names_of_another_case_are_one_file_where_the_file_system_says_so(tmp_pa
 def test_a_report_needs_sorted_rows(tmp_path):
     given = {"kernel": "trust", "sort_rows": False, "partition": "whole"}
     for name, value in {"report": "r.html", "per_edge": "e.csv", "per_vertex": "v.csv", "checkpoint": "k"}.items():
-        option = name.replace("_", "-")
         with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
             dasktc.triangle_count(source_of(EDGES), **given, **{name: tmp_path / value})
         assert not build.called
         assert str(caught.value) == (
-            f"--{option} needs sorted rows, but --no-sort-rows is given: leave one of the two out"
+            f"{name} needs sorted rows, but sort_rows=False is given: leave one of the two out"
         )
     assert list(tmp_path.iterdir()) == []
 

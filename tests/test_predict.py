@@ -379,7 +379,7 @@ def test_gpus_are_planned_with_their_own_memory_and_scratch():
     for memory, partition, lean in ((4 * 10**6, "whole", True), (3 * 10**6, "hash2d", False)):
         plan = predict_source(kron, means=CostModelOptions(gpus=3), memory=memory).plan
         assert (plan.partition, plan.fits, plan.memory, plan.lean) == (partition, True, memory, lean)
-    with pytest.raises(InputError, match="--workers and --gpus"):
+    with pytest.raises(InputError, match="workers and gpus were both given"):
         predict_size(10, 10, workers=2, means=CostModelOptions(gpus=2))
     with pytest.raises(InputError, match="gpus=0"):
         predict_size(10, 10, means=CostModelOptions(gpus=0))

@@ -258,7 +258,7 @@ def test_more_parts_than_bits_are_refused():
 
 
 def test_a_size_alone_does_not_tell_the_proxies():
-    with pytest.raises(InputError, match="give the SOURCE"):
+    with pytest.raises(InputError, match="give the source"):
         plan_size(100, 1_000, partition="proxy")
 
 
@@ -321,7 +321,7 @@ def test_what_a_partition_does_not_know_is_refused(partition, name, given, taker
     if name == "assign":
         given = str(tmp_path / given)
         Path(given).touch()
-    says = rf"--{name.replace('_', '-')} .* is given with --partition {partition}, .* --partition {taker}$"
+    says = rf"{name}=.* is given with partition='{partition}', .* method=Method\(partition='{taker}'\)$"
     if partition == taker:
         Options(partition=partition, **{name: given})
         return

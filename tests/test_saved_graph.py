@@ -800,7 +800,7 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
         (("count", "graph", "--partition", "whole"), "saved with partition hash2d"),
         (("count", "graph", "--parts", 3), "saved with parts 2"),
         (("count", "graph", "--reorder", "none"), "saved with reorder degree"),
-        (("count", "graph", "--proxies", "tight"), "--proxies 'tight' is given with --partition auto"),
+        (("count", "graph", "--proxies", "tight"), "--proxies tight is given with --partition auto"),
         (("count", "graph", "--no-sort-rows", "--kernel", "trust"), "saved with sort rows True"),
         (("count", "graph", "--columns", "a,b"), "--columns"),
         (("count", "graph", "--ids", "text"), "--ids"),

@@ -183,7 +183,7 @@ def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
     assert connecting.threads_here(RunOptions(threads=3), "auto") == 1
     assert connecting.with_all_threads(LocalExecutor(), RunOptions(threads=3), "cuda").workers == 1
-    assert "--threads 3 makes nothing faster on a GPU" in caplog.text
+    assert "threads=3 makes nothing faster on a GPU" in caplog.text
     caplog.clear()
     for run in (RunOptions(), RunOptions(threads=1)):
         connecting.with_all_threads(LocalExecutor(), run, "cuda")

@@ -172,7 +172,7 @@ def test_a_noun_agrees_with_its_number(number, one, many, text):
 
 
 PACKAGE = Path(dasktc.__file__).parent
-AT_TERMINAL = ("cli/", "bench/", "wording.py")
+AT_TERMINAL = ("cli/", "bench/", "api/repeat.py", "wording.py")
 AT_TERMINAL += (
     "api/",
     "counting/checkpoint.py",
@@ -180,8 +180,7 @@ AT_TERMINAL += (
     "executors/connect.py",
     "options.py",
 )  # PENDING
-AT_TERMINAL += ("executors/spill/work_dir.py", "executors/tls.py")  # PENDING
-"""Where texts are for the command line alone, and the mechanism."""
+"""Where texts are for the command line alone, or are a command, and the mechanism."""
 OTHER_PROGRAMS = {
     "backends/cuda/nvrtc.py": r"--std=c\+\+17",  # NVRTC's
     "counting/html_report.py": r"--(ink|muted|page|panel|line|bar|mark)\b",  # names of CSS

@@ -35,6 +35,7 @@ from dasktc.planning.rates import CALL_SECONDS, RATES
 from dasktc.planning.schemes import Block, considered, scheme_of
 from dasktc.planning.scratch import plan_count
 from dasktc.registry import SCHEMES, check_stages
+from dasktc.wording import advice, option, plural
 
 __all__ = ["CostModelOptions", "plan_size", "plan_source", "predict_size", "predict_source"]
 
@@ -164,13 +165,13 @@ def plan_size(
     chosen = _without_reading(options)
     check_stages(chosen.kernel)
     if gpus is None and bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
-        raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
+        raise InputError(f"{why}; or give {advice('memory')}, to plan for GPUs that are elsewhere")
     for name, value, most in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
         whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
     if edges > (possible := vertices * (vertices - 1) // 2):
         raise InputError(
-            f"--edges {edges:,} are more than the {possible:,} that {vertices:,} vertices can have: a plan is for "
-            "distinct edges without loops; give their number, or give the SOURCE"
+            f"{option('edges', edges)} is more than the {possible:,} that {plural(vertices, 'vertex', 'vertices')} can "
+            "have: a plan is for distinct edges without loops; give their number, or give the source"
         )
     given = bytes_of(chosen.memory)
     on_disk = given is not None and gpus is None
@@ -180,8 +181,8 @@ def plan_size(
         limits = replace(limits, memory=usable(given))
     if unknown := considered(chosen.partition)[0].dealing.unknown:
         raise InputError(
-            f"--partition {chosen.partition} cannot be planned from --vertices and --edges: {unknown} depends on "
-            "the graph; give the SOURCE"
+            f"{option('partition', chosen.partition)} cannot be planned from {option('vertices')} and "
+            f"{option('edges')}: {unknown} depends on the graph; give the source"
         )
     backend = chosen.chosen_backend if gpus is None else "cuda"
     per_call, order = stage_memory_within(given) if given and on_disk else None, chosen.chosen_reorder
@@ -242,8 +243,9 @@ def _least_parts(vertices: int, options: Options) -> int:
     asked = 1 if scheme and scheme.replicated else options.parts
     if asked is not None and asked < least:
         raise InputError(
-            f"{vertices:,} vertices in {asked} parts are more than {MAX_VERTICES:,} per part: ids inside blocks are "
-            f"32-bit; let --partition auto choose n, or give --partition hash2d --parts {least}"
+            f"{vertices:,} vertices in {plural(asked, 'part')} are more than {MAX_VERTICES:,} per part: ids inside "
+            f"blocks are 32-bit; let {advice(partition='auto')} choose n, or give "
+            f"{advice(partition='hash2d', parts=least)}"
         )
     return least
 
@@ -291,12 +293,13 @@ def _checked(means: CostModelOptions | None) -> CostModelOptions:
 def _notes(options: Options, means: CostModelOptions) -> list[str]:
     if means.gpus is None or options.memory is not None:
         return []
-    return ["memory of a GPU: 80 % of an H200's; give --memory for other GPUs"]
+    return ["memory of a GPU: 80 % of an H200's; for other GPUs give the memory"]
 
 
 def _workers(workers: int | str | None, gpus: int | None) -> int | None:
     if workers is not None and gpus is not None:
-        raise InputError("--workers and --gpus were both given: each says how many tasks run at a time; keep one")
+        both = f"{option('workers')} and {option('gpus')}"
+        raise InputError(f"{both} were both given: each says how many tasks run at a time; keep one")
     name, value = ("workers", workers) if gpus is None else ("gpus", gpus)
     bounds = {"few": "no task could run", "many": "each runs one task at a time, and no plan has more"}
     return None if value is None else whole_number(name, value, 1, MAX_TASKS, **bounds)

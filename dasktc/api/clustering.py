@@ -11,6 +11,7 @@ from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.measures import MEASURES, average_clustering, transitivity, vertex_frames
 from dasktc.io.write import FRAMES, check_target, write_frames
+from dasktc.wording import plural
 
 __all__ = ["ClusteringSummary", "write_clustering"]
 
@@ -45,7 +46,7 @@ class ClusteringSummary:
     def __str__(self) -> str:
         rows = {
             "triangles": f"{self.triangles:,}",
-            "graph": f"{self.vertices:,} vertices, {self.edges:,} edges",
+            "graph": f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}",
             "average clustering": f"{self.average_clustering:.6g}",
             "transitivity": f"{self.transitivity:.6g}",
             "written": f"{self.out}, in {self.seconds:.2f} s",

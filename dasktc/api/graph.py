@@ -36,6 +36,7 @@ from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.pipeline.saved_graph import write_graph
 from dasktc.registry import check_stages
+from dasktc.wording import plural
 
 __all__ = ["Graph", "OwnedCluster"]
 
@@ -159,7 +160,7 @@ class Graph(CountingContext):
         plan, options = self.plan, self.options
         where = "in this process"
         if self.client is not None:
-            where = f"on {plan.workers:,} worker threads of {_address(self.client)}"
+            where = f"on {plural(plan.workers, 'worker thread')} of {_address(self.client)}"
         budget = bytes_of(options.memory)
         within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
         return [
@@ -167,7 +168,7 @@ class Graph(CountingContext):
             ("edges", f"{plan.edges:,}"),
             *self.read.summary(),
             ("prepared", f"for {options.chosen_kernel} on {options.chosen_backend}, {options.chosen_reorder} order"),
-            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plan.tasks:,} tasks"),
+            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plural(plan.tasks, 'task')}"),
             ("blocks", f"{format_size(plan.bytes_total)} {where}{within}"),
         ]
 

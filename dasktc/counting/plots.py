@@ -26,7 +26,7 @@ def plot_support(graph: CountingContext, ax: Any = None) -> Any:
     axes, bins = _axes(ax), edge_summary(graph).bins
     none = int(bins.loc[bins["support"] == 0, "edges"].sum())
     axes.loglog(*density(bins[bins["support"] > 0], "support", "edges"), marker="o", markersize=4)
-    title = f"Triangles of {plural(graph.edges, 'edge')}, of which {none:,} are in none"
+    title = f"Triangles of {plural(graph.edges, 'edge')}, of which {plural(none, 'is', 'are')} in none"
     axes.set(title=title, xlabel="triangles of an edge (support)", ylabel="edges of a support")
     axes.grid(alpha=0.3)
     return axes

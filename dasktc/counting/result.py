@@ -10,6 +10,7 @@ from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.tasks import Record
 from dasktc.io.evidence import Reading
 from dasktc.planning.plan import Plan
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,25 +217,26 @@ class TriangleCount(int):
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
             *self.read.summary(),
-            ("dropped", f"{self.loops_dropped:,} loops, {self.duplicates_dropped:,} duplicates"),
+            ("dropped", f"{plural(self.loops_dropped, 'loop')}, {plural(self.duplicates_dropped, 'duplicate')}"),
             (
                 "counted by",
                 f"{self.kernel} on {self.backend}, {self.workers} at a time, {self.reorder} order",
             ),
             (
                 "plan",
-                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, {self.plan.tasks:,} tasks",
+                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, "
+                f"{plural(self.plan.tasks, 'task')}",
             ),
             ("seconds", seconds),
             (
                 "checked",
-                f"{self.wedges:,} wedges" + (f", {self.verified:,} tasks again" if self.verified else ""),
+                plural(self.wedges, "wedge") + (f", {plural(self.verified, 'task')} again" if self.verified else ""),
             ),
         ]
         if self.plan.distribution:
             rows.insert(len(rows) - 2, ("cluster", self.plan.distribution))
         if self.resumed:
-            rows.append(("resumed", f"{self.resumed:,} tasks were in the checkpoint"))
+            rows.append(("resumed", f"{plural(self.resumed, 'task was', 'tasks were')} in the checkpoint"))
         return rows
 
     def __str__(self) -> str:

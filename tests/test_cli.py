@@ -69,7 +69,7 @@ def test_count_for_people(run: Any, triangle: Path) -> None:
     code, out, err = run("count", triangle)
     assert (code, err) == (0, "")
     assert out.startswith("triangles  1\n")
-    assert "1 loops, 1 duplicates" in out
+    assert "1 loop, 1 duplicate" in out
     assert run("count", triangle, "--quiet") == (0, "1\n", "")
 
 

@@ -25,6 +25,7 @@ from dasktc.registry import (
     kernel_of,
     unsorted_kernels,
 )
+from dasktc.wording import advice, option, plural
 
 __all__ = [
     "BACKENDS",
@@ -153,7 +154,7 @@ class Method:
         for name in ("parts", "splits", "column_parts"):
             value = getattr(self, name)
             if value is not None:
-                number = whole_number(name.replace("_", "-"), value, 1, few="a count has at least one part")
+                number = whole_number(name, value, 1, few="a count has at least one part")
                 object.__setattr__(self, name, number)
         self._check_scheme()
         object.__setattr__(self, "seed", whole_number("seed", self.seed, None))
@@ -161,8 +162,8 @@ class Method:
         kernel = next(iter(KERNELS["cpu"])) if self.kernel == "auto" else self.kernel
         if not self.sort_rows and kernel_of(kernel).sorted_rows:
             raise InputError(
-                f"--no-sort-rows is given, but kernel {kernel} needs sorted rows: give "
-                f"--kernel {' or '.join(unsorted_kernels('cpu'))}, or leave the option out"
+                f"{option('sort_rows', False)} is given, but kernel {kernel} needs sorted rows: give "
+                f"{' or '.join(advice(kernel=name) for name in unsorted_kernels('cpu'))}, or leave the option out"
             )
 
     @classmethod
@@ -197,16 +198,16 @@ class Method:
         """Refuse options that the requested partition scheme does not use."""
         proxies = None if self.proxies == PROXIES[0] else self.proxies
         for name, given, taken in (
-            ("column-parts", self.column_parts, lambda scheme: scheme.with_columns is not None),
+            ("column_parts", self.column_parts, lambda scheme: scheme.with_columns is not None),
             ("assign", self.assign_file, lambda scheme: scheme.dealing.members),
             ("proxies", proxies, lambda scheme: scheme.dealing.members),
         ):
             if given is None or (self.partition != "auto" and taken(SCHEMES[self.partition])):
                 continue
-            takers = " or ".join(scheme for scheme, of in SCHEMES.items() if taken(of))
+            takers = " or ".join(advice(partition=scheme) for scheme, of in SCHEMES.items() if taken(of))
             raise InputError(
-                f"--{name} {shown(given)} is given with --partition {self.partition}, which does not use it: leave it "
-                f"out, or take --partition {takers}"
+                f"{option(name, given)} is given with {option('partition', self.partition)}, which does not use it: "
+                f"leave it out, or take {takers}"
             )
 
     @property
@@ -310,7 +311,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         """Refuse values of a wrong type or range."""
         retries = whole_number("retries", self.retries, 0, few="it is a number of times")
-        seconds = real_number("worker-timeout", self.worker_timeout, 0, above=True, what="number of seconds")
+        seconds = real_number("worker_timeout", self.worker_timeout, 0, above=True, what="number of seconds")
         object.__setattr__(self, "retries", retries)
         object.__setattr__(self, "worker_timeout", seconds)
         check_keywords(work_dir=self.work_dir, host_memory=self.host_memory)
@@ -408,7 +409,7 @@ def weight_name(value: Any) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     if isinstance(value, str) or not hasattr(value, "__index__") or isinstance(value, bool):
-        raise InputError(f"weight={shown(value)} is no name of a column: give a text, or a position from 0")
+        raise InputError(f"{option('weight', value)} is no name of a column: give a text, or a position from 0")
     return str(whole_number("weight", value, 0, 10**6, "it is a column's position", "no table has as many columns"))
 
 
@@ -416,7 +417,7 @@ def _assignment(value: Any) -> str:
     """Return the name of an assignment method, or the path of a file, as text."""
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if isinstance(text, str) and text not in ASSIGNMENTS and os.path.exists(text):
-        return path_text("--assign", text)
+        return path_text("assign", text)
     ASSIGNMENTS.check(text)
     return str(text)
 
@@ -446,14 +447,14 @@ def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
             raise ValueError
         size = int(parse_bytes(value) if text else value)
     except ValueError:
-        raise InputError(f"--{name} {shown(value)} is not a size in bytes: try 4000000000, 4GB or 4GiB") from None
+        raise InputError(f"{option(name, value)} is not a size in bytes: try 4000000000, 4GB or 4GiB") from None
     except OverflowError:
         size = MOST_BYTES + 1
     if size < 1:
-        raise InputError(f"--{name} {shown(value)} is below one byte: nothing would fit; give what one worker may use")
+        raise InputError(f"{option(name, value)} is below one byte: nothing would fit; give what one worker may use")
     if size > MOST_BYTES:
         raise InputError(
-            f"--{name} {shown(value)} is more than 2^63 bytes: no machine has as many; give what one worker may use"
+            f"{option(name, value)} is more than 2^63 bytes: no machine has as many; give what one worker may use"
         )
     return size
 
@@ -493,11 +494,11 @@ def whole_number(
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"--{name} {shown(value)} is not a whole number: {give}") from None
+        raise InputError(f"{option(name, value)} is not a whole number: {give}") from None
     if least is not None and number < least:
-        raise InputError(f"--{name} {shown(number)} is below {least:,}: {few or 'out of range'}; {give}")
+        raise InputError(f"{option(name, number)} is below {least:,}: {few or 'out of range'}; {give}")
     if most is not None and number > most:
-        raise InputError(f"--{name} {shown(number)} is more than {most:,}: {many or 'out of range'}; {give}")
+        raise InputError(f"{option(name, number)} is more than {most:,}: {many or 'out of range'}; {give}")
     return number
 
 
@@ -516,9 +517,9 @@ def real_number(
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"--{name} {shown(value)} is no {what} {span}: give one") from None
+        raise InputError(f"{option(name, value)} is no {what} {span}: give one") from None
     if not (isfinite(number) and least <= number <= most) or (above and number == least):
-        raise InputError(f"--{name} {shown(value)} is no {what} {span}: give one")
+        raise InputError(f"{option(name, value)} is no {what} {span}: give one")
     return number
 
 
@@ -536,16 +537,16 @@ def check_keywords(**given: Any) -> None:
     """
     for name, value in given.items():
         if value is not None:
-            _KEYWORDS[name](name.replace("_", "-"), value)
+            _KEYWORDS[name](name, value)
 
 
-def path_text(option: str, path: Any) -> str:
+def path_text(name: str, path: Any) -> str:
     """Check a caller's path and return it as text.
 
     Parameters
     ----------
-    option : str
-        Name of the option, for errors.
+    name : str
+        Name of the option.
     path : str or os.PathLike of str
 
     Raises
@@ -556,50 +557,51 @@ def path_text(option: str, path: Any) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise InputError(
-            f"{option} {shown(path)} is of type {type(path).__name__}: a path is needed; give a str or a Path"
+            f"{option(name, path)} is of type {type(path).__name__}: a path is needed; give a str or a Path"
         )
     if not text:
-        raise InputError(f"{option} '' is no path: the name is empty; give the name of a file or folder")
+        raise InputError(f"{option(name, '')} is no path: the name is empty; give the name of a file or folder")
     if "\0" in text:
-        raise InputError(f"{option} {shown(text)} is no path: it has a null character, which no name has; leave it out")
+        raise InputError(f"{option(name, text)} is no path: it has a null character, which no name has; leave it out")
     try:
         encoded = os.fsencode(text)
     except ValueError:
-        raise InputError(f"{option} {shown(text)} is no path: this system has no bytes for it; give another") from None
+        raise InputError(f"{option(name, text)} is no path: this system has no bytes for it; give another") from None
     if len(encoded) >= MOST_PATH or max(map(len, encoded.split(b"/"))) > MOST_NAME:
         raise InputError(
-            f"{option} {shown(text)} is no path: a name has {MOST_NAME} bytes at most, and a path {MOST_PATH - 1}; "
+            f"{option(name, text)} is no path: a name has {MOST_NAME} bytes at most, and a path {MOST_PATH - 1}; "
             "give a shorter one"
         )
     return text
 
 
 def _path(name: str, value: Any) -> None:
-    path_text(f"--{name}", value)
+    path_text(name, value)
 
 
 def _flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise InputError(f"{name} {shown(value)} is neither True nor False: give one of these")
+        raise InputError(f"{name}={shown(value)} is neither True nor False: give one of these")
 
 
 def _text(name: str, value: Any) -> None:
     if not isinstance(value, str) or not value:
-        raise InputError(f"--{name} {shown(value)} is no name: give a text, or leave it out")
+        raise InputError(f"{option(name, value)} is no name: give a text, or leave it out")
 
 
 def _columns(name: str, value: Any) -> None:
     labels = value.split(",") if isinstance(value, str) else value
     if not isinstance(labels, Sequence) or isinstance(labels, bytes | bytearray) or len(labels) != 2:
-        number = f"names {len(labels)} columns" if isinstance(labels, Sequence) else "is no list of columns"
+        number = f"names {plural(len(labels), 'column')}" if isinstance(labels, Sequence) else "is no list of columns"
         raise InputError(
-            f"--{name} {shown(value)} {number}: an edge has two ends; give two names or positions, as in --columns a,b"
+            f"{option(name, value)} {number}: an edge has two ends; give two names or positions, as in "
+            f"{advice(columns=('a', 'b'))}"
         )
 
 
 def _progress(name: str, value: Any) -> None:
     if not callable(value) and not isinstance(value, bool):
-        raise InputError(f"{name} {shown(value)} cannot be called: pass True, or a function of stage, done and total")
+        raise InputError(f"{name}={shown(value)} cannot be called: pass True, or a function of stage, done and total")
 
 
 def _run(name: str, value: Any) -> None:

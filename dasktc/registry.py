@@ -20,7 +20,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
-from dasktc.errors import InputError, shown
+from dasktc import wording
+from dasktc.errors import InputError
 from dasktc.once import LOCK, once
 
 __all__ = [
@@ -167,8 +168,10 @@ def check_choice(option: str, name: str, names: Collection[str]) -> None:
     if isinstance(name, str) and name in names:
         return
     if isinstance(name, str) and (why := left_out(option, name)):
-        raise InputError(f"--{option} {name!r} cannot be used: {why}; mend or uninstall it")
-    raise InputError(f"--{option} {shown(name)} does not exist: choose one of {', '.join(names)}")
+        raise InputError(f"{wording.option(option, name)} cannot be used: {why}; mend or uninstall it")
+    near = wording.nearest(name, names) if isinstance(name, str) else None
+    choose = f"did you mean {near!r}? Choose one of" if near else "choose one of"
+    raise InputError(f"{wording.option(option, name)} does not exist: {choose} {', '.join(names)}")
 
 
 SCHEMES: Registry[Any] = Registry(

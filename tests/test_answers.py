@@ -117,7 +117,7 @@ def test_a_graph_without_edges(frame):
         assert len(found.compute(scheduler="sync") if frame == "dask" else found) == 0
     assert (graph.average_clustering(), graph.transitivity()) == (0.0, 0.0)
     assert len(graph.triangles(vertices=[])) == len(graph.edge_support(edges=[])) == 0
-    with pytest.raises(InputError, match="1 ids that are not in the graph, for example 1"):
+    with pytest.raises(InputError, match="1 id that is not in the graph, for example 1"):
         graph.triangles(vertices=[1])
 
 
@@ -255,7 +255,7 @@ def test_vertices_are_asked_for_in_any_form(vertices):
         ("triangles", "3", "is no list of ids"),
         ("triangles", 3, "is no list of ids"),
         ("triangles", [0.5], "fraction"),
-        ("edge_support", [(10**9, 3)], r"edges has 1 edges that are not in the graph, for example \(1000000000, 3\)"),
+        ("edge_support", [(10**9, 3)], r"edges has 1 edge that is not in the graph, for example \(1000000000, 3\)"),
         ("edge_support", [(3, 3), (3, 3)], r"edges has 2 edges that are not in the graph, for example \(3, 3\)"),
         ("edge_support", [3, 4], "are no pairs of ids"),
         ("edge_support", "ab", "are no pairs of ids"),

@@ -382,8 +382,8 @@ def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
         ("a" * 300 + "/kept", "a name has 255 bytes at most"),
         (b"", "'' is no path"),
         (b"a\0b", "has a null character"),
-        (5, "--checkpoint 5 is of type int: a path is needed"),
-        ([], r"--checkpoint \[\] is of type list"),
+        (5, "checkpoint=5 is of type int: a path is needed"),
+        ([], r"checkpoint=\[\] is of type list"),
         (b"kept", "is of type bytes"),
     ],
 )

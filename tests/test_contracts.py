@@ -190,7 +190,7 @@ def test_a_plan_says_which_wishes_it_did_not_fulfil():
     asked = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7)
     beyond = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7000)
     assert "is taken as" not in asked.why
-    assert f"--splits 7000 is taken as {beyond.splits}: the largest index block has no more rows" in beyond.why
+    assert f"7000 splits are taken as {beyond.splits}: the largest index block has no more rows" in beyond.why
 
 
 def test_the_splits_of_a_heavy_triple_are_no_more_than_its_rows():

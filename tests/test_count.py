@@ -229,7 +229,7 @@ def test_a_kernel_that_lies_is_caught(kernel, field):
     text = str(error.value)
     assert "\n" not in text
     assert f"kernel {kernel} is wrong there" in text
-    assert f"--kernel {kernel}" not in text.split("count with")[1]
+    assert f"kernel={kernel!r}" not in text.split("count with")[1]
     assert "split" in text
 
 
@@ -265,7 +265,7 @@ def test_a_share_of_the_tasks_is_verified(graph, share, tasks):
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), float("inf")])
 def test_verify_is_a_share(graph, share):
-    with pytest.raises(InputError, match="--verify"):
+    with pytest.raises(InputError, match="verify="):
         graph.triangle_count(verify=share)
 
 
@@ -401,7 +401,7 @@ def test_a_prepared_graph_is_counted_by_any_kernel(graph):
     results = [graph.triangle_count(kernel=kernel, verify=1.0) for kernel in EVERY_KERNEL]
     assert [result.kernel for result in results] == EVERY_KERNEL
     assert len({(int(result), result.stats.wedges) for result in results}) == 1
-    with pytest.raises(InputError, match="--kernel"):
+    with pytest.raises(InputError, match="kernel='fastest' does not exist"):
         graph.triangle_count(kernel="fastest")
 
 
@@ -536,7 +536,7 @@ def test_progress_is_shown(capsys):
         assert capsys.readouterr().err == ""
         assert count(progress=True) == number
         assert "count" in capsys.readouterr().err
-    with pytest.raises(InputError, match="progress 'yes' cannot be called: pass True"):
+    with pytest.raises(InputError, match="progress='yes' cannot be called: pass True"):
         dasktc.triangle_count(source_of(EDGES), progress="yes")
 
 

@@ -75,7 +75,7 @@ def test_devices_and_packages(machine):
         "capability": "9.0",
     }
     assert (len(found["devices"]), found["missing"]) == (2, {})
-    assert found["state"] == "ready for 2 GPUs: --backend auto takes it"
+    assert found["state"] == "ready for 2 GPUs, which backend auto takes"
     assert "GPU 1               NVIDIA L4, 24.2 GB, driver 580.95.05" in gpus.describe(found)
 
 
@@ -84,9 +84,9 @@ def test_what_is_missing_and_how_to_get_it(machine, driver, extra):
     found = machine(SMI.replace("580.95.05", driver), ("cupy-cuda13x", "rmm"))
     command = f"pip install 'dasktc[{extra}]'"
     assert set(found["missing"]) == {"cuDF", "dask-cuda", "dask-cuDF", "UCXX"}
-    assert found["missing"]["cuDF"] == ["--backend cuda", command]
+    assert found["missing"]["cuDF"] == ["counting on a GPU", command]
     assert found["state"] == f"not installed, cuDF missing: {command}"
-    assert f"cuDF is missing, for --backend cuda: {command}" in gpus.describe(found)
+    assert f"cuDF is missing, for counting on a GPU: {command}" in gpus.describe(found)
 
 
 # workers
@@ -216,7 +216,7 @@ def test_a_cluster_for_notebooks(dask_cuda, monkeypatch, how):
     assert client.closed == [True]
 
 
-@pytest.mark.parametrize(("backend", "error"), [("gpu", "--backend 'gpu'"), (None, "--backend None")])
+@pytest.mark.parametrize(("backend", "error"), [("gpu", "backend='gpu'"), (None, "backend=None")])
 def test_a_cluster_of_no_backend(backend, error):
     with pytest.raises(InputError, match=error):
         dasktc.cluster(1, backend)
@@ -272,7 +272,7 @@ def test_ucx_is_refused_where_it_cannot_be(monkeypatch):
         dasktc.cluster(1, "cpu", protocol="ucx")
     with pytest.raises(InputError, match="pip install distributed-ucxx-cu13"):
         dasktc.cluster(1, "cuda", protocol="ucx")
-    with pytest.raises(InputError, match="--protocol 'infiniband'"):
+    with pytest.raises(InputError, match="protocol='infiniband'"):
         dasktc.cluster(1, "cuda", protocol="infiniband")
 
 
@@ -314,7 +314,7 @@ def test_no_dask_cuda(monkeypatch):
 @pytest.mark.parametrize("workers", [0, -1, True, "many", 1.5])
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_numbers_of_workers(workers, backend):
-    with pytest.raises(InputError, match=f"--workers {workers!r}"), connect(RunOptions(workers=workers), backend):
+    with pytest.raises(InputError, match=f"workers={workers!r}"), connect(RunOptions(workers=workers), backend):
         pass
 
 

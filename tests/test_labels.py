@@ -68,9 +68,9 @@ def test_selections_are_translated(graph):
     ("question", "says"),
     [
         (lambda graph: graph.triangles(vertices=[(0, 0), (9, 9), (8, 8)]), r"2 ids .* for example \(9, 9\)"),
-        (lambda graph: graph.triangles(vertices=[7.5]), "1 ids .* for example 7.5"),
+        (lambda graph: graph.triangles(vertices=[7.5]), "1 id .* for example 7.5"),
         (lambda graph: graph.triangles(vertices=[[1]]), "its type list cannot be hashed"),
-        (lambda graph: graph.edge_support(edges=[((0, 0), 2.5)]), r"1 edges .* for example \(\(0, 0\), 2.5\)"),
+        (lambda graph: graph.edge_support(edges=[((0, 0), 2.5)]), r"1 edge .* for example \(\(0, 0\), 2.5\)"),
         (lambda graph: graph.edge_support(edges=[1, 2]), "edges holds 1 where a pair of vertices is expected"),
         (lambda graph: graph.edge_support(edges=5), "edges holds 5 where a pair"),
         (lambda graph: graph.edge_support(edges=[[1, 2, 3], [4, 5]]), "3 first ends and 2 second ones"),

@@ -144,7 +144,7 @@ def test_a_list_without_limit_is_complete_or_refused(monkeypatch):
     monkeypatch.setattr(lists, "LIST_LIMIT", 1139)
     with pytest.raises(InputError, match=r"1,140 triangles.*limit=1140"):
         graph.triangle_list()
-    with pytest.raises(InputError, match="--limit -1 is below 0"):
+    with pytest.raises(InputError, match="limit=-1 is below 0"):
         graph.triangle_list(-1)
 
 

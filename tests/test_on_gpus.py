@@ -172,7 +172,7 @@ def test_what_must_be_whole_is_refused_with_figures(client, tmp_path, partition)
 def test_a_stage_that_does_not_fit_is_refused_with_figures(client, tmp_path):
     with on_gpus(client, tmp_path, 2_000, TO_HOST) as tasks, pytest.raises(InputError) as error:
         tasks.gather([tasks.submit("read", zeros, 4_000)])
-    assert "a stage takes more than the 2 kB that --memory leaves it on the device" in str(error.value)
+    assert "a stage takes more than the 2 kB that memory leaves it on the device" in str(error.value)
     assert "\n" not in str(error.value)
 
 

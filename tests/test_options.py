@@ -132,10 +132,10 @@ def test_sizes(value, expected):
     ],
 )  # fmt: skip
 def test_what_is_no_size(value, message):
-    with pytest.raises(InputError, match=f"--memory .*{message}") as error:
+    with pytest.raises(InputError, match=f"memory=.*{message}") as error:
         Options(memory=value)
     one_line(error.value)
-    with pytest.raises(InputError, match="--host-memory "):
+    with pytest.raises(InputError, match="host_memory="):
         dasktc.triangle_count(EDGES, host_memory=value)
 
 
@@ -201,9 +201,7 @@ def test_workers_of_the_command_line(command, workers, tmp_path, capsys):
 @pytest.mark.parametrize("workers", [10**12, 10**5000], ids=["1e12", "1e5000"])
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_more_workers_than_a_host_has_memory_for(workers, backend):
-    expected = (
-        r"--workers .* is more than [\d,]+: each is a process of at least 134 MB, and this host has .*; give 1 to"
-    )
+    expected = r"workers=.* is more than [\d,]+: each is a process of at least 134 MB, and this host has .*; give 1 to"
     with pytest.raises(InputError, match=expected), connect(RunOptions(workers=workers), backend):
         pass
 

@@ -94,7 +94,7 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
         (
             "per_vertex",
             "there.csv",
-            r"there\.csv exists: it would be lost; choose another name, or replace it with --force",
+            r"there\.csv exists: it would be lost; choose another name, or replace it with force=True",
         ),
         ("report", "missing/r.html", r"missing is no folder: r\.html would be in it"),
         ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would be in it"),
@@ -159,12 +159,11 @@ def test_names_of_another_case_are_one_file_where_the_file_system_says_so(tmp_pa
 def test_a_report_needs_sorted_rows(tmp_path):
     given = {"kernel": "trust", "sort_rows": False, "partition": "whole"}
     for name, value in {"report": "r.html", "per_edge": "e.csv", "per_vertex": "v.csv", "checkpoint": "k"}.items():
-        option = name.replace("_", "-")
         with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
             dasktc.triangle_count(source_of(EDGES), **given, **{name: tmp_path / value})
         assert not build.called
         assert str(caught.value) == (
-            f"--{option} needs sorted rows, but --no-sort-rows is given: leave one of the two out"
+            f"{name} needs sorted rows, but sort_rows=False is given: leave one of the two out"
         )
     assert list(tmp_path.iterdir()) == []
 
@@ -230,7 +229,7 @@ def test_a_folder_that_is_not_ours_is_refused_before_anything_is_read(tmp_path, 
     ("given", "why"), [(5, "5 is of type int"), (b"v.csv", "of type bytes"), ("", "is no path"), ("\0.csv", "null")]
 )
 def test_what_is_no_path_is_refused(option, given, why):
-    with pytest.raises(InputError, match=rf"--{option.replace('_', '-')} .*{why}"):
+    with pytest.raises(InputError, match=rf"{option}=.*{why}"):
         dasktc.triangle_count(source_of(EDGES), **{option: given})
 
 
@@ -336,7 +335,7 @@ def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, m
     dasktc.triangle_count(source_of(EDGES), report=page)
     text = page.read_text()
     assert "Triangles of edges were not counted: that takes about" in text
-    assert "--per-edge OUT counts them" in text
+    assert "per_edge=... counts them" in text
     assert "Edges with most triangles" not in text
     dasktc.triangle_count(source_of(EDGES), report=tmp_path / "s.html", per_edge=tmp_path / "e.csv")
     assert "Edges with most triangles" in (tmp_path / "s.html").read_text()
@@ -402,7 +401,7 @@ def test_outputs_that_exist_are_replaced_by_force(tmp_path, capsys, data, monkey
     Path("folder.parquet").mkdir()
     Path("folder.parquet/mine.txt").write_text("mine")
     assert main(["count", source, "--per-edge", "folder.parquet", "--force"]) == 2
-    assert "1 entries other than .parquet files" in capsys.readouterr().err
+    assert "1 entry other than .parquet files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("most", [90.0, 100_000.0])

@@ -215,7 +215,7 @@ def test_a_broken_plugin_is_one_line_that_names_its_distribution(why, tmp_path, 
         option = "kernel" if "kernels" in points else "partition"
         with pytest.raises(InputError) as refused:
             dasktc.triangle_count(np.array(complete(4)), **{option: "odd"})
-        asked = f"--{option} 'odd' cannot be used: plug-in 'odd' (odd:TOY) of oddity 1.0 is left out: "
+        asked = f"{option}='odd' cannot be used: plug-in 'odd' (odd:TOY) of oddity 1.0 is left out: "
         assert str(refused.value).startswith(asked)
         assert main(["count", "edges.txt", f"--{option}", "odd"]) == 2
         assert "plug-in 'odd' (odd:TOY) of oddity 1.0 is left out: " in capsys.readouterr().err

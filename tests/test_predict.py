@@ -336,7 +336,7 @@ def test_wedges_of_a_source_are_known_and_those_of_a_size_can_be_named():
 @pytest.mark.parametrize("given", [{"rate_edges": 0.0}, {"rate_probes": -1.0}, {"overhead": -0.1}])
 def test_rates_that_make_no_sense_are_refused(given):
     (name,) = given
-    with pytest.raises(InputError, match="--" + name.replace("_", "-")):
+    with pytest.raises(InputError, match=f"{name}=.* is no number"):
         predict_size(10, 10, means=CostModelOptions(**given))
 
 
@@ -381,9 +381,9 @@ def test_gpus_are_planned_with_their_own_memory_and_scratch():
     for memory, partition, lean in ((4 * 10**6, "whole", True), (3 * 10**6, "hash2d", False)):
         plan = predict_source(kron, means=CostModelOptions(gpus=3), memory=memory).plan
         assert (plan.partition, plan.fits, plan.memory, plan.lean) == (partition, True, memory, lean)
-    with pytest.raises(InputError, match="--workers and --gpus"):
+    with pytest.raises(InputError, match="workers and gpus were both given"):
         predict_size(10, 10, workers=2, means=CostModelOptions(gpus=2))
-    with pytest.raises(InputError, match="--gpus 0"):
+    with pytest.raises(InputError, match="gpus=0"):
         predict_size(10, 10, means=CostModelOptions(gpus=0))
 
 

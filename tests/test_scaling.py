@@ -268,7 +268,7 @@ def test_the_command_from_end_to_end(one_process: None, tmp_path: Any, capsys: p
         (("--workers", "two"), "--workers 'two'"),
         (("--plot", "a.txt"), "--plot a.txt"),
         (("--plot", "nowhere/a.png"), "its folder is not there"),
-        (("--rate-network", "fast"), "--rate-network 'fast'"),
+        (("--rate-network", "fast"), "--rate-network fast"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(

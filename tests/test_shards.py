@@ -385,7 +385,7 @@ def test_vertices_are_in_one_piece_while_they_fit():
     assert VertexBudget(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
     VertexBudget(200).check(1_000, "auto")
     with pytest.raises(
-        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 223 B"
+        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give memory='223 B'"
     ):
         VertexBudget(100).check(1_000, "auto")
 
@@ -471,7 +471,7 @@ def test_the_plan_says_how_vertices_are_kept(sparse):
 def test_what_takes_whole_vectors_is_refused_with_figures(sparse, monkeypatch):
     keeps = replace(BY_REMAINDER, whole_vectors="a vector of its own")
     monkeypatch.setitem(SCHEMES, "kept", replace(SCHEMES["whole"], name="kept", dealing=keeps))
-    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition kept keeps .* give --memory 22.3 MB") as error:
+    with pytest.raises(InputError, match=r"take 12.6 MB .* partition='kept' keeps .* give memory='22.3 MB'") as error:
         dasktc.triangle_count(sparse[0], memory="18MB", partition="kept")
     assert "\n" not in str(error.value)
     assert stage_memory_within(22_200_000) >= 12_600_000
@@ -495,7 +495,8 @@ def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
     graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
     for ask in (graph.triangles, graph.clustering):
         with pytest.raises(
-            InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, take .*, or prepare with more"
+            InputError,
+            match=r"300,000 vertices take 12.6 MB .* with per_vertex=.*, or prepare with a larger memory=",
         ):
             ask()
 

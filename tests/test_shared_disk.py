@@ -101,8 +101,9 @@ def hidden_from_one(folder, dask_worker):
 
 
 REFUSED = (
-    r"^1 of 2 workers \(on far\) cannot write to this host's {}, where files beyond --memory would stand: .*; give a "
-    r"--work-dir on .* leave --memory and --work-dir out, so that Dask's own limits hold$"
+    r"^1 of 2 workers \(on far\) cannot write to this host's {}, where files beyond memory would stand: .*; give one "
+    r"on such a disk with run=RunOptions\(work_dir=\.\.\.\), or leave memory and work_dir out, so that "
+    r"Dask's own limits hold$"
 )
 
 

@@ -143,7 +143,7 @@ def test_a_script_whose_import_fails_in_a_worker(tmp_path, line):
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=patience())
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"dasktc.errors.InputError: 1 workers could not be started: each imports {script}, which")
+    assert last.startswith(f"dasktc.errors.InputError: 1 worker could not be started: each imports {script}, which")
     assert "no_such_module" in last if "import" in line else "KeyError: 'no such key'" in last
     assert len(last) < 500
 

@@ -183,7 +183,7 @@ def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
     assert connecting.threads_here(RunOptions(threads=3), "auto") == 1
     assert connecting.with_all_threads(LocalExecutor(), RunOptions(threads=3), "cuda").workers == 1
-    assert "--threads 3 makes nothing faster on a GPU" in caplog.text
+    assert "threads=3 makes nothing faster on a GPU" in caplog.text
     caplog.clear()
     for run in (RunOptions(), RunOptions(threads=1)):
         connecting.with_all_threads(LocalExecutor(), run, "cuda")
@@ -203,7 +203,7 @@ def test_a_plan_and_its_count_have_the_same_threads(monkeypatch):
 
 def test_threads_are_of_this_process(client):
     for threads in (0, -1, 1.5, "many", True, 1 << 20):
-        with pytest.raises(InputError, match="--threads"):
+        with pytest.raises(InputError, match="threads="):
             RunOptions(threads=threads)
     with pytest.raises(InputError, match="client and threads were both given"):
         dasktc.triangle_count(source_of(EDGES), client, threads=2)

@@ -511,7 +511,7 @@ def test_the_command_writes_one_truss(run, source, tmp_path):
     assert pd.read_parquet(out).to_numpy().tolist() == [[0, 1, 1], [0, 2, 1], [1, 2, 1]]
     code, said, _ = run("truss", source, "--k", 3, "-o", tmp_path / "u.txt")
     assert code == 0
-    assert "3-truss: 3 of 4 vertices, 3 of 4 edges, in up to 1 triangles each" in said
+    assert "3-truss: 3 of 4 vertices, 3 of 4 edges, in up to 1 triangle each" in said
     assert run("truss", source, "--k", 4, "-o", tmp_path / "v.txt", "--quiet") == (0, "0\n", "")
     assert run("truss", source, "-o", tmp_path / "w.txt", "--quiet") == (0, "3\n", "")
 

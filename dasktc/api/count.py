@@ -25,7 +25,7 @@ from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, too_large
-from dasktc.errors import DeviceMemoryError, InputError, shown
+from dasktc.errors import DeviceMemoryError, InputError, neutral_text
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
@@ -54,6 +54,7 @@ from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_g
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS
+from dasktc.wording import advice, option
 
 __all__ = ["as_source", "build", "choose_for", "prepare", "read_options", "triangle_count", "with_notes"]
 
@@ -214,7 +215,7 @@ def _check_unsorted(**given: Any) -> None:
     """Refuse outputs that need sorted rows if rows are not to be sorted."""
     if asked := [name for name, value in given.items() if value is not None]:
         raise InputError(
-            f"--{asked[0].replace('_', '-')} needs sorted rows, but --no-sort-rows is given: leave one of the two out"
+            f"{option(asked[0])} needs sorted rows, but {option('sort_rows', False)} is given: leave one of the two out"
         )
 
 
@@ -283,14 +284,15 @@ def prepare(
     if isinstance(opened, SavedGraph):
         if duplicates is not None:
             raise InputError(
-                f"duplicates={duplicates!r} is given, but {opened.folder} is a saved graph, whose edges have one "
-                "weight each: leave it out, or prepare the graph again"
+                f"{option('duplicates', duplicates)} is given, but {opened.folder} is a saved graph, whose edges have "
+                "one weight each: leave it out, or prepare the graph again"
             )
         options, attributes = fitted(opened, options), opened.attributes
         if attributes:
             options = _in_one_process(attributes, options)
     if attributes and not threads_here(place, options.backend):
-        raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
+        way_out = f"leave it out, or pass {advice(threads=1)} or more"
+        raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
     with ExitStack() as closing, ExitStack() as stack:
         watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
         connection = connect(place, options.backend, run)
@@ -319,16 +321,17 @@ def prepare(
 def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
     """Return the options with the CPU as backend; refuse options that keep a graph outside this process's memory."""
     if options.memory is not None:
-        raise _not_here(attributes, f"memory={options.memory!r} may keep parts of the graph in files", "leave it out")
+        fact = f"{option('memory', options.memory)} may keep parts of the graph in files"
+        raise _not_here(attributes, fact, "leave it out")
     if options.backend == "cuda":
-        raise _not_here(attributes, "backend='cuda' has its blocks on a GPU", "leave it out")
+        raise _not_here(attributes, f"{option('backend', 'cuda')} has its blocks on a GPU", "leave it out")
     return replace(options, backend="cpu")
 
 
-def _not_here(attributes: AttributeOptions, fact: str, advice: str) -> InputError:
+def _not_here(attributes: AttributeOptions, fact: str, way_out: str) -> InputError:
     given = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
     return InputError(
-        f"{given} is given, but {fact}: weights and directions are kept in one process's memory; {advice}"
+        f"{given} is given, but {fact}: weights and directions are kept in one process's memory; {way_out}"
     )
 
 
@@ -392,7 +395,7 @@ def _within_what_is_free(
     try:
         return attempt(options), ""
     except DeviceMemoryError as error:
-        first = str(error)
+        first = neutral_text(error)
         if not again or options.memory is not None:
             raise
     gc.collect()
@@ -478,7 +481,7 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     if isinstance(opened, SavedGraph):
         _check_attributes(opened, options)
     elif options.weight is not None and opened.weight is None:
-        raise InputError(f"{opened.name} has no weights: weight={shown(options.weight)} is given; leave it out")
+        raise InputError(f"{opened.name} has no weights: {option('weight', options.weight)} is given; leave it out")
     return opened
 
 
@@ -486,8 +489,9 @@ def _check_attributes(saved: SavedGraph, options: ReadOptions) -> None:
     """Refuse (InputError) weights or directions with which the graph was not saved."""
     kept = saved.attributes
     if options.weight not in (None, kept.weight) or (options.directed and not kept.directed):
-        asked = f"weight={options.weight!r}" if options.weight not in (None, kept.weight) else "directed=True"
-        named = {f"weight={kept.weight!r}": kept.weight, "directed=True": kept.directed}
+        directed = option("directed", True)
+        asked = option("weight", options.weight) if options.weight not in (None, kept.weight) else directed
+        named = {option("weight", kept.weight): kept.weight, directed: kept.directed}
         had = " and ".join(name for name, there in named.items() if there)
         raise InputError(
             f"{asked} is given, but {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare "

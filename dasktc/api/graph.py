@@ -37,6 +37,7 @@ from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.pipeline.saved_graph import write_graph
 from dasktc.registry import check_stages
 from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -193,7 +194,7 @@ class Graph(Summarised):
             ("edges", f"{plan.edges:,}"),
             *self.read._rows(),
             ("prepared", f"for {options.chosen_kernel} on {options.chosen_backend}, {options.chosen_reorder} order"),
-            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plan.tasks:,} tasks"),
+            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plural(plan.tasks, 'task')}"),
             ("blocks", self._where()),
         ]
 
@@ -202,7 +203,7 @@ class Graph(Summarised):
         plan, client = self.plan, self.client
         where = "in this process"
         if client is not None:
-            where = f"on {plan.workers:,} worker threads of {_address(client)}"
+            where = f"on {plural(plan.workers, 'worker thread')} of {_address(client)}"
         budget = bytes_of(self._context.options.memory)
         within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
         return f"{format_size(plan.bytes_total)} {where}{within}"

@@ -12,6 +12,7 @@ from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.measures import MEASURES, average_clustering, transitivity, vertex_frames
 from dasktc.io.write import FRAMES, check_target, write_frames
 from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 __all__ = ["MeasuresFile", "write_measures"]
 
@@ -44,12 +45,14 @@ class MeasuresFile(Summarised):
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"{self.out}: {self.vertices:,} vertices, {self.triangles:,} triangles; {self.seconds:.2f} s"
+        return (
+            f"{self.out}: {plural(self.vertices, 'vertex')}, {plural(self.triangles, 'triangle')}; {self.seconds:.2f} s"
+        )
 
     def _rows(self) -> Rows:
         return [
             ("triangles", f"{self.triangles:,}"),
-            ("graph", f"{self.vertices:,} vertices, {self.edges:,} edges"),
+            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
             ("average clustering", f"{self.average_clustering:.6g}"),
             ("transitivity", f"{self.transitivity:.6g}"),
             ("written", f"{self.out}, in {self.seconds:.2f} s"),

@@ -31,6 +31,7 @@ from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.executors.threads import allowed_threads
 from dasktc.once import once
+from dasktc.wording import plural
 
 __all__ = [
     "ConvertedGraph",
@@ -429,7 +430,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     if seconds >= (TO_PREPARE if loaded else TO_LOAD):
         return True
     here = f"{TO_PREPARE:g} s at least" if loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
-    return f"NetworkX takes about {seconds:.2g} s for {graph.number_of_edges():,} edges, dasktc {here}"
+    return f"NetworkX takes about {seconds:.2g} s for {plural(graph.number_of_edges(), 'edge')}, dasktc {here}"
 
 
 def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from dasktc.planning.rates import Rates as MeasuredRates
 from dasktc.planning.schemes import Block, considered, scheme_of
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
+from dasktc.wording import advice, option, plural
 
 __all__ = ["Rates", "plan", "plan_of_size"]
 
@@ -74,7 +75,7 @@ class Rates:
             A rate is not above 0, or the overhead is below 0.
         """
         overhead = CALL_SECONDS if in_process and self.overhead is None else self.overhead
-        network = bytes_of(self.network, "rate-network")
+        network = bytes_of(self.network, "rate_network")
         return RATES[backend].changed(edges=self.edges, probes=self.probes, network=network, overhead=overhead)
 
 
@@ -223,13 +224,13 @@ def plan_of_size(
     """
     check_stages(options.kernel)
     if gpus is None and bytes_of(options.memory) is None and (why := unusable(options.chosen_backend)):
-        raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
+        raise InputError(f"{why}; or give {advice('memory')}, to plan for GPUs that are elsewhere")
     for name, value, most in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
         whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
     if edges > (possible := vertices * (vertices - 1) // 2):
         raise InputError(
-            f"--edges {edges:,} are more than the {possible:,} that {vertices:,} vertices can have: a plan is for "
-            "distinct edges without loops; give their number, or give the SOURCE"
+            f"{option('edges', edges)} is more than the {possible:,} that {plural(vertices, 'vertex', 'vertices')} can "
+            "have: a plan is for distinct edges without loops; give their number, or give the source"
         )
     given = bytes_of(options.memory)
     on_disk = given is not None and gpus is None
@@ -239,8 +240,8 @@ def plan_of_size(
         limits = replace(limits, memory=usable(given))
     if unknown := considered(options.partition)[0].dealing.unknown:
         raise InputError(
-            f"--partition {options.partition} cannot be planned from --vertices and --edges: {unknown} depends on "
-            "the graph; give the SOURCE"
+            f"{option('partition', options.partition)} cannot be planned from {option('vertices')} and "
+            f"{option('edges')}: {unknown} depends on the graph; give the source"
         )
     backend = options.chosen_backend if gpus is None else "cuda"
     per_call, order = stage_memory_within(given) if given and on_disk else None, options.chosen_reorder
@@ -272,8 +273,9 @@ def _least_parts(vertices: int, options: Options) -> int:
     asked = 1 if scheme and scheme.replicated else options.parts
     if asked is not None and asked < least:
         raise InputError(
-            f"{vertices:,} vertices in {asked} parts are more than {MAX_VERTICES:,} per part: ids inside blocks are "
-            f"32-bit; let --partition auto choose n, or give --partition hash2d --parts {least}"
+            f"{vertices:,} vertices in {plural(asked, 'part')} are more than {MAX_VERTICES:,} per part: ids inside "
+            f"blocks are 32-bit; let {advice(partition='auto')} choose n, or give "
+            f"{advice(partition='hash2d', parts=least)}"
         )
     return least
 
@@ -298,12 +300,13 @@ def _limits(executor: Executor, options: Options, workers: int | None, gpus: int
 def _notes(options: Options, gpus: int | None) -> list[str]:
     if gpus is None or options.memory is not None:
         return []
-    return ["memory of a GPU: 80 % of an H200's; give --memory for other GPUs"]
+    return ["memory of a GPU: 80 % of an H200's; for other GPUs give the memory"]
 
 
 def _workers(workers: int | str | None, gpus: int | None) -> int | None:
     if workers is not None and gpus is not None:
-        raise InputError("--workers and --gpus were both given: each says how many tasks run at a time; keep one")
+        both = f"{option('workers')} and {option('gpus')}"
+        raise InputError(f"{both} were both given: each says how many tasks run at a time; keep one")
     name, value = ("workers", workers) if gpus is None else ("gpus", gpus)
     bounds = {"few": "no task could run", "many": "each runs one task at a time, and no plan has more"}
     return None if value is None else whole_number(name, value, 1, MAX_TASKS, **bounds)

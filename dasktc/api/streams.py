@@ -21,6 +21,7 @@ from dasktc.executors.connect import active_client
 from dasktc.executors.place import Place
 from dasktc.executors.spill.work_dir import WorkDir, check_place, one_line
 from dasktc.options import RunOptions
+from dasktc.wording import advice
 
 __all__ = ["reads_streams"]
 
@@ -113,7 +114,8 @@ def _refuse_elsewhere(place: Place) -> None:
     if where is not None:
         raise InputError(
             f"the source is a stream, but {where} is given: its bytes go to a file of this host, which other hosts do "
-            "not see; save it to a file that all workers see, or count with --workers or --threads here"
+            f"not see; save it to a file that all workers see, or count here with {advice('workers')} or "
+            f"{advice('threads')}"
         )
 
 

@@ -12,6 +12,7 @@ from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.trussness import order_of_truss, truss_frames
 from dasktc.io.write import FRAMES, check_target, write_frames
 from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 __all__ = ["TrussFile", "write_truss"]
 
@@ -58,11 +59,11 @@ class TrussFile(Summarised):
 
     def _rows(self) -> Rows:
         if self.k is None:
-            contents = f"{self.edges:,} edges of trussness up to {self.largest:,}"
+            contents = f"{plural(self.edges, 'edge')} of trussness up to {self.largest:,}"
         else:
             contents = (
-                f"{self.k}-truss: {self.vertices:,} of {self.graph_vertices:,} vertices, {self.edges:,} of "
-                f"{self.graph_edges:,} edges, in up to {self.largest:,} triangles each"
+                f"{self.k}-truss: {self.vertices:,} of {plural(self.graph_vertices, 'vertex')}, {self.edges:,} of "
+                f"{plural(self.graph_edges, 'edge')}, in up to {plural(self.largest, 'triangle')} each"
             )
         seconds = f"{self.seconds['total']:.2f} s, of which {self.seconds['truss']:.2f} to peel"
         return [("written", self.output), ("truss", contents), ("seconds", seconds)]

@@ -103,7 +103,7 @@ LISTED = 64
 NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, LISTED)}
 """Facts of graphs whose wedges do not mostly lead to a few long rows: a torus has 3 wedges an edge, a clique with many
 leaves hundreds; the mean alone would hide one in a large mesh."""
-ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
+ROWS = "99 % of the rows are no longer than {usual:,}, the longest is {longest:,}"
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from dasktc.executors.dask import executor as dask_executor
 from dasktc.executors.dask import futures
 from dasktc.executors.place import Place
 from dasktc.options import format_size
+from dasktc.wording import plural
 
 __all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
 
@@ -81,7 +82,7 @@ def end_to_end(
             report = _report(client, profile) if number == workers[-1] and profile else nullcontext()
             with report:
                 for case in cases:
-                    say(f"{case.name} on {number} workers")
+                    say(f"{case.name} on {plural(number, 'worker')}")
                     made = [on_cluster(client, case, backend) for _ in range(runs + 1)][1:]
                     rows[case.name].append(_row(case, str(number), made, number))
     for case in cases:  # after the clusters, because a process that uses a GPU itself leaves a worker little memory

@@ -18,6 +18,7 @@ from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
 from dasktc.executors.place import Place
 from dasktc.options import Options
+from dasktc.wording import plural
 
 __all__ = ["Counted", "measure", "numbers", "several"]
 
@@ -58,7 +59,7 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
         with connect(Place(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
-                say(f"{case.name} on {executor.workers} GPUs")
+                say(f"{case.name} on {plural(executor.workers, 'GPU')}")
                 counts[case.name].append(measure(executor, case, kernel, runs))
     for name, counted in counts.items():
         section.rows += [[name, *on, counted[0].busiest / on.busiest] for on in counted]

@@ -22,6 +22,7 @@ from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import RunOptions
+from dasktc.wording import plural
 
 __all__ = ["Killer", "drawn_seed", "run", "worker_pids"]
 
@@ -88,7 +89,7 @@ def run(
                     found = int(triangle_count(graph, client, backend=backend, run=RunOptions(distribute="always")))
                 except DasktcError as error:
                     refused.append(" ".join(str(error).split()))
-                    say(f"after {killer.kills} kills: {refused[-1]}")
+                    say(f"after {plural(killer.kills, 'kill')}: {refused[-1]}")
                     continue
                 if found != known:
                     raise CountError(

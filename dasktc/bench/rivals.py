@@ -302,7 +302,7 @@ def _in_turns(case: Case, rival: Rival, kernel: str, runs: int, notes: list[str]
         graph = build(LocalExecutor(), case.source(), Options(backend="cuda", kernel=kernel))
         triangles, ours, theirs = int(graph.triangle_count()), list[float](), list[float]()
         for _ in range(runs):
-            ours.append(1e3 * sum(record.count.seconds for record in graph.triangle_count().records))
+            ours.append(1e3 * sum(record.count.seconds for record in graph.triangle_count()._records))
             cuda_memory.give_back(0)  # to the program
             try:
                 answer = _run(rival, arguments)
@@ -324,7 +324,7 @@ def _rows(case: Case, order: str) -> Rows:
     graph = build(
         LocalExecutor(), case.source(), Options(backend="cuda", kernel="merge", partition="whole", reorder=order)
     )
-    block = graph.blocks[0, 0]
+    block = graph._context.blocks[0, 0]
     return Rows(on_host(block.offsets).astype("int64"), on_host(block.columns).astype("int32"))
 
 

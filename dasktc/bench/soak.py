@@ -49,6 +49,7 @@ from dasktc.io.source import Source
 from dasktc.io.write import write_edges
 from dasktc.options import Method, RunOptions
 from dasktc.registry import KERNELS, ORDERS, SCHEMES
+from dasktc.wording import plural
 
 __all__ = ["FLAT", "Known", "run"]
 
@@ -171,7 +172,10 @@ def run(
 
 def _judge(left: list[str], growth: dict[str, float | None], seconds: float) -> None:
     if left:
-        raise CountError(f"{len(left)} files were left by counts, first {left[0]}: they are lost room; report this")
+        raise CountError(
+            f"{plural(len(left), 'file was', 'files were')} left by counts, first {left[0]}: they are lost room; "
+            "report this"
+        )
     for who, grown in growth.items():
         if grown is not None and seconds >= SETTLED and grown > FLAT:
             raise CountError(

@@ -11,6 +11,7 @@ import click
 
 from dasktc.cli.options import PATH, options_of, reporting, running, running_of
 from dasktc.errors import InputError
+from dasktc.wording import plural
 
 __all__ = ["generate"]
 
@@ -42,8 +43,8 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             with connect(place, run=run) as executor:
                 edges = write_edges(source, out, executor, force, backend)
             facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
-            known = "" if source.triangles is None else f", {source.triangles:,} triangles"
-            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {edges:,} edges{known}")
+            known = "" if source.triangles is None else f", {plural(source.triangles, 'triangle')}"
+            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {plural(edges, 'edge')}{known}")
 
         common = (
             click.argument("out", type=PATH),

@@ -34,6 +34,7 @@ from dasktc.cli.options import (
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
+from dasktc.wording import command_line
 
 __all__ = ["cli", "main"]
 
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cli.main(args=given, prog_name="dasktc", complete_var=COMPLETE)
     if sys.stdout is None:
         return _fail("standard output is closed: the answer would be lost; redirect it to a file, or /dev/null", 1)
-    with dask_hushed(given), one_at_a_time():
+    with dask_hushed(given), one_at_a_time(), command_line():
         code = _run(given)
         try:
             sys.stderr.flush()
@@ -81,7 +82,9 @@ def _run(given: list[str]) -> int:
         _complain(error.format_message())
         return 2
     except click.ClickException as error:
-        return _fail(f"{error.format_message()} See `dasktc --help`.", error.exit_code)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "dasktc"
+        return _fail(f"{error.format_message()} See `{command} --help`.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _interrupted()
     except Exception as error:

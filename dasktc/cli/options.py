@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS
-from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
+from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, check_choice, kernel_lines, kernel_names
 
 if TYPE_CHECKING:
     from dasktc.executors.place import Place
@@ -83,8 +83,7 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         if value in self._more:
             return str(value)
         choice = self._choice()
-        if value not in choice.choices and param and (why := left_out(str(param.name), value)):
-            self.fail(f"{why}; mend or uninstall it.", param, ctx)
+        check_choice(str(param.name) if param else self.name, value, choice.choices)
         return choice.convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:

@@ -21,6 +21,7 @@ from dasktc.options import format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.registry import SCHEMES
 from dasktc.summary import Rows, Summarised
+from dasktc.wording import advice, option, plural
 
 __all__ = ["BOUND", "WORDS_A_SECOND", "CliqueCount", "clique_count"]
 
@@ -119,9 +120,9 @@ def _refuse(graph: CountingContext) -> None:
         return
     needs = int(whole.block_bytes(whole.even(1, plan.vertices, plan.edges)).sum()) + 4 * plan.vertices
     raise InputError(
-        f"--partition {plan.partition} divides the neighbourhood of a vertex between tasks: cliques are counted in the "
-        f"one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
-        "partition='whole'"
+        f"{option('partition', plan.partition)} divides the neighbourhood of a vertex between tasks: cliques are "
+        f"counted in the one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
+        f"{advice(partition='whole')}"
     )
 
 
@@ -144,7 +145,8 @@ def _memory(graph: CountingContext) -> int:
     if needs > plan.memory:
         raise InputError(
             f"cliques need {format_size(needs)} for a task, {format_size(longest * longest / 8)} of it the bits of a "
-            f"row of {longest:,} entries, more than the {format_size(plan.memory)} of one worker; raise memory"
+            f"row of {plural(longest, 'entry')}, more than the {format_size(plan.memory)} of one worker; raise "
+            f"{advice('memory')}"
         )
     return needs
 
@@ -168,8 +170,9 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     tasks, cliques, work, wedges = zip(*total, strict=True)
     if sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges:
         raise CountError(
-            f"block {place}: {len(tasks):,} tasks of {splits:,} handled {sum(wedges):,} wedges, but the degrees give "
-            f"{graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with `dasktc info`"
+            f"block {place}: {plural(len(tasks), 'task')} of {splits:,} handled {plural(sum(wedges), 'wedge')}, but "
+            f"the degrees give {graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with "
+            "`dasktc info`"
         )
     return sum(cliques), sum(work)
 

@@ -20,6 +20,7 @@ from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.io.saved_folder import MANIFEST, damaged, joined
 from dasktc.options import CountOptions
+from dasktc.wording import plural
 
 __all__ = ["count"]
 
@@ -81,11 +82,11 @@ def _result(
     known = graph.prepared.source.triangles
     if known is not None and triangles != known:
         if folder := graph.prepared.source.folder:
-            said = f"it says {known:,} triangles, but {triangles:,} were counted"
+            said = f"it says {plural(known, 'triangle')}, but {triangles:,} were counted"
             raise damaged(joined(folder, MANIFEST), said)
         raise CountError(
-            f"{triangles:,} triangles counted, but {known:,} are known for {graph.prepared.source.name}: the "
-            "source, the options that read it, or the count is wrong; check the first two; otherwise report it "
+            f"{plural(triangles, 'triangle')} counted, but {known:,} are known for {graph.prepared.source.name}: "
+            "the source, the options that read it, or the count is wrong; check the first two; otherwise report it "
             "with the output of `dasktc info`"
         )
     before = graph.prepared.seconds

@@ -50,6 +50,7 @@ from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.shuffle import splitters
 from dasktc.planning.schemes import Block
+from dasktc.wording import advice, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,9 +207,9 @@ def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     memory, needed = graph.executor.memory_per_call, FRAME_BYTES * graph.edges
     if kind.whole and not graph.executor.distributed and memory is not None and needed > memory:
         raise InputError(
-            f"a frame of {graph.edges:,} edges takes {format_size(needed)} while it is made, more than the "
+            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(needed)} while it is made, more than the "
             f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
-            "with per_edge, or raise memory"
+            f"with {advice('per_edge')}, or raise {advice('memory')}"
         )
 
 
@@ -438,7 +439,7 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     if not there.all():
         number = int(there.argmin())
         wrong = (_plain(src[number]), _plain(dst[number])) if graph.prepared.source.labels is None else edges[number]
-        raise unknown("edges", wrong, int((~there).sum()), "edges")
+        raise unknown("edges", wrong, int((~there).sum()), "edge")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
     return given_as(labelled(graph, frame, ("src", "dst")), kind)
 

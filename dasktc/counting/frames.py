@@ -27,6 +27,7 @@ from dasktc.io.memory.columns import Place, settle, to_ids
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.registry import check_choice
+from dasktc.wording import plural
 
 __all__ = [
     "FRAMES",
@@ -484,8 +485,9 @@ def places_among(known: Any, ids: Any) -> Array:
 def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
     """Make the error for requested ids or edges that are not in the graph; it names the first and their number."""
     return InputError(
-        f"{name} has {count:,} {what} that are not in the graph, for example {shown(wrong)}: after clean-up a graph "
-        "has edges without loops, and the vertices at their ends; leave them out"
+        f"{name} has {plural(count, f'{what} that is', f'{what}s that are')} not in the graph, for example "
+        f"{shown(wrong)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
+        "out"
     )
 
 

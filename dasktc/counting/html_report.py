@@ -15,6 +15,7 @@ from dasktc.errors import html_text
 from dasktc.executors.environment import collect
 from dasktc.executors.usage import Usage
 from dasktc.options import format_size
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,7 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
     str
         Self-contained HTML that follows the reader's light or dark theme.
     """
-    title = f"{result.triangles:,} triangles in {source}"
+    title = f"{plural(result.triangles, 'triangle')} in {source}"
     versions = {name: number for name, number in collect()["versions"].items() if number}
     times, tasks = timeline(result._records), result.tasks
     parts = [f"<h1>{html_text(title)}</h1>", _facts(result._rows())]
@@ -114,7 +115,7 @@ def _graph(findings: Findings) -> list[str]:
     if findings.edges is not None:
         bins = findings.edges.bins
         none = int(bins.loc[bins["support"] == 0, "edges"].sum())
-        title = f"Triangles by edge; {none:,} edges are in none"
+        title = f"Triangles by edge; {plural(none, 'edge is', 'edges are')} in none"
         charts.append(_density(title, bins[bins["support"] > 0], "support", "edges", "triangles of an edge (support)"))
     if findings.vertices is not None:
         charts.append(_clustering(findings.vertices.bins))
@@ -154,7 +155,7 @@ def _clustering(bins: pd.DataFrame) -> str:
         return f"{title}<p class='note'>No vertex has two neighbours.</p>"
     x = middle(bins, "degree")
     says = [
-        f"degree {_range(first, last)}: mean {mean:.4f} of {number:,} vertices"
+        f"degree {_range(first, last)}: mean {mean:.4f} of {plural(number, 'vertex')}"
         for first, last, mean, number in zip(
             bins["degree"], bins["last"], bins["clustering"], bins["vertices"], strict=True
         )
@@ -210,7 +211,10 @@ def _of_all(shown: int, count: int) -> str:
 def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: RunFacts | None) -> list[str]:
     parts = []
     if resumed := result.stats.resumed:
-        said = f"{resumed:,} tasks were in the checkpoint, which keeps no times: the timeline shows the others."
+        said = (
+            f"{plural(resumed, 'task was', 'tasks were')} in the checkpoint, which keeps no times: the timeline "
+            "shows the others."
+        )
         parts.append(f"<p class='note'>{said}</p>")
     if len(times.began):
         shown = _chosen(times.busy.tolist())
@@ -305,7 +309,7 @@ def _bars(names: tuple[str, str], rows: list[tuple[str, float]]) -> str:
 
 def _tasks_title(count: int) -> str:
     if count <= MOST_TASKS:
-        return f"{count:,} tasks"
+        return plural(count, "task")
     return f"The {MOST_TASKS - MOST_TASKS // 2} longest of {count:,} tasks, and {MOST_TASKS // 2} at random"
 
 

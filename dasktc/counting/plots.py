@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count_plot import pyplot
 from dasktc.counting.distributions import degree_bins, density, edge_summary, middle, vertex_summary
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ def plot_degrees(graph: CountingContext, ax: Axes | None = None) -> Axes:
     """Plot the distribution of degrees; see `Graph.plot_degrees`."""
     axes, bins = _axes(ax), degree_bins(graph)
     axes.loglog(*density(bins, "degree", "vertices"), marker="o", markersize=4)
-    axes.set(title=f"Degrees of {graph.vertices:,} vertices", xlabel="degree", ylabel="vertices of a degree")
+    axes.set(title=f"Degrees of {plural(graph.vertices, 'vertex')}", xlabel="degree", ylabel="vertices of a degree")
     axes.grid(alpha=0.3)
     return axes
 
@@ -28,7 +29,7 @@ def plot_support(graph: CountingContext, ax: Axes | None = None) -> Axes:
     axes, bins = _axes(ax), edge_summary(graph).bins
     none = int(bins.loc[bins["support"] == 0, "edges"].sum())
     axes.loglog(*density(bins[bins["support"] > 0], "support", "edges"), marker="o", markersize=4)
-    title = f"Triangles of {graph.edges:,} edges, of which {none:,} are in none"
+    title = f"Triangles of {plural(graph.edges, 'edge')}, of which {plural(none, 'is', 'are')} in none"
     axes.set(title=title, xlabel="triangles of an edge (support)", ylabel="edges of a support")
     axes.grid(alpha=0.3)
     return axes

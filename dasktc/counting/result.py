@@ -12,6 +12,7 @@ from dasktc.counting.tasks import Record
 from dasktc.io.evidence import Reading
 from dasktc.planning.plan import Plan
 from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,25 +178,26 @@ class TriangleCount(Summarised, int):
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
             *self.read._rows(),
-            ("dropped", f"{self.loops_dropped:,} loops, {self.duplicates_dropped:,} duplicates"),
+            ("dropped", f"{plural(self.loops_dropped, 'loop')}, {plural(self.duplicates_dropped, 'duplicate')}"),
             (
                 "counted by",
                 f"{self.kernel} on {self.backend}, {self.workers} at a time, {self.reorder} order",
             ),
             (
                 "plan",
-                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, {self.plan.tasks:,} tasks",
+                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, "
+                f"{plural(self.plan.tasks, 'task')}",
             ),
             ("seconds", seconds),
             (
                 "checked",
-                f"{stats.wedges:,} wedges" + (f", {stats.verified:,} tasks again" if stats.verified else ""),
+                plural(stats.wedges, "wedge") + (f", {plural(stats.verified, 'task')} again" if stats.verified else ""),
             ),
         ]
         if self.plan.distribution:
             rows.insert(len(rows) - 2, ("cluster", self.plan.distribution))
         if stats.resumed:
-            rows.append(("resumed", f"{stats.resumed:,} tasks were in the checkpoint"))
+            rows.append(("resumed", f"{plural(stats.resumed, 'task was', 'tasks were')} in the checkpoint"))
         return rows
 
 

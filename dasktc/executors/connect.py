@@ -40,6 +40,7 @@ from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.options import RunOptions, format_size, whole_number
+from dasktc.wording import advice, option, plural
 
 __all__ = [
     "CONNECT_SECONDS",
@@ -153,9 +154,10 @@ def with_all_threads(executor: Executor, place: Place, backend: str) -> Executor
     executor = executor.for_backend(backend)
     if executor.backend.on_device and (place.threads or 1) > 1:
         log.warning(
-            "dasktc: warning: --threads %d makes nothing faster on a GPU, which does one call after another: it is 1 "
-            "there; leave it out, or take --backend cpu",
-            place.threads,
+            "dasktc: warning: %s makes nothing faster on a GPU, which does one call after another: it is 1 there; "
+            "leave it out, or take %s",
+            option("threads", place.threads),
+            advice(backend="cpu"),
         )
     if executor.backend.on_device or not isinstance(executor, LocalExecutor) or executor.workers > 1:
         return executor
@@ -293,7 +295,7 @@ def joined(
         The scheduler does not answer.
     """
     if file is not None:
-        check_regular("--scheduler-file", os.fspath(file))
+        check_regular(option("scheduler_file", file), os.fspath(file))
     security = checked(security)
     from distributed import Client
 
@@ -302,6 +304,8 @@ def joined(
         address = with_scheme(address or _address(file), security)
         greet(address, security, CONNECT_SECONDS)
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=default, security=security)
+    except InputError:
+        raise
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, the "
@@ -360,7 +364,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
     except ImportError as missing:
         raise InputError(
             f"dask-cuda cannot be imported ({missing}): it starts a worker a GPU; install dasktc[cuda13] or "
-            "dasktc[cuda12] to match the driver, or leave --workers out to count on one GPU"
+            f"dasktc[cuda12] to match the driver, or leave {option('workers')} out to count on one GPU"
         ) from missing
     from distributed import Client
 
@@ -385,8 +389,9 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
             raise
         except Exception as error:  # from NVML, dask-cuda or the workers
             raise InputError(
-                f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, "
-                "or the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
+                f"no cluster of {plural(workers, 'GPU') if isinstance(workers, int) else 'GPUs'} could be started "
+                f"({' '.join(str(error).split())}): fewer are visible, or the driver does not answer; check nvidia-smi "
+                f"and CUDA_VISIBLE_DEVICES, or start fewer with {advice('workers')}"
             ) from error
         client = opened.enter_context(Client(cluster, set_as_default=default))
         if protocol == "ucx":
@@ -402,8 +407,8 @@ def _refuse_failed(cluster: Any) -> None:
     failed = sum(worker.status is Status.failed for worker in cluster.workers.values())
     if failed:
         raise ClusterError(
-            f"{failed} of {len(cluster.workers)} workers could not be started on a GPU: other programs hold its "
-            "memory, or the driver does not answer; check nvidia-smi, or leave --workers out"
+            f"{failed} of {plural(len(cluster.workers), 'worker')} could not be started on a GPU: other programs hold "
+            f"its memory, or the driver does not answer; check nvidia-smi, or leave {option('workers')} out"
         )
 
 
@@ -419,7 +424,7 @@ def _pool(number: int | None) -> int | float:
     if free is not None and free < GPU_WORKER_BYTES + LEAST_POOL:
         raise ClusterError(
             f"a GPU has {format_size(free)} free, a worker takes {format_size(GPU_WORKER_BYTES)} before it holds any "
-            "data: other programs hold the rest; end them (nvidia-smi lists them), or leave --workers out"
+            f"data: other programs hold the rest; end them (nvidia-smi lists them), or leave {option('workers')} out"
         )
     return POOL if free is None else max(LEAST_POOL, int(POOL * (free - GPU_WORKER_BYTES)))
 
@@ -547,17 +552,18 @@ def _starting(number: int | None) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, TimeoutError) as error:
+        workers = "workers" if number is None else plural(number, "worker")
         if broken := _main_error():
             raise InputError(
-                f"{number} workers could not be started: each imports {_main_file()}, which ends there with "
+                f"{workers} could not be started: each imports {_main_file()}, which ends there with "
                 f"{broken[:200]}; have what it imports found from there, or move what fails below "
                 '`if __name__ == "__main__":`'
             ) from error
         causes = [error, error.__cause__, error.__context__]
         why = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
         raise ClusterError(
-            f"{number} workers could not be started ({why}): the system allows no more processes, memory or open "
-            "files, or no folder for temporary files; give fewer --workers, or see `ulimit -a`"
+            f"{workers} could not be started ({why}): the system allows no more processes, memory or "
+            f"open files, or no folder for temporary files; start fewer with {advice('workers')}, or see `ulimit -a`"
         ) from error
 
 

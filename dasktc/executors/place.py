@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dasktc.errors import InputError, shown
+from dasktc.errors import InputError
 from dasktc.options import path_text, whole_number
+from dasktc.wording import option
 
 __all__ = ["MOST_THREADS", "Place"]
 
@@ -61,10 +62,10 @@ class Place:
             object.__setattr__(self, "threads", number)
         if self.scheduler is not None and not (isinstance(self.scheduler, str) and self.scheduler):
             raise InputError(
-                f"--scheduler {shown(self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
+                f"{option('scheduler', self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
             )
         if self.scheduler_file is not None:
-            object.__setattr__(self, "scheduler_file", path_text("--scheduler-file", self.scheduler_file))
+            object.__setattr__(self, "scheduler_file", path_text("scheduler_file", self.scheduler_file))
 
     @classmethod
     def of(cls, client: Any, threads: int | None = None) -> Place:

@@ -37,6 +37,7 @@ from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
 from dasktc.planning.scratch import is_cut, plan_count, scratch_of
 from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_stages
+from dasktc.wording import advice
 
 __all__ = [
     "Prepared",
@@ -348,7 +349,7 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
     if not revised.fits:
         needs = f"kernel {options.chosen_kernel} needs more scratch"
-        raise InputError(f"{revised.why}: {needs}; prepare with more --memory")
+        raise InputError(f"{revised.why}: {needs}; prepare with a larger {advice('memory')}")
     return replace(revised, proxies=plan.proxies, choice=choose(options, None)[1])
 
 
@@ -380,8 +381,9 @@ def prepare_blocks(
     """
     plan, began = prepared.plan, time.perf_counter()
     if not plan.fits:
-        other = "" if (options.partition, options.parts) == ("auto", None) else ", or let --partition auto choose n"
-        raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
+        automatic = (options.partition, options.parts) == ("auto", None)
+        other = "" if automatic else f", or let {advice(partition='auto')} choose n"
+        raise InputError(f"{plan.why}: the graph is too large for it; raise {advice('memory')}{other}")
     # 6. Build CSR blocks on the workers.
     executor.set_task_memory(plan.bytes_per_task)
     tracker = tracker_of(progress)

@@ -160,7 +160,7 @@ SHARED = 160
 """Longest row of a small graph that thread blocks share evenly, a few rows at a time."""
 WALKED = 96
 """Row length, exceeded by 1 % of the rows, up to which walking two rows costs less than hashing one."""
-SMALL = "{wedges:,} wedges are few"
+SMALL = "few wedges, {wedges:,}"
 
 OWN = (
     CudaKernel(

@@ -18,6 +18,7 @@ from dasktc.io.evidence import (
     refuse_two_pairs,
     sample_of,
 )
+from dasktc.io.formats.columns import proposed
 from dasktc.io.id_names import known_pairs
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import are_two_columns, kind, roots, unknown
@@ -287,7 +288,8 @@ def choose_two(
     for name in options.columns or ():
         if name not in labels and not (name.isdecimal() and int(name) < len(labels)):
             raise InputError(
-                f"the table has no column {name!r}: its columns are {', '.join(labels)}; name two of these"
+                f"the table has no column {name!r}: its columns are {', '.join(labels)}; "
+                f"{proposed(options.columns or (), labels)}name two of these"
             )
         chosen.append(labels.index(name) if name in labels else int(name))
     by_name = next(known_pairs(labels), None)

@@ -119,8 +119,8 @@ def test_the_package_page_has_a_row_for_each():
 
 
 PARAMETERS = (
-    "source, client, columns, ids, format, skip, backend, method, memory, threads, run, checkpoint, verify, per_vertex, "
-    "per_edge, report, force, progress"
+    "source, client, columns, ids, format, skip, backend, method, memory, threads, run, checkpoint, verify, "
+    "per_vertex, per_edge, report, force, progress"
 )
 
 

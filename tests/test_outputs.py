@@ -360,7 +360,7 @@ def test_the_report_of_a_cluster_has_its_workers_and_what_they_sent(tmp_path, cl
     text = page.read_text()
     assert all(f"<td>{worker}</td>" in text for worker in result.tasks["worker"].unique())
     assert "workers sent" in text
-    assert f"scheduler=&#x27;{client.scheduler.address}&#x27;" in text
+    assert f"&lt;Source&gt;, &#x27;{client.scheduler.address}&#x27;," in text
     assert "Vertices with most triangles" in text
     assert "Edges with most triangles" in text
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from keywords import keywords
 
 import dasktc
 from dasktc.cli.main import main
@@ -125,7 +126,7 @@ def test_an_input_error_is_a_value_error():
 def test_a_name_that_nearly_exists_is_proposed(tmp_path, name, wrong, near):
     (tmp_path / "g.txt").write_text("0 1\n")
     with pytest.raises(InputError) as caught:
-        dasktc.triangle_count(tmp_path / "g.txt", **{name: wrong})
+        dasktc.triangle_count(tmp_path / "g.txt", **keywords(**{name: wrong}))
     assert str(caught.value).startswith(f"{name}={wrong!r} does not exist: did you mean {near!r}? Choose one of ")
 
 

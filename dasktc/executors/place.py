@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dasktc.errors import InputError
 from dasktc.options import path_text, whole_number
 from dasktc.wording import option
 
-__all__ = ["MOST_THREADS", "Place"]
+if TYPE_CHECKING:
+    from distributed import Client
+
+    ClientLike: TypeAlias = "Client | HasClient | str | os.PathLike[str]"
+    """What names the place of a call: a client, a cluster, an address, or the path of a scheduler file."""
+
+__all__ = ["MOST_THREADS", "HasClient", "Place"]
 
 MOST_THREADS = 1 << 12
 ADDRESS = re.compile(r"[\w.+-]+://.+|(\[[\dA-Fa-f:.]+\]|[\w.-]+):\d+")
@@ -110,4 +116,4 @@ class Place:
 class HasClient:
     """What `dasktc.cluster` returns: it has a client in its attribute `client`."""
 
-    client: Any
+    client: Client

@@ -1,4 +1,4 @@
-"""Registries of schemes, kernels, orders and assignments by name: those of the package, then those of plug-ins.
+"""Registries of schemes, kernels, orders, assignments and methods by name: the package's own, then those of plug-ins.
 
 A plug-in is a distribution with an entry point in the group of a registry; the name is that of the object:
 
@@ -27,6 +27,7 @@ from dasktc.once import LOCK, once
 __all__ = [
     "ASSIGNMENTS",
     "KERNELS",
+    "METHODS",
     "ORDERS",
     "SCHEMES",
     "WITHOUT_STAGES",
@@ -187,6 +188,7 @@ ORDERS: Registry[Any] = Registry("reorder", "dasktc.pipeline.orders:OWN", "daskt
 ASSIGNMENTS: Registry[Any] = Registry(
     "assign", "dasktc.pipeline.vertex_assignment:OWN", "dasktc.pipeline.vertex_assignment:Assignment"
 )
+METHODS: Registry[Any] = Registry("method", "dasktc.planning.methods:OWN", "dasktc.planning.methods:PublishedMethod")
 
 
 WITHOUT_STAGES = {"bitmatrix": "small graphs in memory, from raw edges to the number: a matrix of bits"}

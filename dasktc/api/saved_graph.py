@@ -12,7 +12,7 @@ from dasktc.api.graph import Graph
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown, without_secrets
 from dasktc.io.saved_folder import MANIFEST, check_new
-from dasktc.options import RETRIES, WORKER_SECONDS, format_size, path_text
+from dasktc.options import Method, RunOptions, format_size, path_text
 from dasktc.pipeline.prepare import Progress
 from dasktc.pipeline.saved_graph import saved_graph
 
@@ -25,18 +25,10 @@ def open_graph(
     client: Any = None,
     *,
     backend: str = "auto",
-    kernel: str = "auto",
-    splits: int | None = None,
+    method: Method | str = "auto",
     memory: int | str | None = None,
-    workers: int | str | None = None,
-    scheduler: str | None = None,
-    scheduler_file: str | None = None,
-    retries: int = RETRIES,
-    worker_timeout: float = WORKER_SECONDS,
-    security: Any = None,
     threads: int | None = None,
-    work_dir: str | os.PathLike[str] | None = None,
-    host_memory: int | str | None = None,
+    run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     progress: Progress | bool | None = None,
 ) -> Graph:
     """Open a graph that `Graph.save` wrote; it is ready to be counted without preparation.
@@ -48,13 +40,11 @@ def open_graph(
     ----------
     path : path or fsspec URL
         The folder, which all workers must see.
-    client, backend, memory, workers, scheduler, scheduler_file, retries, worker_timeout, security, threads, work_dir, \
-host_memory, progress
+    client, backend, memory, threads, run, progress
         As for `triangle_count`.
-    kernel : str
-        Default: the kernel for which the graph was prepared; on another backend the choice of "auto" there.
-    splits : int, optional
-        m; default: the number that the workers need.
+    method : Method or str
+        Of a method only `kernel` and `splits` may differ from those of the saved graph. Default: the kernel for which
+        it was prepared (on another backend the choice of "auto" there), and the splits that the workers need.
 
     Returns
     -------
@@ -85,22 +75,7 @@ host_memory, progress
             "with Graph.save or `dasktc prepare`, or give edges to dasktc.prepare"
         )
     return prepare(
-        saved,
-        client,
-        backend=backend,
-        kernel=kernel,
-        splits=splits,
-        memory=memory,
-        workers=workers,
-        scheduler=scheduler,
-        scheduler_file=scheduler_file,
-        retries=retries,
-        worker_timeout=worker_timeout,
-        security=security,
-        threads=threads,
-        work_dir=work_dir,
-        host_memory=host_memory,
-        progress=progress,
+        saved, client, backend=backend, method=method, memory=memory, threads=threads, run=run, progress=progress
     )
 
 

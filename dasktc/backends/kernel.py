@@ -118,6 +118,8 @@ class Kernel:
         When `auto` takes it; empty: only on request.
     order : str
         Order of ids that is used where this kernel was asked for and no order was.
+    cut_order : str
+        The same where rows or blocks are cut (n or m above 1); "" for the same order.
     lean : bool
         Takes little memory beside the blocks: for graphs whose default tables do not fit.
     sorted_rows : bool
@@ -138,6 +140,7 @@ class Kernel:
     help: str
     auto: tuple[Rule, ...] = field(default=(), kw_only=True)
     order: str = field(default="degree", kw_only=True)
+    cut_order: str = field(default="", kw_only=True)
     lean: bool = field(default=False, kw_only=True)
     sorted_rows: bool = field(default=True, kw_only=True)
     keeps_tables: bool = field(default=False, kw_only=True)

@@ -193,6 +193,6 @@ def _prepared(source: Make, order: str, partition: str, runs: int, backend: str)
     samples: list[float] = []
     for _ in range(runs):
         began = _now(backend)
-        graph = build(LocalExecutor(), source(), Options(backend, "merge", partition, 2, reorder=order))
+        graph = build(LocalExecutor(), source(), Options("merge", partition, 2, reorder=order, backend=backend))
         samples.append(_now(backend) - began)
     return graph, median(samples)

@@ -25,7 +25,8 @@ from dasktc.errors import CountError
 from dasktc.executors.connect import connect
 from dasktc.executors.dask import executor as dask_executor
 from dasktc.executors.dask import futures
-from dasktc.options import RunOptions, format_size
+from dasktc.executors.place import Place
+from dasktc.options import format_size
 from dasktc.wording import plural
 
 __all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
@@ -76,7 +77,7 @@ def end_to_end(
     section = Section(f"from the source to the number, ms, medians of {runs} after a warm-up", columns)
     rows: dict[str, list[list[Any]]] = {case.name: [] for case in cases}
     for number in workers:
-        with connect(RunOptions(workers=number), backend) as executor:
+        with connect(Place(workers=number), backend) as executor:
             client: Any = executor.client  # type: ignore[attr-defined]
             report = _report(client, profile) if number == workers[-1] and profile else nullcontext()
             with report:

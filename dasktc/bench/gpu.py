@@ -31,7 +31,7 @@ from dasktc.bench.report import Report, Say, Section, check_runs, load, machine,
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Options, format_size
+from dasktc.options import Method, Options, format_size
 
 __all__ = ["facts", "run"]
 
@@ -310,7 +310,7 @@ def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
     name = f"{edges:,} random edges in NumPy"
     say(name)
     array = np.random.default_rng(1).integers(0, edges // 10, (edges, 2))
-    triangles = int(triangle_count(array, backend="cuda", partition="whole"))
+    triangles = int(triangle_count(array, backend="cuda", method=Method(partition="whole")))
     section.rows.append([name, triangles, *_answered(name, array, triangles, runs), ARRAY_REACH])
     section.notes.append("in device memory where nothing else is said; kernel: bitmatrix's on the host's clock")
     return section

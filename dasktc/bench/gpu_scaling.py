@@ -16,7 +16,8 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
-from dasktc.options import Options, RunOptions
+from dasktc.executors.place import Place
+from dasktc.options import Options
 from dasktc.wording import plural
 
 __all__ = ["Counted", "measure", "numbers", "several"]
@@ -55,7 +56,7 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
     counts: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in workers:
-        with connect(RunOptions(workers=number), "cuda") as executor:
+        with connect(Place(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
                 say(f"{case.name} on {plural(executor.workers, 'GPU')}")

@@ -208,10 +208,10 @@ def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> l
     """
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
-    from dasktc.options import RunOptions
+    from dasktc.executors.place import Place
 
     counted = []
-    with connect(RunOptions(workers=workers), plans[0].chosen_backend) as tasks:
+    with connect(Place(workers=workers), plans[0].chosen_backend) as tasks:
         for options in plans:
             graph = build(tasks, recipe.source(), options)
             graph.triangle_count()  # a warm-up: compiles, and copies the blocks to the workers

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TextIO
 
@@ -24,10 +25,10 @@ from dasktc.cli.generate import generate
 from dasktc.cli.options import (
     LOG_LEVEL,
     PATH,
+    keywords_of,
     preparing,
     printing,
     replacing,
-    secured,
     watching,
 )
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
@@ -43,6 +44,8 @@ BROKEN_PIPE = 128 + 13
 COMPLETE = "_DASKTC_COMPLETE"
 """Environment variable with which a shell requests completions; the script of `dasktc completion` sets it."""
 SHELLS = ("bash", "zsh", "fish")
+RATES = ("edges", "probes", "network", "overhead")
+"""Fields of `dasktc.Rates`, which options of `plan` set."""
 SHOWN = 200
 """Leading characters of an answer that are repeated in the error if it cannot be written."""
 
@@ -235,7 +238,7 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **
     """Count the triangles of SOURCE: files, folders, globs or URLs of one graph, or - for standard input."""
     from dasktc.api.count import triangle_count
 
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
         result = triangle_count(list(source), progress=report, **options)
     _print(result, result.triangles, as_json, quiet)
@@ -257,7 +260,7 @@ def _write(
     options: dict[str, Any],
 ) -> None:
     """Run a command that writes its results to files, and print their summary."""
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
         summary = write(list(source), out, progress=report, **options)
     if as_json or not quiet:
@@ -315,18 +318,24 @@ def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, qui
 @printing
 def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Show the plan of counting SOURCE: n, m, tasks, bytes, whether it fits, and the predicted time."""
-    from dasktc.api.plan import CostModelOptions, predict_size, predict_source
+    from dasktc.api.plan import Rates
+    from dasktc.api.plan import plan as predict
 
-    means = CostModelOptions(**{name: options.pop(name) for name in CostModelOptions.__dataclass_fields__})
-    options = secured(options)
-    vertices, edges = options.pop("vertices"), options.pop("edges")
+    vertices, edges, workers = (options.pop(name) for name in ("vertices", "edges", "workers"))
     if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
         raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
+    rates = Rates(**{name: options.pop(name if name == "overhead" else f"rate_{name}") for name in RATES})
+    options = keywords_of({**options, "workers": None})
     with _progress(quiet, progress) as report:
-        if source:
-            prediction = predict_source(list(source), means=means, progress=report, **options)
-        else:
-            prediction = predict_size(vertices, edges, means=means, **options)
+        prediction = predict(
+            list(source) or None,
+            vertices=vertices,
+            edges=edges,
+            workers=workers,
+            rates=rates,
+            progress=report,
+            **options,
+        )
     _print(prediction, prediction, as_json, quiet)
 
 
@@ -361,7 +370,7 @@ def truss(
     """
     from dasktc.api.truss import write_truss
 
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
         result = write_truss(list(source), output, k, progress=report, **options)
     _print(result, result.largest if k is None else result.edges, as_json, quiet)
@@ -389,11 +398,11 @@ def truss(
 @printing
 def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Estimate the triangles of SOURCE from a sample, with an interval; count them if that is as fast."""
-    from dasktc.api.estimate import estimate_triangles
+    from dasktc.api.estimate import estimate as estimated
 
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
-        result = estimate_triangles(list(source), progress=report, **options)
+        result = estimated(list(source), progress=report, **options)
     _print(result, f"{result.value} {result.low} {result.high}", as_json, quiet)
 
 
@@ -420,9 +429,9 @@ def cliques(
     from dasktc.api.progress import showing
     from dasktc.counting.cliques import BOUND, clique_count
 
-    options = secured(options)
-    if options["partition"] == "auto":
-        options["partition"] = "whole"
+    options = keywords_of(options)
+    if options["method"].partition == "auto":
+        options["method"] = replace(options["method"], partition="whole")
     with _progress(quiet, progress) as report, prepare(list(source), progress=report, **options) as graph:
         with showing(report, asked="cliques", source=graph.prepared.source.name) as tracker:
             result = clique_count(graph, k, BOUND if bound is None else bound, tracker)

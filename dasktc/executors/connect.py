@@ -32,6 +32,7 @@ from dasktc.executors.dask.progress import show_page
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
+from dasktc.executors.place import Place
 from dasktc.executors.shared_context import SharedContext
 from dasktc.executors.signals import held, interruptible, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
@@ -46,6 +47,7 @@ __all__ = [
     "active_client",
     "check_client",
     "connect",
+    "joined",
     "started",
     "threads_here",
     "with_all_threads",
@@ -90,16 +92,18 @@ WORKER_BYTES = 1 << 27
 
 
 @interruptible
-def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Executor]:
-    """Yield the executor that the options ask for, and close what was started for it.
+def connect(place: Place | None = None, backend: str = "cpu", run: RunOptions | None = None) -> Iterator[Executor]:
+    """Yield the executor of a place, and close what was started for it.
 
     Parameters
     ----------
-    run : RunOptions, optional
+    place : Place, optional
         Default: the active client, or this process.
     backend : str
         Kind of local workers to start or, in this process, the backend that counts. The CPU backend is loaded (and
         compiled) here first, so that the workers find compiled code; that of CUDA is loaded by the workers alone.
+    run : RunOptions, optional
+        Its `retries` and `worker_timeout` apply on a cluster.
 
     Raises
     ------
@@ -108,57 +112,56 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
     ClusterError
         The scheduler does not answer, or no worker joined.
     """
+    place = Place() if place is None else place
     run = RunOptions() if run is None else run
-    if run.scheduler is not None or run.scheduler_file is not None:
-        if run.scheduler_file is not None:
-            check_regular(option("scheduler_file", run.scheduler_file), run.scheduler_file)
-        with _remote(run.scheduler, run.scheduler_file, checked(run.security)) as client:
+    if place.scheduler is not None or place.scheduler_file is not None:
+        with joined(place.scheduler, place.scheduler_file, place.security) as client:
             yield _on(client, run)
-    elif run.workers is not None:
-        with started(run.workers, backend, run.security) as client:
+    elif place.workers is not None:
+        with started(place.workers, backend, place.security) as client:
             yield _on(client, run)
     else:
-        if run.security is not None:
-            checked(run.security)
+        if place.security is not None:
+            checked(place.security)
         _step_aside()
-        if threads := threads_here(run, backend):
+        if threads := threads_here(place, backend):
             yield LocalExecutor(threads=threads)
         else:
-            yield _on(active_client() if run.client is None else run.client, run)
+            yield _on(active_client() if place.client is None else place.client, run)
 
 
-def threads_here(run: RunOptions, backend: str) -> int:
+def threads_here(place: Place, backend: str) -> int:
     """Number of threads where everything runs in this process (1 where a GPU counts); 0 where workers run the calls.
 
     Parameters
     ----------
-    run : RunOptions
+    place : Place
     backend : str
         As the caller asked for it.
     """
-    if run.threads is None and (run.places or active_client() is not None):
+    if place.threads is None and (place.names or active_client() is not None):
         return 0
     if backend == "cuda" or (backend == "auto" and _may_use_a_gpu()):
         return 1
-    return run.threads or allowed_threads()
+    return place.threads or allowed_threads()
 
 
-def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Executor:
+def with_all_threads(executor: Executor, place: Place, backend: str) -> Executor:
     """Return the executor for the chosen backend.
 
     In this process it gets all its threads now if the CPU was chosen although there may be a GPU.
     """
     executor = executor.for_backend(backend)
-    if executor.backend.on_device and (run.threads or 1) > 1:
+    if executor.backend.on_device and (place.threads or 1) > 1:
         log.warning(
             "dasktc: warning: %s makes nothing faster on a GPU, which does one call after another: it is 1 there; "
             "leave it out, or take %s",
-            option("threads", run.threads),
+            option("threads", place.threads),
             advice(backend="cpu"),
         )
     if executor.backend.on_device or not isinstance(executor, LocalExecutor) or executor.workers > 1:
         return executor
-    return LocalExecutor(executor.store, run.threads or allowed_threads())
+    return LocalExecutor(executor.store, place.threads or allowed_threads())
 
 
 def _may_use_a_gpu() -> bool:
@@ -270,15 +273,37 @@ def _step_aside() -> None:
         pass  # not in a task, or it seceded before
 
 
-@contextmanager
-def _remote(address: str | None, file: str | None, security: Any) -> Iterator[Any]:
+@interruptible
+def joined(
+    address: str | None, file: str | os.PathLike[str] | None, security: Any = None, default: bool = False
+) -> Iterator[Any]:
+    """Connect to a running scheduler, by its address or by the file that it wrote, and yield the client.
+
+    Parameters
+    ----------
+    address, file : str or None
+        One of them.
+    security : distributed.Security, optional
+    default : bool
+        Make the client the active one of this process.
+
+    Raises
+    ------
+    InputError
+        The file is not a regular one, or the certificates are unusable.
+    ClusterError
+        The scheduler does not answer.
+    """
+    if file is not None:
+        check_regular("--scheduler-file", os.fspath(file))
+    security = checked(security)
     from distributed import Client
 
     where = str(address or file)[:200]
     try:
         address = with_scheme(address or _address(file), security)
         greet(address, security, CONNECT_SECONDS)
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=default, security=security)
     except InputError:
         raise
     except (OSError, ValueError, TimeoutError) as error:
@@ -291,7 +316,7 @@ def _remote(address: str | None, file: str | None, security: Any) -> Iterator[An
         yield client
 
 
-def _address(file: str | None) -> str:
+def _address(file: str | os.PathLike[str] | None) -> str:
     """Read the address from a scheduler file; a scheduler that is just starting gets time to write it."""
     ends = time.monotonic() + CONNECT_SECONDS
     while True:

@@ -35,7 +35,7 @@ from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
-from dasktc.planning.scratch import plan_count, scratch_of
+from dasktc.planning.scratch import is_cut, plan_count, scratch_of
 from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_stages
 from dasktc.wording import advice
 
@@ -209,7 +209,14 @@ def _prepare_edges(
     # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, shards))
+    per_call = None if planned_for else executor.memory_per_call
+
+    def cut(options: Options) -> bool:
+        numbers = limits or limits_of(executor, options)
+        from_file = options.assign_file is not None and options.parts != 1
+        return from_file or is_cut(options, size, graph.edges, numbers, per_call, planned_for)
+
+    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, shards), cut)
     order = ORDERS[options.chosen_reorder]
     if shards == 1:
         graph = reorder(executor, graph, order.chosen, shift)
@@ -233,7 +240,7 @@ def _prepare_edges(
         limits,
         why,
         automatic=automatic,
-        memory_per_call=None if planned_for else executor.memory_per_call,
+        memory_per_call=per_call,
         planned_for=planned_for,
     )
     partition = measured.partition

@@ -63,7 +63,7 @@ def assigned(executor: Executor, graph: Oriented, options: Options, parts: int, 
     """
     if shape.own is not None:
         return cast("Sharded", shape.own)
-    method: Assignment = ASSIGNMENTS[options.assign]
+    method: Assignment = ASSIGNMENTS[str(options.assign)]
     return method.assign(executor, graph, parts, options.seed, shape)
 
 

@@ -200,6 +200,7 @@ OWN = (
         launch_trust.TRUST,
         auto=(Rule(60, {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),),
         order="collective",
+        cut_order="collective-banded",
         sorted_rows=False,
         details=launch_trust.details,
         cost=stream_cost,

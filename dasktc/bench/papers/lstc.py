@@ -172,12 +172,14 @@ def _no_metis(bench: Bench, case: Case) -> str:
 
 def _dealt(bench: Bench, case: Case, how: str) -> tuple[float, float]:
     """Measure the seconds of partitioning and of the kernel."""
-    return _partitioned(bench, case, Options(bench.backend, "lstc", "proxy", DEALT, 1, assign=how), f"parts by {how}")
+    return _partitioned(
+        bench, case, Options("lstc", "proxy", DEALT, 1, assign=how, backend=bench.backend), f"parts by {how}"
+    )
 
 
 def _whole(bench: Bench, case: Case) -> tuple[float, float]:
     """Measure the same of TriCore's method, on the whole graph."""
-    return _partitioned(bench, case, Options(bench.backend, "tcstream", "whole", splits=1), "undivided")
+    return _partitioned(bench, case, Options("tcstream", "whole", splits=1, backend=bench.backend), "undivided")
 
 
 def _partitioned(bench: Bench, case: Case, options: Options, what: str) -> tuple[float, float]:

@@ -23,7 +23,8 @@ from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
 from dasktc.bench.papers.lanes import lists_of
 from dasktc.executors.connect import connect
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import PROXIES, Options, RunOptions
+from dasktc.executors.place import Place
+from dasktc.options import PROXIES, Options
 
 __all__ = [
     "ACCESSES",
@@ -181,7 +182,7 @@ def _reordering(bench: Bench, case: Case) -> float:
     took = []
     for order in ("collective", "degree"):
         clock = _StageClock()
-        build(LocalExecutor(), case.source(), Options(bench.backend, "trust", "whole", reorder=order), clock)
+        build(LocalExecutor(), case.source(), Options("trust", "whole", reorder=order, backend=bench.backend), clock)
         took.append(clock.seconds["reorder"])
     return max(0.0, took[0] - took[1])
 
@@ -254,7 +255,7 @@ def gpus(bench: Bench) -> Figure:
     for case in bench.cases[:2]:
         alone: list[float] = []
         for number in WORKERS:
-            options = Options(bench.backend, "lstc", "proxy", number, 1)
+            options = Options("lstc", "proxy", number, 1, backend=bench.backend)
             busiest = bench.timed(partial(_busiest, bench, case, options))
             real = bench.timed(partial(_busiest, bench, case, options, number)) if number <= here else None
             alone = alone or [busiest, real or 0.0]
@@ -271,7 +272,7 @@ def gpus(bench: Bench) -> Figure:
 
 def _busiest(bench: Bench, case: Case, options: Options, workers: int = 0) -> float:
     """Kernel seconds of the part, or of the real worker, that had most of them."""
-    with connect(RunOptions(workers=workers or None), bench.backend) as anywhere:
+    with connect(Place(workers=workers or None), bench.backend) as anywhere:
         executor = anywhere if workers else LocalExecutor()
         graph = build(executor, case.source(), options)
         result = [graph.triangle_count() for _ in range(1 + bench.cuda)][-1]  # the first one compiles

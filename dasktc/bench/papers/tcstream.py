@@ -150,7 +150,9 @@ def _measured(bench: Bench, case: Case) -> tuple[int, Pass, Pass]:
         folder = stack.enter_context(TemporaryDirectory(prefix="dasktc-papers-"))
         anywhere = LocalExecutor().for_backend(bench.backend)
         executor = stack.enter_context(within_memory(anywhere, budget, folder, 1 if bench.cuda else None))
-        graph = build(executor, case.source(), Options(bench.backend, "tcstream", "vertical", PARTS, 1, memory=budget))
+        graph = build(
+            executor, case.source(), Options("tcstream", "vertical", PARTS, 1, backend=bench.backend, memory=budget)
+        )
         if bench.cuda:
             executor.make_room(budget)  # all blocks are files from now on
         else:
@@ -280,7 +282,7 @@ def threads(bench: Bench) -> Figure:
 
 def _prepared_on(edges: tuple[Any, Any], number: int) -> float:
     began = time.perf_counter()
-    build(LocalExecutor(threads=number), as_source(edges), Options("cpu", "tcstream", "whole"))
+    build(LocalExecutor(threads=number), as_source(edges), Options("tcstream", "whole", backend="cpu"))
     return time.perf_counter() - began
 
 
@@ -442,7 +444,7 @@ def _within(bench: Bench, case: Case, kernel: str, partition: str, budget: int) 
     """Seconds of the count phase within a budget; None where the largest task does not fit."""
     executor = LocalExecutor().for_backend(bench.backend)
     with TemporaryDirectory(prefix="dasktc-papers-") as folder, within_memory(executor, budget, folder) as limited:
-        options = Options(bench.backend, kernel, partition, PARTS, 1, memory=budget)
+        options = Options(kernel, partition, PARTS, 1, backend=bench.backend, memory=budget)
         try:
             graph = build(limited, case.source(), options)
         except InputError:
@@ -452,7 +454,7 @@ def _within(bench: Bench, case: Case, kernel: str, partition: str, budget: int) 
 
 def _on_host(bench: Bench, case: Case) -> float:
     """Seconds of the count phase by merging, on all cores of the host."""
-    graph = build(LocalExecutor(threads=allowed_threads()), case.source(), Options("cpu", "merge", "whole"))
+    graph = build(LocalExecutor(threads=allowed_threads()), case.source(), Options("merge", "whole", backend="cpu"))
     return _counted(bench, case, graph, "merging on the host")
 
 

@@ -16,7 +16,8 @@ from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import EVEN, Case
 from dasktc.executors.connect import connect
-from dasktc.options import Options, RunOptions
+from dasktc.executors.place import Place
+from dasktc.options import Options
 
 __all__ = ["SCALING", "scaling"]
 
@@ -63,8 +64,8 @@ def _gpus(bench: Bench) -> int:
 
 def _busiest(bench: Bench, case: Case, count: int) -> float:
     """Kernel seconds of the busiest of so many real GPUs."""
-    with connect(RunOptions(workers=count), bench.backend) as workers:
-        graph = build(workers, case.source(), Options(bench.backend, splits=count, **COUNTED))
+    with connect(Place(workers=count), bench.backend) as workers:
+        graph = build(workers, case.source(), Options(backend=bench.backend, splits=count, **COUNTED))
         graph.triangle_count()
         result = graph.triangle_count()
     bench.check(case, f"trust on {count} GPUs", result.triangles)

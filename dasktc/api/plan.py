@@ -75,7 +75,7 @@ class Rates:
             A rate is not above 0, or the overhead is below 0.
         """
         overhead = CALL_SECONDS if in_process and self.overhead is None else self.overhead
-        network = bytes_of(self.network, "rate-network")
+        network = bytes_of(self.network, "rate_network")
         return RATES[backend].changed(edges=self.edges, probes=self.probes, network=network, overhead=overhead)
 
 

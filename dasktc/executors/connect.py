@@ -295,7 +295,7 @@ def joined(
         The scheduler does not answer.
     """
     if file is not None:
-        check_regular("--scheduler-file", os.fspath(file))
+        check_regular(option("scheduler_file", file), os.fspath(file))
     security = checked(security)
     from distributed import Client
 

@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dasktc.errors import InputError, shown
+from dasktc.errors import InputError
 from dasktc.options import path_text, whole_number
+from dasktc.wording import option
 
 __all__ = ["MOST_THREADS", "Place"]
 
@@ -53,7 +54,8 @@ class Place:
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""
         if len(names := self.names) > 1:
-            raise InputError(f"{' and '.join(names)} were both given: each names a place to run; keep one")
+            both = " and ".join(map(option, names))
+            raise InputError(f"{both} were both given: each names a place to run; keep one")
         if self.threads is not None:
             number = whole_number(
                 "threads", self.threads, 1, MOST_THREADS, "nothing would run", "no machine has as many"
@@ -61,10 +63,10 @@ class Place:
             object.__setattr__(self, "threads", number)
         if self.scheduler is not None and not (isinstance(self.scheduler, str) and self.scheduler):
             raise InputError(
-                f"--scheduler {shown(self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
+                f"{option('scheduler', self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
             )
         if self.scheduler_file is not None:
-            object.__setattr__(self, "scheduler_file", path_text("--scheduler-file", self.scheduler_file))
+            object.__setattr__(self, "scheduler_file", path_text("scheduler_file", self.scheduler_file))
 
     @classmethod
     def of(cls, client: Any, threads: int | None = None) -> Place:
@@ -82,7 +84,8 @@ class Place:
             As the class; or the client is none of these.
         """
         if client is not None and threads is not None:
-            raise InputError("client and threads were both given: each names a place to run; keep one")
+            both = f"{option('client')} and {option('threads')}"
+            raise InputError(f"{both} were both given: each names a place to run; keep one")
         if isinstance(client, cls):
             return client
         if isinstance(client, os.PathLike):
@@ -103,7 +106,7 @@ class Place:
     def names(self) -> list[str]:
         """The given fields that name a place to run; at most one is allowed."""
         named = [field.name for field in fields(self) if field.name != "security"]
-        return [name.replace("_", "-") for name in named if getattr(self, name) is not None]
+        return [name for name in named if getattr(self, name) is not None]
 
 
 class HasClient:

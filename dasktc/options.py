@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dasktc.errors import InputError, shown
 from dasktc.registry import (
@@ -36,10 +36,16 @@ __all__ = [
     "RETRIES",
     "WORKER_SECONDS",
     "AttributeOptions",
+    "Backend",
     "CountOptions",
+    "Distribute",
+    "Duplicates",
     "Ids",
+    "IdsOption",
     "Method",
     "Options",
+    "Protocol",
+    "Proxies",
     "RunOptions",
     "bytes_of",
     "check_keywords",
@@ -53,17 +59,23 @@ __all__ = [
 
 Ids = Literal["int", "text"]
 """The type of a source's vertex ids."""
-BACKENDS = ("auto", "cpu", "cuda")
-PROTOCOLS = ("auto", "tcp", "ucx")
+IdsOption = Literal["auto", "int", "text"]
+Backend = Literal["auto", "cpu", "cuda"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+Protocol = Literal["auto", "tcp", "ucx"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 RETRIES = 10
 """Times that a task is submitted again whose worker died more often than Dask tolerates."""
 WORKER_SECONDS = 60
 """Seconds without any worker after which a run gives up."""
-PROXIES = ("lstc", "tight", "none")
+Proxies = Literal["lstc", "tight", "none"]
+PROXIES: tuple[Proxies, ...] = get_args(Proxies)
 """Which edges between local vertices and their neighbours the parts of scheme `proxy` keep."""
-DUPLICATES = ("sum", "last")
+Duplicates = Literal["sum", "last"]
+DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 """Weight of an edge if several rows give it: their sum, or the last."""
-DISTRIBUTE = ("auto", "always", "never")
+Distribute = Literal["auto", "always", "never"]
+DISTRIBUTE: tuple[Distribute, ...] = get_args(Distribute)
 """Whether a cluster counts by tasks on all workers, or by one call on one worker."""
 MOST_BYTES = 2**63 - 1
 """The largest 64-bit size."""
@@ -412,7 +424,7 @@ def _assignment(value: Any) -> str:
 
 def read_ids(value: str) -> Ids | None:
     """Convert the `--ids` option for readers."""
-    check_choice("ids", value, ("auto", "int", "text"))
+    check_choice("ids", value, get_args(IdsOption))
     return None if value == "auto" else value  # type: ignore[return-value]
 
 

@@ -128,7 +128,7 @@ def asked(folder):
         if not is_refusal(error, folder):
             raise
         return "refused"
-    weighted = graph.prepared.attributes is not None
+    weighted = graph._context.prepared.attributes is not None
     try:
         result = graph.triangle_count(verify=1)
         assert int(graph.triangle_count(kernel="search")) == int(result)
@@ -136,7 +136,7 @@ def asked(folder):
         assert int(graph.triangles(frame="pandas").sum()) == 3 * int(result)
         graph.triangle_list(limit=10**5, frame="pandas")
         graph.clustering(frame="pandas")
-        graph.trussness(frame="pandas")
+        graph.truss(frame="pandas")
         graph.core_number(frame="pandas")
         graph.square_clustering(frame="pandas")
         if weighted:

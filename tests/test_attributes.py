@@ -250,7 +250,7 @@ def test_what_was_not_kept_is_refused():
         with pytest.raises(InputError, match="directed=True"):
             graph.triad_census()
     assert weighted.clustering().tolist() == [1, 1, 1]
-    assert not weighted.is_directed
+    assert not weighted.is_directed()
 
 
 def test_a_row_without_a_weight_is_named_by_its_number_in_the_file(tmp_path):
@@ -304,7 +304,7 @@ def test_some_vertices_and_other_frames():
 def test_a_closed_graph_keeps_nothing():
     graph = dasktc.prepare(FRAME, weight="w")
     graph.close()
-    assert not isinstance(graph.prepared.attributes, attributes.EdgeAttributes)
+    assert not isinstance(graph._context.prepared.attributes, attributes.EdgeAttributes)
     with pytest.raises(InputError, match="this graph was closed"):
         graph.clustering("w")
     with pytest.raises(InputError):

@@ -42,7 +42,8 @@ def emulated():
 def facts(result):
     """The facts on which this way and the stages must agree."""
     return (
-        result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped, result.wedges,
+        result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped,
+        result.stats.wedges,
     )  # fmt: skip
 
 

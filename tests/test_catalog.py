@@ -152,14 +152,14 @@ def test_trusses_and_cores_of_a_catalog_file(catalog_row: Row) -> None:
     if catalog_row.edges >= 1_000_000:
         pytest.skip("a graph of a million edges or more")
     graph = dasktc.prepare(str(catalog_row.path), **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
-    frame = graph.trussness()
+    frame = graph.truss()
     expected = nx.from_pandas_edgelist(frame, "src", "dst")
     assert graph.core_number().to_dict() == nx.core_number(expected)
     known = nested_trusses(expected)
     assert {frozenset(ends): k for *ends, k in frame.itertuples(index=False)} == known
     largest = max(known.values(), default=2)
     for k in {3, (largest + 2) // 2, largest, largest + 1}:
-        truss = graph.k_truss(k)
+        truss = graph.truss(k)
         assert {frozenset(row[:2]) for row in truss.itertuples(index=False)} == {
             e for e, of in known.items() if of >= k
         }

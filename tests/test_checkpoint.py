@@ -64,11 +64,11 @@ def broken_off(folder, after):
 def test_a_count_goes_on_where_it_was_cut_short(tmp_path, after):
     broken_off(tmp_path, after)
     result, ran = count(tmp_path)
-    assert (int(result), ran, len(result.records)) == (EXPECTED, TASKS - after, TASKS)
+    assert (int(result), ran, len(result._records)) == (EXPECTED, TASKS - after, TASKS)
     plain = dasktc.triangle_count(source_of(EDGES), **OPTIONS)
-    assert [r.count[:3] for r in result.records] == [r.count[:3] for r in plain.records]
+    assert [r.count[:3] for r in result._records] == [r.count[:3] for r in plain._records]
     again, ran = count(tmp_path, verify=1.0)
-    assert (int(again), ran, again.verified) == (EXPECTED, 0, TASKS)
+    assert (int(again), ran, again.stats.verified) == (EXPECTED, 0, TASKS)
     assert sorted(path.name for path in tmp_path.iterdir()) == [FILE, LOCK]
 
 
@@ -325,7 +325,7 @@ def test_a_file_of_something_else_is_kept(tmp_path):
 def test_a_checkpoint_in_use_is_refused(tmp_path):
     graph = dasktc.prepare(source_of(EDGES), **OPTIONS)
     with (
-        checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), []),
+        checkpoint.opened(tmp_path, checkpoint.fingerprint(graph._context), []),
         pytest.raises(InputError, match="is in use: another count writes to it"),
     ):
         graph.triangle_count(checkpoint=tmp_path)
@@ -356,11 +356,11 @@ def test_a_disk_without_locks(tmp_path, refused, exact):
                 count(tmp_path)
             return
         graph = dasktc.prepare(source_of(EDGES), **OPTIONS)
-        work = jobs(graph.plan, graph.options.chosen_kernel, "cpu")
-        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), work):
+        work = jobs(graph.plan, graph._context.options.chosen_kernel, "cpu")
+        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph._context), work):
             assert int(count(tmp_path)[0]) == EXPECTED
-        (record,) = list(dasktc.triangle_count(source_of(EDGES), **OPTIONS).records)[:1]
-        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), work) as other:
+        (record,) = list(dasktc.triangle_count(source_of(EDGES), **OPTIONS)._records)[:1]
+        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph._context), work) as other:
             other.add(record)
         assert count(tmp_path)[1] == 0
 
@@ -430,7 +430,7 @@ def test_what_is_not_given_is_taken_from_the_checkpoint(tmp_path):
     count(tmp_path)
     result = dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path)
     assert (result.plan.partition, result.plan.parts, result.plan.splits) == ("hash2d", 2, 2)
-    assert (int(result), result.resumed) == (EXPECTED, TASKS)
+    assert (int(result), result.stats.resumed) == (EXPECTED, TASKS)
 
 
 def test_a_resumed_count_says_so_and_claims_no_speed(tmp_path):
@@ -439,8 +439,8 @@ def test_a_resumed_count_says_so_and_claims_no_speed(tmp_path):
     shown = result.to_dict()
     assert (shown["resumed"], shown["edges_per_second"], shown["time_imbalance"]) == (7, None, None)
     assert (shown["kernel_seconds"], shown["kernel_edges_per_second"]) == (None, None)
-    assert "7 tasks were in the checkpoint" in str(result)
-    assert "resumed" not in str(dasktc.triangle_count(source_of(EDGES)))
+    assert "7 tasks were in the checkpoint" in repr(result)
+    assert "resumed" not in repr(dasktc.triangle_count(source_of(EDGES)))
 
 
 def test_a_repeated_first_line_is_passed_over(tmp_path):

@@ -51,21 +51,21 @@ def test_facts_are_those_of_the_rows(edges):
 
 
 def test_short_rows_are_walked_and_others_meet_tables():
-    assert dasktc.prepare(grid3d(30)).options.kernel == "merge"
-    assert dasktc.prepare(kronecker(8)).options.kernel == "hub"
+    assert dasktc.prepare(grid3d(30))._context.options.kernel == "merge"
+    assert dasktc.prepare(kronecker(8))._context.options.kernel == "hub"
 
 
 def test_a_kernel_that_is_asked_for_is_taken():
     for kernel in ("hub", "search", "trust"):
         graph = dasktc.prepare(grid3d(5), kernel=kernel)
-        assert graph.options.kernel == kernel
+        assert graph._context.options.kernel == kernel
         assert f"kernel {kernel} as asked" in graph.plan.choice
-        assert graph.options.reorder == ("collective" if kernel == "trust" else "degree")
+        assert graph._context.options.reorder == ("collective" if kernel == "trust" else "degree")
 
 
 def test_an_order_that_is_asked_for_is_taken():
     graph = dasktc.prepare(grid3d(5), reorder="indegree")
-    assert graph.options.reorder == "indegree"
+    assert graph._context.options.reorder == "indegree"
     assert "order indegree as asked" in graph.plan.choice
 
 

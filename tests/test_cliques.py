@@ -46,7 +46,7 @@ def known(edges):
 
 
 def counts(graph):
-    return [graph.clique_count(k) for k in (3, 4, 5)]
+    return [graph.cliques(k) for k in (3, 4, 5)]
 
 
 @pytest.mark.parametrize("reorder", ORDERS)
@@ -70,7 +70,7 @@ def test_real_graphs(name):
         _, dense = np.unique(edges, return_inverse=True)
         theirs = igraph.Graph(dense.reshape(edges.shape).tolist())
         sizes = Counter(map(len, theirs.cliques(3, 4)))
-        assert [graph.clique_count(k) for k in (3, 4)] == [sizes[3], sizes[4]]
+        assert [graph.cliques(k) for k in (3, 4)] == [sizes[3], sizes[4]]
 
 
 @pytest.mark.parametrize("longer", [0, 1, 10**6])
@@ -80,7 +80,7 @@ def test_rows_are_read_or_searched(longer, monkeypatch):
     rng = np.random.default_rng(3)
     edges = [*oracle.star(60), *rng.integers(0, 60, (700, 2)).tolist()]
     graph = prepared(edges, threads=1)
-    (block,) = graph.blocks.values()
+    (block,) = graph._context.blocks.values()
     t = kernel.triple(BlockTask(block, block, block))
     bits, place = np.zeros(60 * 60, np.uint64), np.zeros(block.rows, np.int32)
     for first, last in zip(block.offsets[:-1].tolist(), block.offsets[1:].tolist(), strict=True):
@@ -101,31 +101,31 @@ def test_rows_are_read_or_searched(longer, monkeypatch):
 def test_work_is_known_before():
     """In a complete graph every row of d targets has its d·(d-1)/2 pairs, and each reads the words before it."""
     graph = prepared(oracle.complete(70), threads=1)
-    triangles, work = cliques._level(graph, 3, lambda *_: None)
+    triangles, work = cliques._level(graph._context, 3, lambda *_: None)
     assert triangles == comb(70, 3)
     assert work == sum(i // 64 + 1 for u in range(70) for j in range(u) for i in range(j))
-    four, work = cliques._level(graph, 4, lambda *_: None)
+    four, work = cliques._level(graph._context, 4, lambda *_: None)
     assert four == comb(70, 4)
     assert work == sum((x // 64 + 1) * comb(69 - x, 3) for x in range(70))
 
 
 def test_too_much_work_is_refused():
     graph = prepared(oracle.complete(20))
-    result = cliques.clique_count(graph, 5)
+    result = cliques.clique_count(graph._context, 5)
     assert result.work == comb(20, 4)
-    assert graph.clique_count(5, bound=comb(20, 4)) == comb(20, 5)
+    assert graph.cliques(5, bound=comb(20, 4)) == comb(20, 5)
     with pytest.raises(InputError, match="more than the bound of"):
-        graph.clique_count(5, bound=comb(20, 4) - 1)
+        graph.cliques(5, bound=comb(20, 4) - 1)
     with pytest.raises(InputError, match="cliques of 4 vertices take"):
-        prepared(oracle.complete(70)).clique_count(5, bound=comb(70, 3))
+        prepared(oracle.complete(70)).cliques(5, bound=comb(70, 3))
     for k in (3, 5):
         with pytest.raises(InputError, match="cliques of 3 vertices take at most"):
-            graph.clique_count(k, bound=comb(20, 3) - 1)
+            graph.cliques(k, bound=comb(20, 3) - 1)
 
 
 def test_the_log_has_the_work_before_it_begins(caplog):
     with caplog.at_level("INFO", "dasktc"):
-        prepared(oracle.complete(70)).clique_count(4)
+        prepared(oracle.complete(70)).cliques(4)
     first, second = (record.getMessage() for record in caplog.records if "cliques of" in record.getMessage())
     assert first.startswith(f"cliques of 3 vertices: at most {comb(70, 3):.3g} ANDs")
     assert second.startswith("cliques of 4 vertices: ")
@@ -134,20 +134,20 @@ def test_the_log_has_the_work_before_it_begins(caplog):
 @pytest.mark.parametrize("partition", ["hash2d", "vertical", "proxy", "edges"])
 def test_other_schemes_are_refused(partition):
     with pytest.raises(InputError, match=r"B of each worker; prepare with method=Method\(partition='whole'\)"):
-        prepared(oracle.complete(6), partition=partition).clique_count(4)
+        prepared(oracle.complete(6), partition=partition).cliques(4)
 
 
 @pytest.mark.parametrize("k", [2, 6, 4.0, "4", True])
 def test_other_sizes_are_refused(k):
     with pytest.raises(InputError, match="k="):
-        prepared(oracle.complete(6)).clique_count(k)
+        prepared(oracle.complete(6)).cliques(k)
 
 
 def test_bits_beyond_memory_are_refused(monkeypatch):
     graph = prepared(oracle.complete(6))
     monkeypatch.setattr(kernel, "scratch_bytes", lambda *_: 1 << 60)
     with pytest.raises(InputError, match="the bits of a row of 5 entries"):
-        graph.clique_count(4)
+        graph.cliques(4)
 
 
 def test_lost_rows_are_an_error(monkeypatch):
@@ -156,19 +156,19 @@ def test_lost_rows_are_an_error(monkeypatch):
         cliques, "_counted", lambda block, size, split, splits, of: whole(block, size, 0, splits + 1, of)
     )
     with pytest.raises(CountError, match="rows were lost or repeated"):
-        graph.clique_count(4)
+        graph.cliques(4)
 
 
 def test_a_task_that_came_twice_in_place_of_another_is_an_error(monkeypatch):
     """Both have as many wedges, so that the sum of all wedges is right."""
     edges = [(u + 5 * k, v + 5 * k) for k in range(16) for u, v in oracle.complete(5)]
     graph, whole = prepared(edges, threads=1), cliques._counted
-    assert graph.clique_count(4) == 16 * 5
+    assert graph.cliques(4) == 16 * 5
     monkeypatch.setattr(
         cliques, "_counted", lambda block, size, split, *given: whole(block, size, 3 if split == 5 else split, *given)
     )
     with pytest.raises(CountError, match="16 tasks of 16 handled 160 wedges, but the degrees give 160: rows were"):
-        graph.clique_count(4)
+        graph.cliques(4)
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which 
     ids=["half of K70", "wheel", "random"],
 )
 def test_a_device_counts_the_same(edges, reorder):
-    (block,) = prepared(edges, reorder=reorder).blocks.values()
+    (block,) = prepared(edges, reorder=reorder)._context.blocks.values()
     task = BlockTask(block, block, block)
     for size in (3, 4, 5):
         for reverse in (False, True):
@@ -201,7 +201,7 @@ def test_lines_that_a_warp_shares():
     """Rows of 2,048 targets have lines of 32 words, one for each lane."""
     edges = [*oracle.complete(60), *oracle.star(2100)]
     edges += [(1, v) for v in range(60, 2100)] + [(2, v) for v in range(60, 2100)]
-    (block,) = prepared([(v, u) for u, v in edges], reorder="none").blocks.values()
+    (block,) = prepared([(v, u) for u, v in edges], reorder="none")._context.blocks.values()
     assert np.diff(block.offsets).max() < 2048
     rows = block.rows  # turned round hubs point to all others
     source, target = block.columns.astype("int64"), np.repeat(np.arange(rows), np.diff(block.offsets))
@@ -241,4 +241,4 @@ def test_a_larger_graph():
     source = generate.kronecker(10)
     with dasktc.prepare(source, backend="cpu", partition="whole") as graph:
         edges = graph.edge_support()[["src", "dst"]].to_numpy().tolist()
-        assert graph.clique_count(4) == len(igraph.Graph(edges).cliques(4, 4))
+        assert graph.cliques(4) == len(igraph.Graph(edges).cliques(4, 4))

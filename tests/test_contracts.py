@@ -463,11 +463,11 @@ def test_visits_beyond_memory_are_refused(monkeypatch):
     """No kernel with outputs fits: a visit fits with exactly the bytes that it takes, and is refused with one less."""
     monkeypatch.setattr(edge_support, "support_kernels", lambda *given: [])
     graph = prepared(oracle.complete(60))
-    kernel, need = edge_support.kernel_and_bytes(graph)
+    kernel, need = edge_support.kernel_and_bytes(graph._context)
     assert kernel == edge_support.VISITED
     for memory in (need, need - 1, need * 3 // 4):
         plan = replace(graph.plan, memory=memory)
-        tight = replace(graph, prepared=replace(graph.prepared, plan=plan))
+        tight = replace(graph._context, prepared=replace(graph._context.prepared, plan=plan))
         if memory == need:
             assert edge_support.kernel_and_bytes(tight) == (kernel, need)
         else:
@@ -477,8 +477,8 @@ def test_visits_beyond_memory_are_refused(monkeypatch):
 
 def test_sums_are_reserved_beside_what_a_task_takes(monkeypatch):
     graph, asked = prepared(oracle.complete(60)), []
-    _, need = edge_support.kernel_and_bytes(graph)
-    monkeypatch.setattr(type(graph.executor), "set_task_memory", lambda executor, needed: asked.append(needed))
+    _, need = edge_support.kernel_and_bytes(graph._context)
+    monkeypatch.setattr(type(graph._context.executor), "set_task_memory", lambda executor, needed: asked.append(needed))
     graph.triangles()
     assert asked[0] >= need + 2 * 8 * 60
 

@@ -251,7 +251,7 @@ def test_loops_are_no_vertices(emulated, edges, scale):
 
 def test_ids_are_pickled_without_their_device(emulated):
     graph = dasktc.prepare(kronecker(6), backend="cuda")
-    vertices = graph.prepared.vertices
+    vertices = graph._context.prepared.vertices
     again = pickle.loads(pickle.dumps(vertices))
     ids = np.arange(vertices.size)
     assert again.external(ids).tolist() == vertices.external(ids).tolist()
@@ -269,7 +269,7 @@ def counted_bytes(graph):
     used = cupy_strict.MEMORY_USED
     used.peak = before = used.now
     count = int(graph.triangle_count())
-    return used.peak - before + sum(block.nbytes for block in graph.blocks.values()), count
+    return used.peak - before + sum(block.nbytes for block in graph._context.blocks.values()), count
 
 
 @pytest.mark.parametrize(("name", "kernel"), each_once(product(SHAPES, ["auto", "hub"])))
@@ -287,12 +287,17 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES[name]
     roomy = dasktc.prepare(recipe, backend="cuda")
-    assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
+    assert (roomy.plan.lean, roomy._context.options.kernel) == (False, "hub")
     few = dasktc.prepare(recipe, backend="cuda", memory=roomy.plan.bytes_per_task - 1)
-    assert (few.plan.partition, few.plan.splits, few.plan.lean, few.options.kernel) == ("whole", 2, False, "hub")
+    assert (few.plan.partition, few.plan.splits, few.plan.lean, few._context.options.kernel) == (
+        "whole",
+        2,
+        False,
+        "hub",
+    )
     memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
     graph = dasktc.prepare(recipe, backend="cuda", memory=memory)
-    assert (graph.plan.partition, graph.plan.lean, graph.options.kernel) == ("whole", True, "bitmap")
+    assert (graph.plan.partition, graph.plan.lean, graph._context.options.kernel) == ("whole", True, "bitmap")
     assert graph.plan.choice.startswith("kernel bitmap: plain CSR")
     assert "more than the" in graph.plan.why
     hubs = hub_count(graph.edges, graph.vertices)
@@ -315,11 +320,11 @@ def test_a_graph_saved_where_memory_is_short_has_the_usual_kernel_where_it_is_no
     recipe = SHAPES["Kronecker"]
     memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
     with dasktc.prepare(recipe, backend="cuda", memory=memory) as tight:
-        assert (tight.plan.lean, tight.options.kernel) == (True, "bitmap")
+        assert (tight.plan.lean, tight._context.options.kernel) == (True, "bitmap")
         tight.save(tmp_path / "graph")
     again, roomy = (dasktc.open_graph(tmp_path / "graph", backend="cuda", memory=bound) for bound in (memory, None))
-    assert (again.plan.lean, again.options.kernel) == (True, "bitmap")
-    assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
+    assert (again.plan.lean, again._context.options.kernel) == (True, "bitmap")
+    assert (roomy.plan.lean, roomy._context.options.kernel) == (False, "hub")
     assert int(roomy.triangle_count()) == int(dasktc.triangle_count(recipe, backend="cpu"))
 
 
@@ -407,4 +412,4 @@ def test_at_most_24_bytes_an_edge_on_the_device(recipe):
     assert peak[0] + raw.nbytes <= 24 * len(raw.source) + (64 << 20)
     with cuda_memory.peak() as peak:
         graph.triangle_count()
-    assert peak[0] + sum(block.nbytes for block in graph.blocks.values()) <= 16 * graph.edges + (512 << 20)
+    assert peak[0] + sum(block.nbytes for block in graph._context.blocks.values()) <= 16 * graph.edges + (512 << 20)

@@ -69,7 +69,7 @@ def facts(result):
         result.edges,
         result.loops_dropped,
         result.duplicates_dropped,
-        result.wedges,
+        result.stats.wedges,
     )
 
 
@@ -126,7 +126,7 @@ def test_the_device_s_work_is_part_of_the_stage_that_submits_it(emulated):
     """A device still works when calls return: counting would be blamed for the time of preparation."""
     slow = replace(emulated, wait=lambda: time.sleep(0.1))
     graph = build(LocalExecutor(backend=slow), source_of(EDGES), Options(backend="cuda"))
-    assert graph.prepared.seconds["prepare"] >= 0.1
+    assert graph._context.prepared.seconds["prepare"] >= 0.1
 
 
 @pytest.mark.parametrize("name", [name for name, _, _ in oracle.GRAPHS])
@@ -185,8 +185,8 @@ def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
 def test_a_checkpoint_says_how_rows_were_dealt(emulated, monkeypatch, tmp_path):
     """Other cuts give splits other rows, which the wedges need not reveal."""
     on_cpu, on_device = (dasktc.prepare(source_of(EDGES), backend=name, splits=3) for name in ("cpu", "cuda"))
-    assert "rows" not in checkpoint.fingerprint(on_cpu)
-    assert checkpoint.fingerprint(on_device)["rows"] == "dealt by 32"
+    assert "rows" not in checkpoint.fingerprint(on_cpu._context)
+    assert checkpoint.fingerprint(on_device._context)["rows"] == "dealt by 32"
     with monkeypatch.context() as other:
         other.setattr(checkpoint, "GROUP", 16)
         on_device.triangle_count(checkpoint=tmp_path)
@@ -392,7 +392,7 @@ def test_what_visits_take(emulated):
     graph, used = dasktc.prepare(source_of(EDGES), backend="cuda"), cupy_strict.MEMORY_USED
     before = used.peak = used.now
     graph.triangles()
-    (block,) = graph.blocks.values()
+    (block,) = graph._context.blocks.values()
     assert 4 * graph.edges < used.peak - before <= support_bytes("cuda", graph.edges, block.rows) + 2 * 8 * block.rows
 
 
@@ -426,7 +426,7 @@ def test_ids_are_narrowed_where_they_fit(emulated):
 def test_a_checkpoint(emulated, tmp_path):
     options = {"backend": "cuda", "splits": 2, "checkpoint": tmp_path}
     first, again = (dasktc.triangle_count(source_of(EDGES), **options) for _ in range(2))
-    assert (first.resumed, again.resumed) == (0, 2)
+    assert (first.stats.resumed, again.stats.resumed) == (0, 2)
     assert again.triangles == first.triangles == oracle.triangles(EDGES)
 
 
@@ -485,7 +485,7 @@ def test_auto_takes_a_gpu(emulated):
 def test_auto_takes_a_kernel_by_the_rows_on_a_device_too(emulated, source, kernel):
     found = dasktc.triangle_count(source, backend="cuda")
     assert found.plan.choice.startswith(f"kernel {kernel}: ")
-    assert {record.job.kernel for record in found.records} == {kernel}
+    assert {record.job.kernel for record in found._records} == {kernel}
     assert found.triangles == dasktc.triangle_count(source, backend="cpu").triangles
 
 
@@ -636,7 +636,7 @@ def test_arrays_of_the_device_stay_there():
     from dasktc.backends import get_backend
 
     prepared = triangles.build(LocalExecutor(), kronecker(12), Options(backend="cuda"))
-    (block,) = prepared.blocks.values()
+    (block,) = prepared._context.blocks.values()
     assert isinstance(block.columns, cupy.ndarray)
     assert isinstance(on_host(block.columns), np.ndarray)
     assert get_backend("cuda").memory() > 1 << 30
@@ -684,8 +684,8 @@ def test_estimates_and_updates(emulated, options):
     changes = []
     for backend in ("cuda", "cpu"):
         graph = dasktc.prepare(kronecker(8), backend=backend, **options)
-        counted = estimates._wedges(graph)
-        sampled = estimates._sample(graph, counted, sum(counted.values()) // 3, 5)
+        counted = estimates._wedges(graph._context)
+        sampled = estimates._sample(graph._context, counted, sum(counted.values()) // 3, 5)
         change = graph.update(add=add, remove=remove)
         assert int(change.graph.triangle_count(verify=1.0)) == int(graph.triangle_count()) + change.triangles
         assert change.graph.edge_support().support.sum() == 3 * int(change.graph.triangle_count())

@@ -124,10 +124,10 @@ def emulated():
 def check_graph(source, **options):
     """Check that vertices and edges on the device equal those on the CPU, which have three for each triangle."""
     known, mine = dasktc.prepare(source, backend="cpu"), dasktc.prepare(source, backend="cuda", **options)
-    counted = edge_support.kernel_and_bytes(mine)[0]
-    assert counted in support_kernels("cuda", mine.options.chosen_kernel)
-    if mine.options.chosen_kernel in ("hub", "bitmap", "short"):
-        assert counted == mine.options.chosen_kernel
+    counted = edge_support.kernel_and_bytes(mine._context)[0]
+    assert counted in support_kernels("cuda", mine._context.options.chosen_kernel)
+    if mine._context.options.chosen_kernel in ("hub", "bitmap", "short"):
+        assert counted == mine._context.options.chosen_kernel
     triangles, edges = mine.triangles(), mine.edge_support()
     assert triangles.attrs["kernel"] == edges.attrs["kernel"] == counted
     assert triangles.equals(known.triangles())
@@ -155,7 +155,7 @@ def test_every_scheme_order_and_kernel(emulated, scheme, reorder, kernel):
 @pytest.mark.parametrize("kernel", ["hub", "bitmap", "short"])
 @pytest.mark.parametrize("source", [generate.kronecker(10), generate.random_graph(4_000, 8_000)], ids=["hubs", "short"])
 def test_bytes_that_are_planned_for(emulated, kernel, source):
-    (block,) = dasktc.prepare(source, backend="cuda", partition="whole").blocks.values()
+    (block,) = dasktc.prepare(source, backend="cuda", partition="whole")._context.blocks.values()
     task, used, gpu = BlockTask(block, block, block, dealt=True), cupy_strict.MEMORY_USED, get_backend("cuda")
     of = TaskSize(block.edges, block.edges, block.edges, block.rows)
     for count, nbytes in (

@@ -28,7 +28,7 @@ WAYS = [{}, {"partition": "hash2d", "parts": 2}, {"partition": "proxy", "parts":
 def check(graph):
     """Check that the workers' distributions equal those of the frames of all vertices and edges."""
     vertices, edges = graph.measures(frame="pandas").reset_index(), graph.edge_support(frame="pandas")
-    found, of_edges = vertex_summary(graph), edge_summary(graph)
+    found, of_edges = vertex_summary(graph._context), edge_summary(graph._context)
     same = dict(check_dtype=False, check_index_type=False)
     place = STARTS.searchsorted(vertices["degree"], side="right") - 1
     grouped = vertices.groupby(STARTS[place])
@@ -36,7 +36,7 @@ def check(graph):
     assert found.bins["vertices"].tolist() == grouped.size().tolist()
     np.testing.assert_allclose(found.bins["clustering"], grouped["clustering"].mean())
     np.testing.assert_allclose(found.bins["triangles"], grouped["triangles"].mean())
-    pd.testing.assert_frame_equal(degree_bins(graph), found.bins[["degree", "last", "vertices"]])
+    pd.testing.assert_frame_equal(degree_bins(graph._context), found.bins[["degree", "last", "vertices"]])
     best = vertices[vertices["triangles"] > 0].sort_values(["triangles", "vertex"], ascending=[False, True])
     best = best.head(distributions.MOST).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.most, best[["vertex", "degree", "triangles", "clustering"]], **same)
@@ -58,8 +58,8 @@ def test_on_a_cluster_and_out_of_core(client, tmp_path):
     with dasktc.prepare(source_of(EDGES, parts=3), client, partition="hash2d", parts=2) as graph:
         check(graph)
     with dasktc.prepare(source_of(EDGES), memory="16MB", work_dir=tmp_path) as graph:
-        assert edge_summary(graph).bins["edges"].sum() == graph.edges
-        assert vertex_summary(graph).bins["vertices"].sum() == graph.vertices
+        assert edge_summary(graph._context).bins["edges"].sum() == graph.edges
+        assert vertex_summary(graph._context).bins["vertices"].sum() == graph.vertices
 
 
 @pytest.mark.slow
@@ -89,14 +89,19 @@ def test_bins_hold_every_number():
 def test_ties_go_to_the_lower_ids(monkeypatch):
     monkeypatch.setattr(distributions, "MOST", 3)
     with dasktc.prepare(([0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 0, 4, 5, 3, 7, 8, 6])) as graph:
-        assert vertex_summary(graph).most["vertex"].tolist() == [0, 1, 2]
-        assert edge_summary(graph).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
+        assert vertex_summary(graph._context).most["vertex"].tolist() == [0, 1, 2]
+        assert edge_summary(graph._context).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
 def test_without_edges():
     with dasktc.prepare(source_of([])) as graph:
-        assert len(degree_bins(graph)) == len(vertex_summary(graph).bins) == len(edge_summary(graph).bins) == 0
-        assert len(vertex_summary(graph).most) == len(edge_summary(graph).most) == 0
+        assert (
+            len(degree_bins(graph._context))
+            == len(vertex_summary(graph._context).bins)
+            == len(edge_summary(graph._context).bins)
+            == 0
+        )
+        assert len(vertex_summary(graph._context).most) == len(edge_summary(graph._context).most) == 0
 
 
 def record(worker, began, ended):

@@ -112,7 +112,7 @@ def test_every_kernel_and_partition_gives_the_same(kernel, partition, most):
     assert facts(found) == facts(expected)
     assert bool(refused) == any(
         edges > most
-        for edges in (edges_of(counting.task_of(*arguments(graph, record.job))) for record in found.records)
+        for edges in (edges_of(counting.task_of(*arguments(graph, record.job))) for record in found._records)
     )
 
 
@@ -121,19 +121,19 @@ def test_visits_and_lists_of_halves_are_the_same(partition):
     graph, refused = dasktc.prepare(source_of(EDGES), backend="cpu", **partition), []
     expected = graph.triangles(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(100)
     with faulty(40, refused):
-        graph.counted.forget()
+        graph._context.counted.forget()
         found = graph.triangles(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(100)
     assert refused
     pd.testing.assert_series_equal(found[0], expected[0])
     for one, other in zip(found[1:], expected[1:], strict=True):
         pd.testing.assert_frame_equal(one, other)
-    graph.counted.forget()
+    graph._context.counted.forget()
     with faulty(0, []), pytest.raises(CountError, match=r"split \d of \d: row \d+ alone, of \d+ edges"):
         graph.triangles()
 
 
 def arguments(graph, job):
-    return job, *(graph.blocks[place] for place in job.triple.places)
+    return job, *(graph._context.blocks[place] for place in job.triple.places)
 
 
 def test_a_row_that_does_not_fit_alone_is_refused_with_figures():

@@ -734,7 +734,7 @@ def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(cpu.KERNELS, "toy", toy)
     edges = [(1, 0), (2, 0), (2, 1), (3, 2)]
     result = dasktc.triangle_count(np.array(edges), kernel="toy", partition="whole", splits=2)
-    assert (int(result), result.plan.splits, result.probes) == (1, 2, 14)
+    assert (int(result), result.plan.splits, result.stats.probes) == (1, 2, 14)
     assert cpu.expected_probes(next(tasks(edges, 4)), "toy") == 7 * len(edges)
     assert scratch_bytes("cpu", "toy", TaskSize(4, 4, 4, 4, splits=2)) > 0
     (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))

@@ -44,8 +44,8 @@ def test_a_grid_is_not_a_multi_index():
 
 def test_answers_by_edge_and_lists_have_the_nodes(graph):
     assert edges_of(graph.edge_support()) == {frozenset((u, v)) for u, v in MIXED.edges() if u != v}
-    assert edges_of(graph.k_truss(3)) == set(map(frozenset, TRIANGLE))
-    assert edges_of(graph.oriented_edges(frame="pandas")) == edges_of(graph.trussness())
+    assert edges_of(graph.truss(3)) == set(map(frozenset, TRIANGLE))
+    assert edges_of(graph.oriented_edges(frame="pandas")) == edges_of(graph.truss())
     assert graph.triangle_list().to_numpy().tolist() == [[(0, 0), (0, 1), (1, 1)]]
 
 

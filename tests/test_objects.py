@@ -297,7 +297,7 @@ def test_text_that_is_none(obj):
 class Foreign:
     """An object of a library whose code fails."""
 
-    __module__ = "polars.dataframe"
+    __module__ = "ibis.expr"
     columns = ("u", "v")
 
     def __arrow_c_stream__(self, requested_schema=None):
@@ -305,9 +305,7 @@ class Foreign:
 
 
 def test_a_library_that_fails():
-    with pytest.raises(
-        InputError, match=r"polars.dataframe.Foreign cannot be read \(RuntimeError: no such type\)"
-    ) as error:
+    with pytest.raises(InputError, match=r"ibis.expr.Foreign cannot be read \(RuntimeError: no such type\)") as error:
         open_object(Foreign())
     one_line(error)
 

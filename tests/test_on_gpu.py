@@ -125,7 +125,7 @@ def test_any_multigraph(tmp_path_factory, edges, partition, kept, host):
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
         found = graph.edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == oracle.support(edges)
-        graph.counted.by_vertex = None  # they are added up from the edges' now
+        graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
         assert len(graph.triangle_list()) == oracle.triangles(edges)
 

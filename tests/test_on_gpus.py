@@ -122,7 +122,7 @@ def test_all_measures_are_the_same(client, tmp_path, host, options):
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
         frame = client.compute(graph.edge_support()).result()
         assert {frozenset(row[:2]): row[2] for row in frame.itertuples(index=False)} == oracle.support(EDGES)
-        graph.counted.by_vertex = None  # they are added up from the edges' now
+        graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
         assert len(graph.triangle_list()) == oracle.triangles(EDGES)
     assert os.listdir(tmp_path) == []
@@ -246,9 +246,13 @@ def test_workers_have_folders_of_their_own_where_they_see_none_together(client, 
         for hidden, folders in ((lambda folder: None, 1), (lambda folder: "far", 0)):
             monkeypatch.setattr(budgets, "hidden_here", hidden)
             graph = dasktc.prepare(source, client, **options)
-            assert len(os.listdir(tmp_path / "default")) == folders == (graph.executor.store._worker.folder is not None)
+            assert (
+                len(os.listdir(tmp_path / "default"))
+                == folders
+                == (graph._context.executor.store._worker.folder is not None)
+            )
             assert int(graph.triangle_count()) == oracle.triangles(EDGES)
-            graph.executor.close()
+            graph._context.executor.close()
             assert os.listdir(tmp_path / "default") == []
     with pytest.raises(InputError, match=r"2 of 2 workers \(on far\) cannot write to this host's .*given"):
         dasktc.prepare(source, client, work_dir=tmp_path / "given", **options)

@@ -62,8 +62,8 @@ def test_the_same_as_in_this_process(client, options):
     assert there.workers == 1
     assert here.plan.distribution == ""
     assert there.plan.distribution == "in one call on one worker: asked for"
-    assert "cluster    in one call on one worker: asked for" in str(there)
-    assert "cluster" not in str(here)
+    assert "cluster    in one call on one worker: asked for" in repr(there)
+    assert "cluster" not in repr(here)
 
 
 def test_a_worker_of_several_threads_counts_on_all_of_them():
@@ -80,7 +80,7 @@ def test_a_worker_of_several_threads_counts_on_all_of_them():
             assert int(graph.triangle_count()) == int(here)
     assert there.workers == 2
     assert there.plan.distribution == "in one call on one worker: there is one worker"
-    assert (there.triangles, there.wedges, there.edges) == (here.triangles, here.wedges, here.edges)
+    assert (there.triangles, there.stats.wedges, there.edges) == (here.triangles, here.stats.wedges, here.edges)
 
 
 def test_its_device_memory_need_not_be_sent():
@@ -132,7 +132,7 @@ def test_rows_in_memory_travel_in_parts(client):
 def test_calls_of_a_client_go_to_one_worker(client):
     """Later calls need not load what the first call has loaded there."""
     results = [dasktc.triangle_count(generate.kronecker(6), client, distribute="never") for _ in range(5)]
-    assert len({record.worker for result in results for record in result.records}) == 1
+    assert len({record.worker for result in results for record in result._records}) == 1
 
 
 def test_questions_before_the_call(client):
@@ -212,7 +212,7 @@ def test_outputs_and_checkpoints_have_tasks(client, tmp_path):
     first = dasktc.triangle_count(edges, client, **options)
     options["per_vertex"] = tmp_path / "again.csv"
     again = dasktc.triangle_count(edges, client, **options)
-    assert (int(first), int(again), again.resumed) == (wanted, wanted, first.plan.tasks)
+    assert (int(first), int(again), again.stats.resumed) == (wanted, wanted, first.plan.tasks)
     assert pd.read_csv(tmp_path / "v.csv").iloc[:, 1].sum() == 3 * wanted
     assert (tmp_path / "v.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
     for name, value in (("memory", "64MB"), ("partition", "proxy")):  # stands in files, is more than arithmetic

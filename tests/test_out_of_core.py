@@ -53,8 +53,8 @@ def on_disk(folder, budget, kept=0):
 
 def facts(result):
     dropped = result.loops_dropped, result.duplicates_dropped
-    counts = sorted((record.job, record.count[:4]) for record in result.records)
-    return int(result), result.vertices, result.edges, *dropped, result.wedges, counts
+    counts = sorted((record.job, record.count[:4]) for record in result._records)
+    return int(result), result.vertices, result.edges, *dropped, result.stats.wedges, counts
 
 
 # The same numbers
@@ -85,7 +85,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
         with mock.patch("dasktc.counting.edge_frames.FRAME_BYTES", 1):
             found = graph.edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
-        graph.counted.by_vertex = None  # they are added up from the edges' now
+        graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == triangles_per_vertex(edges)
 
 
@@ -119,7 +119,7 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
         patch.setattr("dask.base.get_scheduler", lambda *args, **kwargs: client.get)
         computed = found.compute()
     assert {frozenset(row[:2]): row[2] for row in computed.itertuples(index=False)} == support(edges)
-    graph.counted.by_vertex = None  # they are added up from the edges' now
+    graph._context.counted.by_vertex = None  # they are added up from the edges' now
     assert graph.triangles().to_dict() == triangles_per_vertex(edges)
     assert len(graph.triangle_list()) == triangles(edges)
     assert len(os.listdir(tmp_path)) == 1
@@ -134,7 +134,7 @@ def test_a_file_per_frame_of_edges(tmp_path):
 
         graph = build(tasks, source_of(edges, parts=2), Options(memory=ROOMY))
         outputs = Outputs(per_vertex=tmp_path / "v.csv", per_edge=tmp_path / "e.parquet")
-        outputs.write(graph, graph.triangle_count())
+        outputs.write(graph._context, graph.triangle_count())
     assert (tmp_path / "e.parquet").is_dir()
     found = pd.read_parquet(tmp_path / "e.parquet")
     assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)

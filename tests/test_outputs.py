@@ -243,7 +243,8 @@ def test_names_that_are_not_utf8(tmp_path):
 
 def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
     said, graph = [], dasktc.prepare(source_of(EDGES))
-    tight = replace(graph, prepared=replace(graph.prepared, plan=replace(graph.plan, memory=1_000)))
+    plan = replace(graph.plan, memory=1_000)
+    tight = replace(graph._context, prepared=replace(graph._context.prepared, plan=plan))
     with (
         mock.patch("dasktc.api.count._prepared", return_value=tight),
         pytest.raises(InputError, match="it keeps a number for every edge"),
@@ -362,9 +363,9 @@ def test_the_report_out_of_core_and_of_a_resumed_count(tmp_path):
 
 def test_the_report_of_many_tasks_is_small():
     result = dasktc.triangle_count(source_of(EDGES))
-    one = result.records[0]
+    one = result._records[0]
     records = [replace(one, worker=f"host:{n % 1000}", began=n / 9, ended=n / 9 + 50) for n in range(20_000)]
-    text = report.page(result._replace(records=records), "a graph")
+    text = report.page(result._replace(_records=records), "a graph")
     assert len(text) < 500_000
     assert "40 of 1,000 workers" in text
     assert "The 100 longest of 20,000 tasks, and 100 at random" in text
@@ -393,7 +394,7 @@ def test_outputs_that_exist_are_replaced_by_force(tmp_path, capsys, data, monkey
     assert main([*command, "--force"]) == 0
     assert len(pd.read_csv("v.csv")) == 986
     assert len(pd.read_parquet("e.parquet")) == 16_064
-    for number, command in enumerate((["truss", source, "-o", "t.csv"], ["clustering", source, "-o", "t.csv"])):
+    for number, command in enumerate((["truss", source, "-o", "t.csv"], ["measures", source, "-o", "t.csv"])):
         Path("t.csv").write_text("old")
         assert (main(command), main([*command, "--force"])) == (2, 0)
         assert len(pd.read_csv("t.csv")) == (16_064, 986)[number]
@@ -451,4 +452,4 @@ def test_writing_is_a_stage_with_progress_and_total_is_wall_time(tmp_path):
     assert elapsed - total < 0.2  # of what writing alone takes
     assert [step for step in steps if step[0] == "write"] == [("write", number, 2) for number in range(3)]
     assert steps[-1][0] == "report"
-    assert f"write {stages['write']:.2f}" in str(result)
+    assert f"write {stages['write']:.2f}" in repr(result)

@@ -81,7 +81,7 @@ def test_the_scheme(monkeypatch):
     for order in ("degree", "none"):
         how = {"partition": "ranges", "parts": 3, "reorder": order}
         result = dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **how)
-        assert (int(result), result.verified) == (
+        assert (int(result), result.stats.verified) == (
             triangles(EDGES),
             (27 - result.plan.empty_triples) * result.plan.splits,
         )
@@ -103,7 +103,7 @@ def test_the_cuda_kernel(tmp_path, monkeypatch):
         result = dasktc.triangle_count(
             np.array(EDGES), backend="cuda", kernel="bisect", partition="hash2d", parts=2, verify=1.0
         )
-    assert (int(result), result.kernel, result.verified) == (triangles(EDGES), "bisect", len(result.tasks))
+    assert (int(result), result.kernel, result.stats.verified) == (triangles(EDGES), "bisect", len(result.tasks))
 
 
 def test_the_measure(monkeypatch):

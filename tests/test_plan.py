@@ -118,23 +118,23 @@ def test_each_task_handles_its_own_wedges(partition, reorder):
     """By triple and split, against a walk over all wedges of its blocks; together they meet each triangle once."""
     edges = skewed_edges(60, 300, 1)
     graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
-    slow, order = orientation(edges), graph.prepared.graph.order.whole
+    slow, order = orientation(edges), graph._context.prepared.graph.order.whole
     expected, met = {}, Counter()
     for job in jobs(graph.plan, "hub", "cpu"):
-        task = task_of(job, *(graph.blocks[p] for p in job.triple.places))
+        task = task_of(job, *(graph._context.blocks[p] for p in job.triple.places))
         wedges = list(wedges_of(task, range(*rows_of(task)), order))
         closed = [wedge for wedge, meets in wedges if meets]
         expected[(*job.triple.places, job.split)] = len(wedges), len(closed)
         assert {(v, w) for (_, v, w), _ in wedges} | {(u, v) for (u, v, _), _ in wedges} <= slow.edges
         met.update(closed)
-    records = graph.triangle_count().records
+    records = graph.triangle_count()._records
     found = {(*r.job.triple.places, r.job.split): (r.count.wedges, r.count.triangles) for r in records}
     assert found == expected
     assert set(met.values()) <= {1}
     assert set(met) == {(u, v, w) for u, v in slow.edges for w in slow.out[v] if (u, w) in slow.edges}
-    assert graph.prepared.wedges == sum(wedges for wedges, _ in expected.values())
+    assert graph._context.prepared.wedges == sum(wedges for wedges, _ in expected.values())
     if partition["partition"] in ("whole", "edges", "hash2d"):
-        assert graph.prepared.wedges == slow.wedges
+        assert graph._context.prepared.wedges == slow.wedges
 
 
 def wedges_of(task, rows, order):
@@ -303,10 +303,10 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
     edges = dict((n, e) for n, e, _ in GRAPHS) | {"skewed": skewed_edges(500, 5_000, 3)}
     for kernel in EVERY_KERNEL:
         graph = dasktc.prepare(source_of(edges[name]), kernel=kernel, **partition)
-        plan, blocks = graph.plan, graph.blocks
+        plan, blocks = graph.plan, graph._context.blocks
         assert plan.bytes_total == sum(block.nbytes for block in blocks.values())
         assert {(b.offsets.dtype.str, b.columns.dtype.str) for b in blocks.values()} == {("<i8", "<i4")}
-        largest, (_, rows, columns) = 0, graph.prepared.sizes
+        largest, (_, rows, columns) = 0, graph._context.prepared.sizes
         assert {place: block.rows for place, block in blocks.items()} == {p: rows[p] for p in blocks}
         for triple, splits in [*((t, plan.splits) for t in plan.triples()), *plan.tasks_of_triples()]:
             index_edges = -(-blocks[triple.index].edges // splits)
@@ -317,7 +317,9 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
                 blocks[place].row_first - blocks[place].column_first <= 1 for place in (triple.table, triple.stream)
             )
             of = TaskSize(*edges_of, widest, cuts, dealt, lower)
-            beside = scratch_bytes("cpu", kernel, of, GraphBounds(plan.edges, graph.options.chosen_reorder == "degree"))
+            beside = scratch_bytes(
+                "cpu", kernel, of, GraphBounds(plan.edges, graph._context.options.chosen_reorder == "degree")
+            )
             beside += blocks[triple.index].offsets.nbytes if plan.cut == "edges" else 0
             largest = max(largest, beside + sum(blocks[place].nbytes for place in set(triple.places)))
         assert plan.bytes_per_task == largest
@@ -334,7 +336,7 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
     path = [(u, u + 1) for u in range(200 * m)]
     block = dasktc.prepare(
         source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
-    ).blocks[0, 0]
+    )._context.blocks[0, 0]
     of = TaskSize(-(-block.edges // m), block.edges, block.edges, block.rows, m)
     planned = scratch_bytes("cpu", kernel, of, GraphBounds(block.edges, reorder == "degree"))
     for split in range(m):
@@ -432,7 +434,7 @@ def test_a_small_budget_makes_more_parts_and_the_same_count():
         result = dasktc.triangle_count(source, memory=whole.plan.bytes_per_task // share)
         assert result.plan.fits
         assert result.plan.bytes_per_task <= whole.plan.bytes_per_task // share
-        assert (int(result), result.wedges) == (int(whole), whole.wedges)
+        assert (int(result), result.stats.wedges) == (int(whole), whole.stats.wedges)
         seen.add(result.plan.parts)
     assert len(seen) > 2
 

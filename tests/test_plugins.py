@@ -148,7 +148,7 @@ def test_a_cuda_kernel_is_one_file_and_one_entry(toys):
         result = dasktc.triangle_count(
             np.array(EDGES), backend="cuda", kernel="toy", partition="toy", parts=2, verify=1.0
         )
-    assert (int(result), result.kernel, result.verified) == (triangles(EDGES), "toy", len(result.tasks))
+    assert (int(result), result.kernel, result.stats.verified) == (triangles(EDGES), "toy", len(result.tasks))
 
 
 COUNT = """

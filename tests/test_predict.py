@@ -91,10 +91,10 @@ def test_bytes_are_within_15_percent_of_what_a_run_holds(name, plan, kernel):
     predicted = predict_source(SOURCES[name], kernel=kernel, **PLANS[plan]).plan
     graph = build(LocalExecutor(), SOURCES[name], Options(kernel=kernel, **PLANS[plan]))
     work = jobs(graph.plan, kernel, "cpu")
-    held_by(work[0], graph.blocks, kernel)  # imports and compiles
-    largest = max(least_held_by(job, graph.blocks, kernel, predicted.bytes_per_task) for job in work)
+    held_by(work[0], graph._context.blocks, kernel)  # imports and compiles
+    largest = max(least_held_by(job, graph._context.blocks, kernel, predicted.bytes_per_task) for job in work)
     assert close(predicted.bytes_per_task, largest)
-    assert predicted.bytes_total == sum(block.nbytes for block in graph.blocks.values())
+    assert predicted.bytes_total == sum(block.nbytes for block in graph._context.blocks.values())
 
 
 def resident_growth(options):
@@ -110,7 +110,7 @@ def resident_growth(options):
 
 def save_blocks(folder, options):
     graph = build(LocalExecutor(), kronecker(18), Options(**options))
-    for (i, j), block in graph.blocks.items():
+    for (i, j), block in graph._context.blocks.items():
         np.savez(f"{folder}/{i}-{j}.npz", offsets=block.offsets, columns=block.columns)
     return graph.plan
 
@@ -121,7 +121,7 @@ def count_saved(folder, plan):
     from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 
     job = jobs(plan, "hub", "cpu")[0]
-    small = build(LocalExecutor(), source_of(complete(9)), Options()).blocks[0, 0]
+    small = build(LocalExecutor(), source_of(complete(9)), Options())._context.blocks[0, 0]
     cpu().count(BlockTask(small, small, small), "hub")
     forget()
     before, blocks = resident_bytes(), {}
@@ -194,7 +194,7 @@ def test_the_network_is_what_a_loop_over_all_tasks_says(data, blocks, workers, s
 def test_the_network_of_a_plan_is_that_of_its_triples_and_blocks():
     found = predict_source(SOURCES["kronecker"], partition="hash2d", parts=3, splits=2, workers=5)
     graph = build(LocalExecutor(), SOURCES["kronecker"], Options(partition="hash2d", parts=3, splits=2))
-    sizes = {place: block.nbytes for place, block in graph.blocks.items()}
+    sizes = {place: block.nbytes for place, block in graph._context.blocks.items()}
     slow = received_slowly([triple.places for triple in graph.plan.triples()], sizes, 2, 5)
     assert found.network.total == pytest.approx(sum(slow), abs=1)
 
@@ -254,12 +254,14 @@ def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
     graph = build(tasks, SMALLER[name], Options(memory="1GB", **PLANS[plan]))
     predicted = predict_source(SMALLER[name], steady, memory="1GB", **PLANS[plan])
     assert predicted.plan.splits == graph.plan.splits
-    assert predicted.plan.bytes_total == sum(tasks.gather([steady.submit(nbytes, b) for b in graph.blocks.values()]))
+    assert predicted.plan.bytes_total == sum(
+        tasks.gather([steady.submit(nbytes, b) for b in graph._context.blocks.values()])
+    )
     before = built if graph.plan.scheme.replicated else steady.run(block_bytes_received)
     counted_by_their_own(graph)
     received = [number - before[worker] for worker, number in steady.run(block_bytes_received).items()]
-    assert predicted.network.total == pytest.approx(sum(received), abs=200 * len(graph.blocks))
-    assert predicted.network.largest == pytest.approx(max(received), abs=200 * len(graph.blocks))
+    assert predicted.network.total == pytest.approx(sum(received), abs=200 * len(graph._context.blocks))
+    assert predicted.network.largest == pytest.approx(max(received), abs=200 * len(graph._context.blocks))
 
 
 @pytest.mark.slow
@@ -272,7 +274,7 @@ def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition
     monkeypatch.setattr(planning, "within_memory", lambda tasks, *_: nullcontext(tasks))
     options = {"partition": partition, "parts": 6, "splits": 1}
     plain = build(LocalExecutor(), SOURCES["kronecker"], Options(**options))
-    sizes = {place: block.nbytes for place, block in plain.blocks.items()}
+    sizes = {place: block.nbytes for place, block in plain._context.blocks.items()}
     largest = max(sum(sizes[place] for place in set(triple.places)) for triple in plain.plan.triples())
     memory = plain.plan.bytes_per_task + plain.plan.bytes_total // 2 + largest // 2
     free = predict_source(SOURCES["kronecker"], steady, memory="1GB", **options).network
@@ -324,7 +326,7 @@ def test_more_workers_count_faster_as_long_as_there_are_tasks():
 
 
 def test_wedges_of_a_source_are_known_and_those_of_a_size_can_be_named():
-    wedges = build(LocalExecutor(), source_of(complete(30)), Options()).prepared.graph.wedges
+    wedges = build(LocalExecutor(), source_of(complete(30)), Options())._context.prepared.graph.wedges
     assert predict_source(source_of(complete(30))).probes == int(0.28 * wedges)
     assert predict_size(30, 435, means=CostModelOptions(wedges=10**6)).probes == 280_000
     assert "as in a Kronecker graph" in predict_size(30, 435).estimate

@@ -282,7 +282,7 @@ def test_tasks_report_their_steps_while_they_run(client):
 
 def test_work_is_planned_by_triple():
     with dasktc.prepare(kronecker(8), partition="vertical", parts=2) as graph:
-        work = work_of_triples(graph.plan, graph.prepared.sizes)
+        work = work_of_triples(graph.plan, graph._context.prepared.sizes)
         assert len(work) == len(list(graph.plan.triples()))
         assert min(work) >= 0 < max(work)
 
@@ -336,7 +336,11 @@ def test_a_scheduler_has_the_events_of_a_count(client, distribute):
             "ended",
         ], stage
     counted = next(event for event in events if (event["stage"], event["event"]) == ("count", "ended"))
-    assert (counted["triangles"], counted["probes"], counted["wedges"]) == (int(result), result.probes, result.wedges)
+    assert (counted["triangles"], counted["probes"], counted["wedges"]) == (
+        int(result),
+        result.stats.probes,
+        result.stats.wedges,
+    )
     assert counted["done"] == counted["total"] == result.plan.tasks
     assert sum(of[0] for of in counted["workers"].values()) == result.plan.tasks
     assert events[-1]["triangles"] == int(result)
@@ -363,7 +367,7 @@ def test_a_resumed_count_begins_where_it_was(tmp_path):
     heard = Heard()
     result = dasktc.triangle_count(kronecker(8), progress=heard, **options)
     begun = next(event for event in heard.events if (event["stage"], event["event"]) == ("count", "begun"))
-    assert (begun["plan"]["resumed"], result.resumed) == (4, 4)
+    assert (begun["plan"]["resumed"], result.stats.resumed) == (4, 4)
     assert 0.2 < begun["share"] < 0.8
     assert 0 < begun["triangles"] < int(result)
 

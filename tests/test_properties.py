@@ -29,7 +29,7 @@ EXTREME = [(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))]
 
 def facts(result):
     dropped = result.loops_dropped, result.duplicates_dropped
-    return result.triangles, result.vertices, result.edges, *dropped, result.wedges
+    return result.triangles, result.vertices, result.edges, *dropped, result.stats.wedges
 
 
 def expected_facts(edges):
@@ -54,7 +54,7 @@ def every_kernel(source, reorder, partition, **how):
     graph = dasktc.prepare(source, backend="cpu", reorder=reorder, **partition)
     for kernel in EVERY_KERNEL:
         result = graph.triangle_count(kernel=kernel, **how)
-        assert {record.job.kernel for record in result.records} == {result.kernel} == {kernel}
+        assert {record.job.kernel for record in result._records} == {result.kernel} == {kernel}
         yield result
 
 
@@ -66,7 +66,7 @@ def test_every_partition_counts_what_the_oracle_counts(reorder, edges, partition
     source, expected = source_of(edges, parts=2), expected_facts(edges)
     for result in every_kernel(source, reorder, partition, verify=1.0):
         assert_facts(result, expected)
-        assert result.verified == len(result.records) == result.plan.tasks
+        assert result.stats.verified == len(result._records) == result.plan.tasks
 
 
 @pytest.mark.parametrize("reorder", some(EVERY_REORDER, lambda reorder: reorder == "collective"))
@@ -166,10 +166,10 @@ def test_probes_are_what_lengths_and_positions_say(name, reorder):
         graph = dasktc.prepare(source_of(PROBED[name]), backend="cpu", reorder=reorder, **partition)
         for kernel in EVERY_KERNEL:
             result = graph.triangle_count(kernel=kernel)
-            for record in result.records:
-                task = task_of(record.job, *(graph.blocks[place] for place in record.job.triple.places))
+            for record in result._records:
+                task = task_of(record.job, *(graph._context.blocks[place] for place in record.job.triple.places))
                 assert record.count.probes == get_backend("cpu").expected_probes(task, kernel)
-            assert result.probes == sum(record.count.probes for record in result.records) > 0
+            assert result.stats.probes == sum(record.count.probes for record in result._records) > 0
 
 
 def test_the_answer_does_not_depend_on_the_width_of_ids():
@@ -185,7 +185,7 @@ def test_counts_are_python_integers():
     result = dasktc.triangle_count(source_of(GRAPHS[-3][1]))
     numbers = [
         *facts(result),
-        result.probes,
+        result.stats.probes,
         result.plan.bytes_total,
         result.plan.block_edges_max,
         int(result),

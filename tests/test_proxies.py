@@ -72,14 +72,14 @@ def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder, keep, sh
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
         graph = dasktc.prepare(source_of(edges, parts=2), partition="proxy", **options)
     assert graph.plan.shards == shards
-    slow, layout = orientation(edges), graph.prepared.partition
-    order, own = (np.concatenate(vector.parts) for vector in (graph.prepared.graph.order, layout.own))
+    slow, layout = orientation(edges), graph._context.prepared.partition
+    order, own = (np.concatenate(vector.parts) for vector in (graph._context.prepared.graph.order, layout.own))
     for part in range(graph.plan.parts):
         local = {int(order[v]) for v in np.flatnonzero(own == part)}
         (vertices_induced, edges_induced), vertices, kept = in_part(slow.out, local, keep)
         found = graph.plan.proxies[part]
         assert found == Proxies(vertices_induced, len(vertices), edges_induced, len(kept))
-        index, table = graph.blocks[part, 0], graph.blocks[part, 1]
+        index, table = graph._context.blocks[part, 0], graph._context.blocks[part, 1]
         assert set(order[table.members].tolist()) == vertices
         assert edges_of(table, order) == kept
         assert edges_of(index, order) == {(u, v) for u, v in kept if u in local}
@@ -99,7 +99,7 @@ def edges_of(block, order):
 @pytest.mark.parametrize("how", ["random", "contiguous", "metis"])
 def test_every_vertex_is_local_to_one_part(how):
     graph = dasktc.prepare(source_of(random_edges(500, 3_000, 1)), partition="proxy", parts=4, assign=how)
-    sizes = np.bincount(graph.prepared.partition.own.whole, minlength=4)
+    sizes = np.bincount(graph._context.prepared.partition.own.whole, minlength=4)
     assert sizes.sum() == graph.vertices
     assert sizes.min() > 80
 
@@ -112,7 +112,7 @@ def test_random_parts_depend_on_the_seed_alone():
 
 
 def prepare_own(edges, seed):
-    return dasktc.prepare(edges, partition="proxy", parts=3, seed=seed).prepared.partition.own.whole
+    return dasktc.prepare(edges, partition="proxy", parts=3, seed=seed)._context.prepared.partition.own.whole
 
 
 def test_metis_keeps_neighbours_together():
@@ -156,8 +156,14 @@ def test_a_file_says_which_part_a_vertex_is_in(edges, parts, seed):
         path.write_text("".join(f"{v} {part}\n" for v, part in rng.permutation(list(named.items()))))
         options = {"partition": "proxy", "assign": str(path), "parts": rng.choice([parts, None])}
         graph = dasktc.prepare(source_of(edges), **options)
-    order, ids = graph.prepared.graph.order.whole, graph.prepared.vertices.external(np.arange(graph.vertices))
-    own = {int(ids[dense]): int(part) for dense, part in zip(order, graph.prepared.partition.own.whole, strict=True)}
+    order, ids = (
+        graph._context.prepared.graph.order.whole,
+        graph._context.prepared.vertices.external(np.arange(graph.vertices)),
+    )
+    own = {
+        int(ids[dense]): int(part)
+        for dense, part in zip(order, graph._context.prepared.partition.own.whole, strict=True)
+    }
     parts_in_use = sorted({named[v] for v in own})
     renumbered = parts_in_use and parts_in_use[-1] >= len(own)
     assert own == {v: parts_in_use.index(named[v]) if renumbered else named[v] for v in own}
@@ -287,7 +293,7 @@ def test_the_smallest_n_worth_trying_that_fits(partition):
 def test_ranges_have_about_equally_many_edges(reorder):
     """Rows by out-degree, columns by in-degree: each range is off by at most its largest vertex."""
     source = source_of(random_edges(3_000, 30_000, 2))
-    found = dasktc.prepare(source, partition="vertical", parts=5, reorder=reorder).prepared
+    found = dasktc.prepare(source, partition="vertical", parts=5, reorder=reorder)._context.prepared
     rows, columns = found.partition.layout.rows, found.partition.layout.families[1]
     for axis, degree in ((rows, found.graph.out_degree.whole), (columns, found.graph.in_degree.whole)):
         edges = [int(axis.share(degree, part).sum()) for part in range(5)]
@@ -348,11 +354,11 @@ def test_a_size_alone_plans_column_ranges():
 def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, most):
     """Uncut, the largest of the others would have 19 and 42 times the mean probes."""
     graph = dasktc.prepare(source, kernel="tcstream", partition="vertical", parts=8)
-    result, sizes = graph.triangle_count(), graph.prepared.partition.sizes.edges
+    result, sizes = graph.triangle_count(), graph._context.prepared.partition.sizes.edges
     without = [t for t in graph.plan.triples() if 0 in (sizes[t.index], sizes[t.table], sizes[t.stream])]
     assert len(without) == graph.plan.empty_triples == empty
-    assert not {record.job.triple for record in result.records} & set(without)
-    probes = [record.count.probes for record in result.records]
+    assert not {record.job.triple for record in result._records} & set(without)
+    probes = [record.count.probes for record in result._records]
     assert max(probes) < most * sum(probes) / len(probes)
     assert f"{empty} triples have no wedges and no task" in str(graph.plan)
     assert json.loads(json.dumps(graph.plan.to_dict()))["empty_triples"] == empty
@@ -366,13 +372,13 @@ def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, mos
 )
 def test_what_is_no_task_has_no_wedge(edges, partition, parts, splits):
     graph = dasktc.prepare(source_of(edges), partition=partition, parts=parts, splits=splits)
-    plan, sizes = graph.plan, graph.prepared.partition.sizes.edges
+    plan, sizes = graph.plan, graph._context.prepared.partition.sizes.edges
     empty = {t for t in plan.triples() if not (sizes[t.index] and sizes[t.stream])}
     result = graph.triangle_count(verify=1.0)
-    counted = {record.job.triple for record in result.records}
+    counted = {record.job.triple for record in result._records}
     assert len(empty) - plan.empty_triples == len(counted & empty) == (len(empty) == len(list(plan.triples())))
     assert int(result) == triangles(edges)
-    assert len(result.records) == plan.tasks == len(list(plan.scheduled)) * plan.splits
+    assert len(result._records) == plan.tasks == len(list(plan.scheduled)) * plan.splits
 
 
 def test_more_ranges_than_vertices():

@@ -351,7 +351,7 @@ def test_a_result_says_what_was_read(tmp_path, capfd):
     path = tmp_path / "g.csv"
     path.write_text("# made by hand\n# in two lines\na,b,w\n0,1,.5\n1,2,.5\n2,0,1.5\n2,2,1\n")
     result = count(str(path))
-    said = [line for line in str(result).splitlines() if line.split()[0] in ("ids", "rows", "skipped")]
+    said = [line for line in repr(result).splitlines() if line.split()[0] in ("ids", "rows", "skipped")]
     assert said == [
         "ids        columns 'a' and 'b', 1 and 2 of 3, by position",
         "rows       4",
@@ -382,9 +382,9 @@ def test_graphs_estimates_updates_and_saved_graphs_carry_it(tmp_path):
     graph = dasktc.prepare(TRIANGLE, threads=1, backend="cpu")
     assert graph.read.ids == "columns 'a' and 'b', 1 and 2 of 3, by position"
     assert graph.read.rows == 3
-    assert "by position" in str(graph)
-    assert graph.estimate_triangles().read == graph.triangle_count().read == graph.read
-    assert graph.estimate_triangles().to_dict()["read"]["selection"] == "by position"
+    assert "by position" in repr(graph)
+    assert graph.estimate().read == graph.triangle_count().read == graph.read
+    assert graph.estimate().to_dict()["read"]["selection"] == "by position"
     assert graph.update(add=[(2, 3), (1, 3)]).graph.read == graph.read
     graph.save(tmp_path / "saved")
     opened = dasktc.open_graph(tmp_path / "saved", threads=1, backend="cpu")
@@ -411,7 +411,7 @@ def test_comments_among_the_rows_are_counted_in_every_part(tmp_path):
     for options in ({}, {"memory": "16MiB"}):
         read = count(str(path), **options).read
         assert (read.rows, read.comments_above, read.comments_below, read.headers) == (300, 1, 300, 0)
-    assert "skipped    1 comment line above the rows, 300 comment lines among the rows" in str(count(str(path)))
+    assert "skipped    1 comment line above the rows, 300 comment lines among the rows" in repr(count(str(path)))
 
 
 def test_files_whose_columns_were_found_in_another_way_are_said(tmp_path):

@@ -71,7 +71,7 @@ def answers(graph, trusses=True):
         graph.triangles().to_dict(),
         list(of_edges.itertuples(index=False)),
         graph.triangle_list(limit=10**6, frame="pandas").values.tolist(),
-        list(graph.trussness(frame="pandas").itertuples(index=False)) if trusses else None,
+        list(graph.truss(frame="pandas").itertuples(index=False)) if trusses else None,
         graph.average_clustering(),
     ]
 
@@ -784,7 +784,7 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
     assert json.loads(run("plan", "graph", "--json")[1].out)["tasks"] >= 8
     assert "hash2d" in run("plan", "graph", "--gpus", 8)[1].out
     for command in (
-        ("clustering", "graph", "-o", "c.csv"),
+        ("measures", "graph", "-o", "c.csv"),
         ("truss", "graph", "-o", "t.csv"),
         ("estimate", "graph"),
         ("count", "graph", "--per-vertex", "v.csv", "--per-edge", "e.csv", "--report", "r.html", "--checkpoint", "k"),

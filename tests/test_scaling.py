@@ -94,8 +94,8 @@ def test_every_task_is_counted_and_has_its_own_price() -> None:
     assert sum(many.costs) > 0
     assert alone.triangles == many.triangles == int(graph.triangle_count())
     assert many.space_imbalance == graph.plan.space_imbalance
-    places = list(graph.blocks)
-    assert many.block_bytes == [graph.blocks[place].nbytes for place in places]
+    places = list(graph._context.blocks)
+    assert many.block_bytes == [graph._context.blocks[place].nbytes for place in places]
     work = jobs(plan_for(graph.plan, 20), "hub", "cpu")
     needs = many.fetches(1.0).needs
     assert [tuple(places[block] for block in blocks) for blocks in needs] == [job.triple.places for job in work]

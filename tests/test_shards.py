@@ -70,8 +70,8 @@ def many_partitions(large):
 
 def arrays_of(graph, tasks):
     """The arrays and fields of every block, by place."""
-    places = sorted(graph.blocks)
-    blocks = tasks.gather([graph.blocks[place] for place in places])
+    places = sorted(graph._context.blocks)
+    blocks = tasks.gather([graph._context.blocks[place] for place in places])
     return [
         (place, block.offsets.tolist(), block.columns.tolist(), block.stride, block.row_first, block.column_first,
          block.ordered, block.place)
@@ -80,14 +80,14 @@ def arrays_of(graph, tasks):
 
 
 def vectors_of(graph, tasks):
-    found = graph.prepared.graph
+    found = graph._context.prepared.graph
     vectors = (tasks.gather(vector.parts) for vector in (found.order, found.out_degree, found.in_degree))
     return [np.concatenate([on_host(part) for part in vector]).tolist() for vector in vectors]
 
 
 def ids_of(graph, tasks):
     """The caller's ids by dense id."""
-    found = graph.prepared.vertices
+    found = graph._context.prepared.vertices
     if isinstance(found, Sharded):
         return [name for part in tasks.gather(found.parts) for name in part.tolist()]
     (known,) = tasks.gather([found])
@@ -95,8 +95,14 @@ def ids_of(graph, tasks):
 
 
 def everything(graph, tasks):
-    counted = sorted((record.job, record.count[:4]) for record in graph.triangle_count(verify=1.0).records)
-    return arrays_of(graph, tasks), vectors_of(graph, tasks), ids_of(graph, tasks), graph.prepared.wedges, counted
+    counted = sorted((record.job, record.count[:4]) for record in graph.triangle_count(verify=1.0)._records)
+    return (
+        arrays_of(graph, tasks),
+        vectors_of(graph, tasks),
+        ids_of(graph, tasks),
+        graph._context.prepared.wedges,
+        counted,
+    )
 
 
 def check(tasks, given, ids, shards, options, parts=3, large=20):
@@ -104,7 +110,7 @@ def check(tasks, given, ids, shards, options, parts=3, large=20):
     with in_shards(shards), many_partitions(large):
         found = build(tasks, source_of(given, ids, parts), options)
     assert found.plan.shards == shards
-    assert isinstance(found.prepared.vertices, Sharded)
+    assert isinstance(found._context.prepared.vertices, Sharded)
     assert everything(found, tasks) == everything(expected, LocalExecutor())
     assert int(found.triangle_count()) == triangles(given)
     return found
@@ -147,7 +153,7 @@ def test_a_larger_graph_in_many_shards(reorder, ids):
         expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
         with in_shards(7), many_partitions(500):
             found = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
-        assert len(found.prepared.graph.order.parts) > 3
+        assert len(found._context.prepared.graph.order.parts) > 3
         assert everything(found, LocalExecutor()) == everything(expected, LocalExecutor())
 
 
@@ -530,7 +536,9 @@ def test_results_in_files(tmp_path, ids):
     tasks.store._limit = 0
     with in_shards(3), many_partitions(100):
         graph = build(tasks, source_of(given, ids, 3), Options(memory="1GB", partition="hash2d", parts=2))
-    Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(graph, graph.triangle_count())
+    Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(
+        graph._context, graph.triangle_count()
+    )
     tasks.close()
     vertices, supports = pd.read_parquet(tmp_path / "v.parquet"), pd.read_parquet(tmp_path / "e.parquet")
     assert vertices.set_index("vertex")["triangles"].to_dict() == triangles_per_vertex(given)
@@ -546,6 +554,6 @@ def test_results_on_workers(client, tmp_path):
     alone = build(LocalExecutor(), source_of(given, "text", 2), Options())
     pd.testing.assert_series_equal(graph.clustering(), alone.clustering())
     pd.testing.assert_frame_equal(graph.triangle_list(), alone.triangle_list())
-    Outputs(per_edge=tmp_path / "e.csv").write(graph, graph.triangle_count())
+    Outputs(per_edge=tmp_path / "e.csv").write(graph._context, graph.triangle_count())
     found = pd.read_csv(tmp_path / "e.csv")
     assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(given)

@@ -43,8 +43,8 @@ def place(tmp_path):
 
 def test_a_client_that_is_passed_keeps_memory_in_files(client, place):
     graph = library.prepare(source_of(EDGES, parts=3), client, memory="1GB")
-    assert isinstance(graph.executor.store, SharedFileStore)
-    assert [os.path.dirname(graph.executor.store._work.folder)] == [str(place)]
+    assert isinstance(graph._context.executor.store, SharedFileStore)
+    assert [os.path.dirname(graph._context.executor.store._work.folder)] == [str(place)]
     assert int(graph.triangle_count()) == TRIANGLES
     assert len(os.listdir(place)) == 1
     del graph
@@ -87,7 +87,7 @@ def test_a_count_that_failed_leaves_no_block_in_a_workers_memory(client, place):
 
 def test_without_memory_and_work_dir_dask_keeps_its_own_limits(client, place):
     graph = library.prepare(source_of(EDGES), client)
-    assert isinstance(graph.executor.store, MemoryStore)
+    assert isinstance(graph._context.executor.store, MemoryStore)
     assert int(graph.triangle_count()) == TRIANGLES
     assert os.listdir(place) == []
 

@@ -116,7 +116,7 @@ def test_questions() -> None:
         assert graph.clustering().to_dict() == pytest.approx(nx.clustering(KARATE))
         assert graph.edge_support(frame="pandas").iloc[:, -1].sum() == 3 * TRIANGLES
         assert graph.core_number().to_dict() == nx.core_number(KARATE)
-        assert len(graph.k_truss(5, frame="pandas")) == nx.k_truss(KARATE, 5).number_of_edges()
+        assert len(graph.truss(5, frame="pandas")) == nx.k_truss(KARATE, 5).number_of_edges()
         assert len(graph.triangle_list(1000)) == TRIANGLES
 
 

@@ -149,12 +149,12 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     if single:
         assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
         assert finished.urgent["blocks"] == pieces, "they run before out-degrees are counted"
-        (block,), ((there,),) = plain.blocks.values(), [tasks.gather(graph.blocks.values())]
+        (block,), ((there,),) = plain._context.blocks.values(), [tasks.gather(graph._context.blocks.values())]
         assert there.offsets.tolist() == block.offsets.tolist()
         assert there.columns.tolist() == block.columns.tolist()
     assert int(graph.triangle_count()) == TRIANGLES
-    assert not graph.prepared.graph.slabs
-    needed = number if single else len(graph.blocks)
+    assert not graph._context.prepared.graph.slabs
+    needed = number if single else len(graph._context.blocks)
 
     def held() -> int:
         return sum(bool(at) and key[0].startswith("blocks-") for key, at in client.who_has().items())
@@ -176,12 +176,16 @@ def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
         tasks.task_bytes = 0
         monkeypatch.setitem(shuffle.FEW, "cpu", 2)
     graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
-    for place, block in plain.blocks.items():
-        (there,) = tasks.gather([graph.blocks[place]])
+    for place, block in plain._context.blocks.items():
+        (there,) = tasks.gather([graph._context.blocks[place]])
         assert there.offsets.tolist() == block.offsets.tolist()
         assert there.columns.tolist() == block.columns.tolist()
     assert graph.triangles().to_dict() == plain.triangles().to_dict()
-    assert (graph.vertices, graph.edges, graph.prepared.wedges) == (plain.vertices, plain.edges, plain.prepared.wedges)
+    assert (graph.vertices, graph.edges, graph._context.prepared.wedges) == (
+        plain.vertices,
+        plain.edges,
+        plain._context.prepared.wedges,
+    )
 
 
 @pytest.mark.parametrize("kind", ["text", "wide"])
@@ -391,7 +395,7 @@ def test_the_page_of_task_groups_takes_the_keys():
 
         graph = dasktc.prepare(kronecker(8), client, partition="hash2d", parts=2, splits=2, progress=stage)
         graph.triangle_count(progress=stage)
-        for ask in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list, graph.trussness):
+        for ask in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list, graph.truss):
             ask()
             stage("asked", 1, 1)
         assert errors == []

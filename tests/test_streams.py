@@ -141,7 +141,7 @@ COMMANDS = {
     "plan": ["plan", "-", "--quiet"],
     "estimate": ["estimate", "-", "--quiet"],
     "cliques": ["cliques", "-", "-k", "3", "--quiet"],
-    "clustering": ["clustering", "-", "-o", "out.csv"],
+    "measures": ["measures", "-", "-o", "out.csv"],
     "truss": ["truss", "-", "-o", "out.csv"],
     "prepare": ["prepare", "-", "graph"],
 }
@@ -158,7 +158,7 @@ def test_every_command_reads_standard_input(place, stdin, tmp_path, monkeypatch,
     assert out
     if command[0] in ("count", "cliques"):
         assert out == "1\n"
-    elif command[0] in ("clustering", "truss"):
+    elif command[0] in ("measures", "truss"):
         assert len(pd.read_csv("out.csv")) == 4
     elif command[0] == "prepare":
         assert int(dasktc.triangle_count("graph")) == 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pipeline import source_of
+from pipeline import changed, source_of
 
 import dasktc
 from dasktc import generate
@@ -72,7 +72,7 @@ def test_supports_are_those_of_visit(name, reorder, parts):
     options = {"partition": "hash2d", "parts": parts} if parts > 1 else {"partition": "whole"}
     graph = dasktc.prepare(GRAPHS[name](), backend="cpu", reorder=reorder, **options)
     for triple in list(graph.plan.triples())[:: 1 if parts == 1 else 5]:
-        blocks = [graph.blocks[place] for place in triple.places]
+        blocks = [graph._context.blocks[place] for place in triple.places]
         for split, splits in ((0, 1), (1, 3)):
             check(BlockTask(*blocks, split, splits))
 
@@ -109,7 +109,10 @@ def test_every_scheme_has_them(scheme):
         source, backend="cpu", partition=scheme, **({} if scheme in ("whole", "edges") else {"parts": 2})
     )
     whole = dasktc.prepare(source, backend="cpu", kernel="merge")
-    assert (edge_support.kernel_and_bytes(graph)[0], edge_support.kernel_and_bytes(whole)[0]) == ("hub", "merge")
+    assert (edge_support.kernel_and_bytes(graph._context)[0], edge_support.kernel_and_bytes(whole._context)[0]) == (
+        "hub",
+        "merge",
+    )
     assert graph.triangles().equals(whole.triangles())
     assert graph.edge_support().equals(whole.edge_support())
     assert int(whole.triangles().sum()) == 3 * int(whole.triangle_count())
@@ -157,16 +160,16 @@ def test_splits_stay_where_larger_ones_do_not_fit(monkeypatch):
 
 def test_without_room_for_tables_triangles_are_visited():
     wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
-    plan = replace(wanted.plan, memory=edge_support.kernel_and_bytes(wanted)[1] - 1)
-    graph = replace(wanted, prepared=replace(wanted.prepared, plan=plan))
-    assert edge_support.kernel_and_bytes(graph)[0] == "trust"
+    plan = replace(wanted.plan, memory=edge_support.kernel_and_bytes(wanted._context)[1] - 1)
+    graph = changed(wanted, prepared=replace(wanted._context.prepared, plan=plan))
+    assert edge_support.kernel_and_bytes(graph._context)[0] == "trust"
     assert graph.triangles().equals(wanted.triangles())
     assert (graph.triangles().attrs, wanted.triangles().attrs) == ({"kernel": "visit"}, {"kernel": "hub"})
 
 
 @pytest.mark.parametrize("name", ["kronecker", "random"])
 def test_bytes_that_are_planned_for(name):
-    (block,) = dasktc.prepare(GRAPHS[name](), backend="cpu").blocks.values()
+    (block,) = dasktc.prepare(GRAPHS[name](), backend="cpu")._context.blocks.values()
     task = BlockTask(block, block, block)
     supports.edges(task)
     taken = min(_taken(task) for _ in range(3))  # a client's threads in this process may take memory meanwhile

@@ -60,8 +60,8 @@ def everything(graph):
     facts = result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped
     supports = sorted(graph.edge_support().itertuples(index=False, name=None))
     listed = sorted(graph.triangle_list().itertuples(index=False, name=None))
-    order = np.concatenate(graph.executor.gather(graph.prepared.graph.order.parts)).tolist()
-    return facts, result.wedges, result.probes, graph.triangles().to_dict(), supports, listed, order
+    order = np.concatenate(graph._context.executor.gather(graph._context.prepared.graph.order.parts)).tolist()
+    return facts, result.stats.wedges, result.stats.probes, graph.triangles().to_dict(), supports, listed, order
 
 
 # The same results
@@ -124,12 +124,12 @@ def test_result_and_plan_say_how_many_calls_ran_at_a_time(tmp_path, capsys):
     assert (found["triangles"], found["workers"]) == (triangles(EDGES), 3)
     assert main(["plan", str(path), "--threads", "3"]) == 0
     assert "3 at a time" in capsys.readouterr().out
-    assert "3 at a time" in str(dasktc.triangle_count(path, threads=3))
+    assert "3 at a time" in repr(dasktc.triangle_count(path, threads=3))
 
 
 def test_a_small_graph_needs_one_thread():
     graph = dasktc.prepare(source_of(EDGES), threads=3)
-    assert (graph.executor.workers, graph.plan.workers) == (1, 1)
+    assert (graph._context.executor.workers, graph.plan.workers) == (1, 1)
 
 
 @pytest.mark.usefixtures("large")
@@ -153,7 +153,7 @@ def test_a_checkpoint_resumes_on_another_number_of_threads(tmp_path, before, aft
         dasktc.triangle_count(source, threads=before, checkpoint=tmp_path, progress=progress)
     kept = len((tmp_path / FILE).read_text().splitlines()) - 1
     result = dasktc.triangle_count(source, threads=after, checkpoint=tmp_path)
-    assert (int(result), result.resumed, result.plan.splits) == (triangles(EDGES), kept, 4 * before)
+    assert (int(result), result.stats.resumed, result.plan.splits) == (triangles(EDGES), kept, 4 * before)
     assert kept == 3
 
 
@@ -315,7 +315,7 @@ def test_an_interrupt_ends_a_count_at_once():
         time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        list(graph.executor.map_unordered("count", task, ((number,) for number in range(400))))
+        list(graph._context.executor.map_unordered("count", task, ((number,) for number in range(400))))
     assert begun.is_set()
     assert not running()
     assert int(graph.triangle_count()) == triangles(EDGES)

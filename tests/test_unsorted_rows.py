@@ -64,7 +64,7 @@ def test_rows_hold_the_same_in_another_order(partition, parts, threads):
 )
 def test_every_order_and_partition(kernel, reorder, partition):
     result = count(kernel=kernel, reorder=reorder, verify=1.0, **partition)
-    assert (int(result), result.verified) == (EXPECTED, result.plan.tasks)
+    assert (int(result), result.stats.verified) == (EXPECTED, result.plan.tasks)
 
 
 @given(multigraphs(), st.sampled_from(HASHING), st.sampled_from(EVERY_PARTITION))

@@ -17,7 +17,7 @@ from tiers import some
 
 import dasktc
 from dasktc import generate
-from dasktc.api.graph import OwnedCluster
+from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
 from dasktc.pipeline import id_maps
@@ -149,9 +149,9 @@ def test_everything_goes_and_comes_back():
 def test_new_vertices_have_the_largest_ids():
     graph = dasktc.prepare(frame(oracle.complete(4)), **HERE)
     after = graph.update(add=frame([(-5, 0), (99, 0), (99, 1)])).graph
-    (block,) = after.blocks.values()
-    order = after.prepared.graph.order.whole
-    assert after.prepared.vertices.external(order).tolist()[4:] == [-5, 99]
+    (block,) = after._context.blocks.values()
+    order = after._context.prepared.graph.order.whole
+    assert after._context.prepared.vertices.external(order).tolist()[4:] == [-5, 99]
     assert np.diff(block.offsets)[4:].tolist() == [1, 2]
 
 
@@ -350,7 +350,7 @@ def test_workers_end_with_the_last_of_the_graphs_that_they_hold(first):
     ended = []
     opened = ExitStack()
     opened.callback(ended.append, True)
-    graph = replace(dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), **HERE), owned=OwnedCluster(opened))
+    graph = Graph(dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), **HERE)._context, OwnedCluster(opened))
     change = graph.update(add=([3], [1]))
     again = copy(change.graph)
     one, other = (graph, change.graph) if first == "old" else (change.graph, graph)

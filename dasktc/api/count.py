@@ -19,6 +19,7 @@ from dasktc.api.streams import reads_streams
 from dasktc.backends import ON_DEVICE
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
+from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
@@ -114,7 +115,8 @@ def triangle_count(
         How it is counted: "auto", a `dasktc.Method`, or the name of a published system (see `Method.of`).
     memory : int or str, optional
         Bytes that the data may take in one process (on GPUs: of each device), e.g. "4GB", beside the interpreter and
-        imported libraries; data beyond it goes to files. Default: the memory available.
+        imported libraries. With less than 32 MiB per thread fewer threads are used; data beyond it goes to files.
+        Default: the memory available.
     threads : int, optional
         Concurrent calls in this process. If given, everything runs here even if a client is active. Default: the
         available cores; one in a task of a Dask worker, and if a GPU counts.
@@ -206,7 +208,7 @@ def triangle_count(
         result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
         watcher.close(triangles=int(result))
         result = result._replace(plan=with_notes(result.plan, noted, more))
-        return result.timed(time.perf_counter() - began)
+        return result._timed(time.perf_counter() - began)
 
 
 def _check_unsorted(**given: Any) -> None:
@@ -301,7 +303,7 @@ def prepare(
         watcher.counts = False
         cluster = distribution_of(anywhere, opened, options, run)
 
-        def built(options: Options) -> Graph:
+        def built(options: Options) -> CountingContext:
             executor = limited(anywhere, options.memory, run.work_dir, run.host_memory)
             if not attributes or isinstance(opened, SavedGraph):
                 return _prepared(executor, opened, options, watcher, cluster, bool(attributes))
@@ -312,10 +314,8 @@ def prepare(
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
-        if place.connects:
-            with held():
-                graph = replace(graph, owned=OwnedCluster(stack.pop_all()))
-        return graph
+        with held():
+            return Graph(graph, OwnedCluster(stack.pop_all()) if place.connects else None)
 
 
 def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
@@ -410,7 +410,7 @@ def _within_what_is_free(
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
     """Choose the backend and run all stages before counting."""
     options = choose_backend(executor, options)
-    return _prepared(executor.for_backend(options.chosen_backend), source, options, tracker_of(progress))
+    return Graph(_prepared(executor.for_backend(options.chosen_backend), source, options, tracker_of(progress)))
 
 
 def _prepared(
@@ -420,7 +420,7 @@ def _prepared(
     progress: Tracker,
     cluster: ClusterRun | None = None,
     attributes: bool = False,
-) -> Graph:
+) -> CountingContext:
     """Run all stages before counting, on a cluster as tasks or, if that was chosen and is possible, as one call.
 
     For a saved graph, read its blocks and, with `attributes`, its weights and directions.
@@ -428,7 +428,7 @@ def _prepared(
     if isinstance(source, SavedGraph):
         executor = executor.for_edges(source.manifest["edges"])
         prepared, blocks = open_blocks(executor, source, options, progress, attributes)
-        return Graph(executor, prepared, blocks, prepared.options)
+        return CountingContext(executor, prepared, blocks, prepared.options)
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
         said = f"prepared {cluster.how}; counted as tasks"
@@ -439,7 +439,7 @@ def _prepared(
         how = cluster and (cluster.how.not_possible() if cluster.how.kind == "call" else cluster.how)
         said = str(how or "")
     prepared = replace(prepared, plan=replace(prepared.plan, distribution=said))
-    return Graph(executor, prepared, blocks, prepared.options)
+    return CountingContext(executor, prepared, blocks, prepared.options)
 
 
 def read_options(

@@ -85,4 +85,4 @@ def estimate(
         run=run,
         progress=progress,
     ) as graph:
-        return graph.estimate_triangles(error=error, confidence=confidence, seed=seed, progress=progress)
+        return graph.estimate(error=error, confidence=confidence, seed=seed, progress=progress)

@@ -15,6 +15,7 @@ from dasktc.io.saved_folder import MANIFEST, check_new
 from dasktc.options import Method, RunOptions, format_size, path_text
 from dasktc.pipeline.prepare import Progress
 from dasktc.pipeline.saved_graph import saved_graph
+from dasktc.summary import Rows, Summarised
 
 __all__ = ["SavedFolder", "open_graph", "save_source"]
 
@@ -79,8 +80,8 @@ def open_graph(
     )
 
 
-@dataclass(frozen=True)
-class SavedFolder:
+@dataclass(frozen=True, repr=False)
+class SavedFolder(Summarised):
     """Summary of a saved graph: its folder, sizes, scheme and seconds.
 
     Attributes
@@ -111,14 +112,16 @@ class SavedFolder:
         return asdict(self)
 
     def __str__(self) -> str:
-        rows = {
-            "saved": f"{self.out}, {format_size(self.bytes)}",
-            "vertices": f"{self.vertices:,}",
-            "edges": f"{self.edges:,}",
-            "partition": f"{self.partition}, n = {self.parts}, order {self.reorder}",
-            "seconds": f"{self.seconds['total']:.2f}, of which {self.seconds['save']:.2f} to save",
-        }
-        return "\n".join(f"{name:<11}{text}" for name, text in rows.items())
+        return f"{self.out}: {self.vertices:,} vertices, {self.edges:,} edges, {format_size(self.bytes)}"
+
+    def _rows(self) -> Rows:
+        return [
+            ("saved", f"{self.out}, {format_size(self.bytes)}"),
+            ("vertices", f"{self.vertices:,}"),
+            ("edges", f"{self.edges:,}"),
+            ("partition", f"{self.partition}, n = {self.parts}, order {self.reorder}"),
+            ("seconds", f"{self.seconds['total']:.2f}, of which {self.seconds['save']:.2f} to save"),
+        ]
 
 
 @said_in_one_line
@@ -154,7 +157,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
             edges=graph.edges,
             partition=plan.partition,
             parts=plan.parts,
-            reorder=graph.options.chosen_reorder,
+            reorder=graph._context.options.chosen_reorder,
             bytes=nbytes,
-            seconds={**graph.prepared.seconds, "save": ended - before, "total": ended - began},
+            seconds={**graph._context.prepared.seconds, "save": ended - before, "total": ended - began},
         )

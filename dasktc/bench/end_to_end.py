@@ -46,7 +46,7 @@ class Run(NamedTuple):
     def kernel(self) -> float:
         """Kernel seconds of the busiest worker."""
         seconds: dict[str, float] = {}
-        for record in self.result.records:
+        for record in self.result._records:
             seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
         return max(seconds.values(), default=0.0)
 

@@ -115,7 +115,7 @@ def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
     for result in (first, *results):
         if int(result) != wanted:
             raise CountError(f"{case.name} has {wanted:,} triangles, the cluster counted {int(result):,}")
-    loads = [_loads(result.records, executor.workers) for result in results]
+    loads = [_loads(result._records, executor.workers) for result in results]
     return Counted(
         executor.workers,
         first.kernel,

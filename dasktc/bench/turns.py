@@ -78,8 +78,11 @@ def _anew(graph: Graph) -> TriangleCount:
     """Count without the tables that workers' threads keep from the last count, as a first count does."""
     from dasktc.backends.cpu import hub_tables
 
-    client = graph.executor.client  # type: ignore[attr-defined]
+    client = graph._context.executor.client  # type: ignore[attr-defined]
     client.gather(
-        [client.submit(hub_tables.forget, workers=[seat], pure=False) for seat in graph.executor.worker_threads]
+        [
+            client.submit(hub_tables.forget, workers=[seat], pure=False)
+            for seat in graph._context.executor.worker_threads
+        ]
     )
     return graph.triangle_count()

@@ -246,7 +246,7 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **
 
 def _print(result: Any, number: Any, as_json: bool, quiet: bool) -> None:
     """Print a result: as a JSON object, with --quiet only its number, else as a summary."""
-    text = json.dumps(result.to_dict()) if as_json else str(number if quiet else result)
+    text = json.dumps(result.to_dict()) if as_json else str(number) if quiet else repr(result)
     click.echo(_printable_lines(text))
 
 
@@ -274,11 +274,11 @@ def _write(
 @preparing
 @watching
 @printing
-def clustering(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
+def measures(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Write degree, triangles and clustering coefficient of every vertex of SOURCE."""
-    from dasktc.api.clustering import write_clustering
+    from dasktc.api.measures import write_measures
 
-    _write(write_clustering, source, out, progress, as_json, quiet, options)
+    _write(write_measures, source, out, progress, as_json, quiet, options)
 
 
 @cli.command()
@@ -433,8 +433,8 @@ def cliques(
     if options["method"].partition == "auto":
         options["method"] = replace(options["method"], partition="whole")
     with _progress(quiet, progress) as report, prepare(list(source), progress=report, **options) as graph:
-        with showing(report, asked="cliques", source=graph.prepared.source.name) as tracker:
-            result = clique_count(graph, k, BOUND if bound is None else bound, tracker)
+        with showing(report, asked="cliques", source=graph._context.prepared.source.name) as tracker:
+            result = clique_count(graph._context, k, BOUND if bound is None else bound, tracker)
     _print(result, result.cliques, as_json, quiet)
 
 

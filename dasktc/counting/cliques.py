@@ -15,12 +15,12 @@ from typing import Any
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
-from dasktc.counting.summary import as_text
 from dasktc.counting.vertex_counts import known_triangles
 from dasktc.errors import CountError, InputError
 from dasktc.options import format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.registry import SCHEMES
+from dasktc.summary import Rows, Summarised
 from dasktc.wording import advice, option, plural
 
 __all__ = ["BOUND", "WORDS_A_SECOND", "CliqueCount", "clique_count"]
@@ -36,8 +36,8 @@ SPLITS = 16
 """Tasks per thread: the cost of rows varies more than for triangles."""
 
 
-@dataclass(frozen=True)
-class CliqueCount:
+@dataclass(frozen=True, repr=False)
+class CliqueCount(Summarised):
     """The exact number of cliques of one size, with the work and time of counting them.
 
     Attributes
@@ -64,19 +64,21 @@ class CliqueCount:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
+        return str(self.cliques)
+
+    def _rows(self) -> Rows:
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
-        rows = [
+        return [
             ("cliques", f"{self.cliques:,} of {self.k} vertices"),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
             ("work", f"{self.work:,} words"),
             ("seconds", seconds),
         ]
-        return as_text(rows)
 
 
 def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: Progress | None = None) -> CliqueCount:
-    """Count cliques; see `Graph.clique_count`."""
+    """Count cliques; see `Graph.cliques`."""
     few, many = "a clique of two is an edge", "larger cliques are not built"
     k = whole_number("k", k, *SIZES, few, many)
     bound = whole_number("bound", bound, 1, few="nothing could be counted")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from dasktc.counting.frames import (
     frame_of,
     given_ids,
     ids_of,
+    in_library,
     labelled,
     numbered,
     rows_of_partition,
@@ -106,7 +108,7 @@ def edge_answer(
         (block,) = (graph.blocks[place] for place in by_place)
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *given, graph.edges, total)])[0]
         if frame is not None:
-            return labelled(graph, frame, ("src", "dst"))
+            return in_library(labelled(graph, frame, ("src", "dst")), kind)
     return numbered(graph, *partitions(graph, by_place, name, kind, total), kind, ("src", "dst"), (name,))
 
 
@@ -444,11 +446,12 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
 
 def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
     """Convert a few rows of this process to the requested frame type."""
-    if "cudf" in (kind.kind, kind.library):
-        frame = get_backend("cuda").frame.from_pandas(frame)
     if kind.whole:
-        return frame
+        return in_library(frame, replace(kind, library="pandas"))
     import dask.dataframe as dd
+
+    if kind.library == "cudf":
+        frame = get_backend("cuda").frame.from_pandas(frame)
 
     return dd.from_pandas(frame, npartitions=1, sort=False)
 

@@ -30,13 +30,13 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.wedge_sample import MULTIPLIERS, STEP, Strata, wedges_of
 from dasktc.counting.context import CountingContext
-from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.vertex_counts import known_triangles
 from dasktc.errors import CountError
 from dasktc.io.evidence import Reading
 from dasktc.options import real_number, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.planning.schemes import Triple
+from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
 __all__ = ["SAMPLE_EDGES", "TriangleEstimate", "check_options", "estimate", "wilson"]
@@ -56,9 +56,11 @@ SURE = 3.0
 all but one of 700 runs."""
 
 
-@dataclass(frozen=True, eq=False)
-class TriangleEstimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class TriangleEstimate(Summarised):
     """An estimate of a graph's triangles, with its interval and sample. It is not a `TriangleCount` and not an integer.
+
+    `str(estimate)` is the estimated number alone; a REPL, Jupyter and `estimate.summary()` show a summary.
 
     Attributes
     ----------
@@ -123,8 +125,7 @@ class TriangleEstimate:
         fields["read"] = self.read.to_dict()
         return {"estimate": self.value, **fields, "half_width": self.half_width}
 
-    def summary(self) -> Rows:
-        """Rows of (name, text) for people."""
+    def _rows(self) -> Rows:
         interval = f"{self.low:,} to {self.high:,}, with confidence {self.confidence:g}"
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
         return [
@@ -134,17 +135,14 @@ class TriangleEstimate:
             ("why", self.why),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
-            *self.read.summary(),
+            *self.read._rows(),
             ("dropped", f"{plural(self.loops_dropped, 'loop')}, {plural(self.duplicates_dropped, 'duplicate')}"),
             ("run", f"{self.backend}, {self.workers} at a time, {self.partition}, seed {self.seed}"),
             ("seconds", seconds),
         ]
 
     def __str__(self) -> str:
-        return as_text(self.summary())
-
-    def _repr_html_(self) -> str:
-        return as_html(self.summary())
+        return str(self.value)
 
 
 def check_options(error: float, confidence: float, seed: int) -> tuple[float, float, int]:
@@ -168,7 +166,7 @@ def _open(name: str, value: float) -> float:
 def estimate(
     graph: CountingContext, error: float, confidence: float, seed: int, progress: Progress | None = None
 ) -> TriangleEstimate:
-    """Estimate the triangles of a prepared graph; see `Graph.estimate_triangles`."""
+    """Estimate the triangles of a prepared graph; see `Graph.estimate`."""
     error, confidence, seed = check_options(error, confidence, seed)
     began, report = time.perf_counter(), progress or silent
     graph.executor.set_task_memory(graph.plan.bytes_per_task)

@@ -96,10 +96,10 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
 
 def _counting(graph: CountingContext, result: TriangleCount) -> float:
     """Wall seconds of counting with the kernel that computes triangles by vertex and by edge."""
-    took = sum(record.count.seconds for record in result.records)
+    took = sum(record.count.seconds for record in result._records)
     if support_kernel(graph) not in (result.kernel, "visit"):  # as `trust`, which may take far longer
         rates = RATES[result.backend]
-        took = min(took, PREDICTED * (result.edges / rates.edges + result.wedges / rates.probes))
+        took = min(took, PREDICTED * (result.edges / rates.edges + result.stats.wedges / rates.probes))
     return took / max(1, result.workers)
 
 

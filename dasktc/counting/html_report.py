@@ -81,8 +81,8 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
     """
     title = f"{plural(result.triangles, 'triangle')} in {source}"
     versions = {name: number for name, number in collect()["versions"].items() if number}
-    times, tasks = timeline(result.records), result.tasks
-    parts = [f"<h1>{html_text(title)}</h1>", _facts(result.summary())]
+    times, tasks = timeline(result._records), result.tasks
+    parts = [f"<h1>{html_text(title)}</h1>", _facts(result._rows())]
     if run is not None:
         parts += ["<h2>To repeat it</h2>", f"<pre><code>{html_text(run.command)}</code></pre>"]
     if findings is not None:
@@ -210,9 +210,9 @@ def _of_all(shown: int, count: int) -> str:
 
 def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: RunFacts | None) -> list[str]:
     parts = []
-    if result.resumed:
+    if resumed := result.stats.resumed:
         said = (
-            f"{plural(result.resumed, 'task was', 'tasks were')} in the checkpoint, which keeps no times: the timeline "
+            f"{plural(resumed, 'task was', 'tasks were')} in the checkpoint, which keeps no times: the timeline "
             "shows the others."
         )
         parts.append(f"<p class='note'>{said}</p>")

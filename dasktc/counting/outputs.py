@@ -133,14 +133,14 @@ class Outputs:
         written = time.perf_counter()
         if answers:
             progress("write", len(answers), len(answers))
-            result = result.timed(total + written - began, write=written - began)
+            result = result._timed(total + written - began, write=written - began)
         if self.report is not None:
             progress("report", 0, 1)
             graph.counted.agree(result.triangles)
             facts, run = findings_of(graph, result), RunFacts(without_secrets(command), before, after)
             write_page(page(result, without_secrets(graph.prepared.source.name), facts, run), self.report, self.force)
             ended = time.perf_counter()
-            result = result.timed(total + ended - began, report=ended - written)
+            result = result._timed(total + ended - began, report=ended - written)
         return result
 
 

@@ -24,6 +24,7 @@ from dasktc.backends.cuda.bit_matrix import (
     SmallKeys,
 )
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
@@ -203,6 +204,7 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], rea
     read, prepare, count = (after - before for before, after in pairwise(times))
     ended = time.time()
     one = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
+    records = [Record(ONE, one, this_process(), ended - count, ended)]
     return TriangleCount(
         triangles=bits.triangles,
         vertices=bits.vertices,
@@ -216,10 +218,6 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], rea
         reorder="none",
         plan=plan,
         seconds={"read": read, "prepare": prepare, "count": count, "total": times[-1] - times[0]},
-        wedges=bits.wedges,
-        probes=bits.probes,
-        max_collision=0,
-        verified=0,
-        resumed=0,
-        records=[Record(ONE, one, this_process(), ended - count, ended)],
+        stats=CountStatistics.of(records, one, plan, 1, count),
+        _records=records,
     )

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "update"]
 
 Array = Any
-GraphLike = TypeVar("GraphLike", bound=CountingContext)
+GraphLike = TypeVar("GraphLike")
 SHIFT = 31
 """Bits of the smaller id in the keys of this module: ids, including new ones, stay below 2^31."""
 CHUNK = 1 << 22
@@ -120,7 +120,7 @@ class _Edit(NamedTuple):
     names: VertexMap
 
 
-def update(graph: GraphLike, add: Any, remove: Any) -> Change[GraphLike]:
+def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingContext]:
     """Remove edges, then add edges; see `Graph.update`."""
     _refuse(graph)
     executor, prepared, ids = graph.executor, graph.prepared, graph.prepared.source.ids

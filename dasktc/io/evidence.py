@@ -122,7 +122,7 @@ class Reading:
         more = f"; in {self.others:,} of the files otherwise" if self.others else ""
         return f"{text}, {self.selection}{more}"
 
-    def summary(self) -> list[tuple[str, str]]:
+    def _rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""
         lines = [
             (self.headers, "header", ""),
@@ -134,7 +134,7 @@ class Reading:
         return [("ids", self.ids), *rows, *([("skipped", skipped)] if skipped else [])]
 
     def __str__(self) -> str:
-        return "; ".join(f"{name}: {text}" for name, text in self.summary())
+        return "; ".join(f"{name}: {text}" for name, text in self._rows())
 
 
 @dataclass(frozen=True)

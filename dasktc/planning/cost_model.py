@@ -33,6 +33,7 @@ from dasktc.planning.placement import ONE_PARTITION, ReplicaCache, homes, needed
 from dasktc.planning.plan import Plan
 from dasktc.planning.rates import RATES, Rates, probes_of
 from dasktc.planning.schemes import Block, Sizes
+from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
 __all__ = ["Network", "Prediction", "counting_seconds", "gathered", "in_words", "network", "predict", "work_of_triples"]
@@ -59,8 +60,8 @@ class Network:
     largest: int
 
 
-@dataclass(frozen=True)
-class Prediction:
+@dataclass(frozen=True, repr=False)
+class Prediction(Summarised):
     """A plan with its predicted bytes and seconds.
 
     Attributes
@@ -99,6 +100,7 @@ class Prediction:
     no_call: str = ""
     before: dict[str, float] = field(default_factory=dict)
     in_process: bool = False
+    _width = 14
 
     @property
     def whole_seconds(self) -> float:
@@ -186,8 +188,11 @@ class Prediction:
         why = f", since {self.no_call}" if call < tasks and self.no_call else ""
         return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {chosen}{why}"
 
+    def _rows(self) -> Rows:
+        return self.rows()
+
     def __str__(self) -> str:
-        return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
+        return f"takes {in_words(self.whole_seconds)}, bound by {self.bound}"
 
 
 def predict(

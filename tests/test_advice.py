@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
+from keywords import keywords
 
 import dasktc
 from dasktc.cli.main import main
@@ -104,7 +105,7 @@ def test_advice_gives_the_right_count_at_the_first_try(tmp_path, name, data, tri
     elif command is None:
         options = options_of(message)
         assert options
-        assert dasktc.triangle_count(str(path), **options).triangles == triangles
+        assert dasktc.triangle_count(str(path), **keywords(**options)).triangles == triangles
     else:
         shell = command[1].replace(" and ", " | ")
         other = tmp_path / "other.txt"
@@ -141,7 +142,7 @@ def test_columns_that_are_advised_for_tables_give_the_right_count(tmp_path, name
     path.write_bytes(data)
     messages = [refusal(str(path), language) for language in (contextlib.nullcontext, command_line)]
     assert max(map(len, messages)) <= LONGEST
-    assert dasktc.triangle_count(str(path), **options_of(messages[0])).triangles == 1
+    assert dasktc.triangle_count(str(path), **keywords(**options_of(messages[0]))).triangles == 1
     assert triangles_as_advised(path, messages[1]) == 1
 
 
@@ -189,7 +190,7 @@ def test_what_is_advised_for_objects_gives_the_right_count(case):
     assert option in str(caught.value)
     assert len(str(caught.value)) <= LONGEST
     name, value = option.split("=")
-    assert dasktc.triangle_count(source, **{name: ast.literal_eval(value)}).triangles == 1
+    assert dasktc.triangle_count(source, **keywords(**{name: ast.literal_eval(value)})).triangles == 1
 
 
 def test_an_index_of_ids_is_read_as_advised():

@@ -24,6 +24,7 @@ from emulation import cudf_strict, cupy_strict
 from emulation.host import compiler
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
 from processes import until
 from tiers import some
@@ -39,6 +40,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
+from dasktc.options import Method
 from dasktc.pipeline.sharded import vertex_budget
 
 EDGES = skewed_edges(60, 400, 3)
@@ -61,7 +63,7 @@ ids_and_schemes = pytest.mark.parametrize(
 
 def prepare(edges=EDGES, **options):
     ids = "text" if edges and isinstance(edges[0][0], str) else "int"
-    return dasktc.prepare(source_of(edges, ids, parts=2), **{"backend": "cpu", **options})
+    return dasktc.prepare(source_of(edges, ids, parts=2), **keywords(**{"backend": "cpu", **options}))
 
 
 def small_partitions(rows, row_bytes=24):
@@ -720,7 +722,7 @@ def test_one_part_of_proxies_gives_every_vertex(edges, parts):
     """The numbering of proxies is an array, where that of other schemes is a first id and a stride."""
     source = np.array(edges, dtype=np.int64) if edges else ([], [])
     for backwards in (False, True):
-        with dasktc.prepare(source, backend="cpu", threads=1, partition="proxy", parts=parts) as graph:
+        with dasktc.prepare(source, backend="cpu", threads=1, method=Method(partition="proxy", parts=parts)) as graph:
             asked = [graph.triangles, graph.edge_support][:: -1 if backwards else 1]
             sums = {ask.__name__: int(pd.DataFrame(ask(frame="pandas")).iloc[:, -1].sum()) for ask in asked}
         assert sums == dict.fromkeys(("triangles", "edge_support"), 3 * oracle.triangles(edges))

@@ -25,7 +25,7 @@ from dasktc.cli.main import main
 from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline.autotune import Facts, choose, look, rules
 from dasktc.pipeline.prepare import prepare_edges
 
@@ -57,14 +57,14 @@ def test_short_rows_are_walked_and_others_meet_tables():
 
 def test_a_kernel_that_is_asked_for_is_taken():
     for kernel in ("hub", "search", "trust"):
-        graph = dasktc.prepare(grid3d(5), kernel=kernel)
+        graph = dasktc.prepare(grid3d(5), method=Method(kernel=kernel))
         assert graph._context.options.kernel == kernel
         assert f"kernel {kernel} as asked" in graph.plan.choice
         assert graph._context.options.reorder == ("collective" if kernel == "trust" else "degree")
 
 
 def test_an_order_that_is_asked_for_is_taken():
-    graph = dasktc.prepare(grid3d(5), reorder="indegree")
+    graph = dasktc.prepare(grid3d(5), method=Method(reorder="indegree"))
     assert graph._context.options.reorder == "indegree"
     assert "order indegree as asked" in graph.plan.choice
 
@@ -167,7 +167,12 @@ def test_the_choice_counts_what_others_count(degree):
     edges = random_edges(300, 300 * degree // 2, degree)
     result = dasktc.triangle_count(source_of(edges), verify=1.0)
     assert int(result) == triangles(edges)
-    assert np.unique([int(dasktc.triangle_count(source_of(edges), kernel=k)) for k in ("hub", "merge")]).size == 1
+    assert (
+        np.unique(
+            [int(dasktc.triangle_count(source_of(edges), method=Method(kernel=k))) for k in ("hub", "merge")]
+        ).size
+        == 1
+    )
 
 
 # the table

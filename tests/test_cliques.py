@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from emulation import cuda as emulated_cuda
 from emulation.host import HostDevice, compiler
 from hypothesis import given
+from keywords import keywords
 
 import dasktc
 from dasktc import generate
@@ -26,6 +27,7 @@ from dasktc.backends.cuda import cliques as device_cliques
 from dasktc.cli.main import cli
 from dasktc.counting import cliques
 from dasktc.errors import CountError, InputError
+from dasktc.options import Method
 
 ORDERS = ["degree", "collective", "indegree", "none"]
 DATA = Path(__file__).parent / "data"
@@ -34,7 +36,7 @@ DATA = Path(__file__).parent / "data"
 def prepared(edges, client=None, **options):
     frame = pd.DataFrame(edges, columns=["src", "dst"])
     return dasktc.prepare(
-        frame, client, **dict(backend="cpu", partition="whole", threads=None if client else 2) | options
+        frame, client, **keywords(**dict(backend="cpu", partition="whole", threads=None if client else 2) | options)
     )
 
 
@@ -65,7 +67,7 @@ def test_complete_graphs(vertices, reorder):
 
 @pytest.mark.parametrize("name", ["netscience.csv.gz", pytest.param("email-Eu-core.csv.gz", marks=pytest.mark.slow)])
 def test_real_graphs(name):
-    with dasktc.prepare(str(DATA / name), backend="cpu", partition="whole") as graph:
+    with dasktc.prepare(str(DATA / name), backend="cpu", method=Method(partition="whole")) as graph:
         edges = graph.edge_support()[["src", "dst"]].to_numpy()
         _, dense = np.unique(edges, return_inverse=True)
         theirs = igraph.Graph(dense.reshape(edges.shape).tolist())
@@ -232,13 +234,13 @@ def test_command():
 
 @pytest.mark.catalog
 def test_published_numbers(graphs_dir):
-    with dasktc.prepare(str(graphs_dir / "facebook_combined.txt.gz"), partition="whole") as graph:
+    with dasktc.prepare(str(graphs_dir / "facebook_combined.txt.gz"), method=Method(partition="whole")) as graph:
         assert counts(graph) == [1_612_010, 30_004_668, 517_965_151]
 
 
 @pytest.mark.slow
 def test_a_larger_graph():
     source = generate.kronecker(10)
-    with dasktc.prepare(source, backend="cpu", partition="whole") as graph:
+    with dasktc.prepare(source, backend="cpu", method=Method(partition="whole")) as graph:
         edges = graph.edge_support()[["src", "dst"]].to_numpy().tolist()
         assert graph.cliques(4) == len(igraph.Graph(edges).cliques(4, 4))

@@ -23,6 +23,7 @@ import pytest
 from dask.sizeof import sizeof
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import complete, wheel
 from pipeline import EVERY_KERNEL, block_of, changed, cpu, random_edges, skewed_edges, source_of
 
@@ -34,6 +35,7 @@ from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
+from dasktc.options import Method
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.planning import scratch
@@ -44,7 +46,7 @@ EDGES = skewed_edges(120, 900, 1)
 
 @pytest.fixture(scope="module")
 def graph():
-    return dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2, splits=2)
+    return dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=2, splits=2))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +127,7 @@ def test_every_job_of_the_plan_is_run_once(graph):
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_what_has_ended_lies_evenly_among_the_splits(workers):
     """For each worker, any first part of its splits has their mean place, so its time predicts that of the others."""
-    with dasktc.prepare(source_of(EDGES), splits=60) as whole:
+    with dasktc.prepare(source_of(EDGES), method=Method(splits=60)) as whole:
         plan = replace(whole.plan, workers=workers)
     work = jobs(plan, "hub", "cpu")
     each = len(work) // workers
@@ -177,13 +179,13 @@ def test_a_block_that_lost_an_edge_is_refused(partition, reorder):
         build_with(without_a_column),
         pytest.raises(CountError, match=r"block P\[0\]\[0\] holds [\d,]+ edges, the plan [\d,]+"),
     ):
-        dasktc.triangle_count(source_of(EDGES), reorder=reorder, **partition)
+        dasktc.triangle_count(source_of(EDGES), **keywords(reorder=reorder, **partition))
 
 
 @pytest.mark.parametrize("partition", [{"partition": "whole"}, {"partition": "hash2d", "parts": 2}])
 @pytest.mark.parametrize("damage", [without_a_column, with_a_column_changed])
 def test_a_block_that_changes_after_it_was_built_is_refused(damage, partition):
-    graph = dasktc.prepare(source_of(EDGES), **partition)
+    graph = dasktc.prepare(source_of(EDGES), **keywords(**partition))
     assert int(graph.triangle_count()) > 0
     blocks = {place: damage(block) for place, block in graph._context.blocks.items()}
     with pytest.raises(CountError, match=r"handled [\d,]+ wedges, but the degrees give [\d,]+"):
@@ -191,7 +193,7 @@ def test_a_block_that_changes_after_it_was_built_is_refused(damage, partition):
 
 
 def test_a_block_in_another_s_place_is_refused():
-    graph = dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2)
+    graph = dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=2))
     blocks = dict(graph._context.blocks)
     blocks[0, 1], blocks[1, 0] = blocks[1, 0], blocks[0, 1]
     with pytest.raises(CountError):
@@ -200,7 +202,7 @@ def test_a_block_in_another_s_place_is_refused():
 
 def test_a_task_refuses_blocks_of_other_places():
     """Wedges are sums over index and stream, which a wrong table would not change."""
-    graph = dasktc.prepare(source_of(EDGES), partition="hash2d", parts=3)
+    graph = dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=3))
     job = jobs(graph.plan, "hub", "cpu")[5]
     right = [graph._context.blocks[place] for place in job.triple.places]
     assert counting._count(job, *right).job == job
@@ -225,7 +227,7 @@ def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(stage
 @pytest.mark.parametrize("field", ["triangles", "probes"])
 def test_a_kernel_that_lies_is_caught(kernel, field):
     with kernels(only(kernel, **{field: 1})), pytest.raises(CountError) as error:
-        dasktc.triangle_count(source_of(EDGES), kernel=kernel, verify=1.0)
+        dasktc.triangle_count(source_of(EDGES), method=Method(kernel=kernel), verify=1.0)
     text = str(error.value)
     assert "\n" not in text
     assert f"kernel {kernel} is wrong there" in text
@@ -236,7 +238,7 @@ def test_a_kernel_that_lies_is_caught(kernel, field):
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
 def test_a_kernel_that_lies_about_wedges_is_caught_without_verify(kernel):
     with kernels(only(kernel, wedges=1)), pytest.raises(CountError, match="wedges"):
-        dasktc.triangle_count(source_of(EDGES), kernel=kernel)
+        dasktc.triangle_count(source_of(EDGES), method=Method(kernel=kernel))
 
 
 def test_wedges_that_are_wrong_in_two_tasks_and_right_in_sum_are_caught():
@@ -286,7 +288,7 @@ def verified_jobs(graph, records, seed):
 @given(st.integers(0, 2**32), st.randoms(use_true_random=False))
 def test_the_seed_alone_chooses_what_is_verified(seed, rng):
     """Results do not depend on the order in which tasks end on a cluster."""
-    graph = dasktc.prepare(source_of(wheel(9)), partition="hash2d", parts=2)
+    graph = dasktc.prepare(source_of(wheel(9)), method=Method(partition="hash2d", parts=2))
     records = graph.triangle_count()._records
     shuffled = rng.sample(records, len(records))
     assert set(verified_jobs(graph, shuffled, seed)) == set(verified_jobs(graph, records, seed))
@@ -410,15 +412,17 @@ def test_another_kernel_keeps_the_budget_too():
     edges = random_edges(40, 200, 2)
     with mock.patch.object(scratch, "scratch_bytes", lambda name, kernel, *_: 10**6 * (kernel == "merge")):
         with pytest.raises(InputError):
-            dasktc.triangle_count(source_of(edges), kernel="merge", partition="whole", memory="100kB")
-        graph = dasktc.prepare(source_of(edges), kernel="hub", partition="whole", memory="100kB")
+            dasktc.triangle_count(source_of(edges), method=Method(kernel="merge", partition="whole"), memory="100kB")
+        graph = dasktc.prepare(source_of(edges), method=Method(kernel="hub", partition="whole"), memory="100kB")
         with pytest.raises(InputError):
             graph.triangle_count(kernel="merge")
 
 
 def test_progress_says_every_stage_in_order():
     said = []
-    dasktc.triangle_count(source_of(EDGES), verify=1.0, splits=3, progress=lambda *step: said.append(step))
+    dasktc.triangle_count(
+        source_of(EDGES), verify=1.0, method=Method(splits=3), progress=lambda *step: said.append(step)
+    )
     stages = list(dict.fromkeys(stage for stage, _, _ in said))
     assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify"]
     assert [step for step in said if step[0] == "count"] == [("count", done, 3) for done in range(4)]
@@ -490,7 +494,7 @@ def test_a_count_beyond_64_bits_is_its_number(graph):
 
 
 def test_a_graph_says_what_it_holds(capsys):
-    with dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2) as graph:
+    with dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=2)) as graph:
         held = f"{graph.edges:,}"
         assert str(graph).startswith(f"Graph(vertices={graph.vertices}, edges={graph.edges}, hash2d, ")
         assert "in this process" in str(graph)
@@ -529,7 +533,7 @@ def test_only_public_names_are_listed():
 
 def test_progress_is_shown(capsys):
     for count in (
-        lambda **more: dasktc.triangle_count(source_of(EDGES), **more),
+        lambda **more: dasktc.triangle_count(source_of(EDGES), **keywords(**more)),
         dasktc.prepare(source_of(EDGES)).triangle_count,
     ):
         number = count(progress=False)
@@ -541,7 +545,7 @@ def test_progress_is_shown(capsys):
 
 
 def test_progress_as_lines_of_json(capsys):
-    dasktc.triangle_count(source_of(EDGES), splits=3, progress=json_lines())
+    dasktc.triangle_count(source_of(EDGES), method=Method(splits=3), progress=json_lines())
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     said = [(event["stage"], event["event"], event["done"], event["total"]) for event in events]
     assert said[:2] == [("run", "begun", 0, 1), ("read", "begun", 0, 1)]

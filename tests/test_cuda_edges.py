@@ -15,18 +15,18 @@ from emulation import cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from tiers import each_once, some
 
 import dasktc
 from dasktc.api import count as triangles
-from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words
 from dasktc.backends.kernel import hub_count
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline import autotune as choose
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import orient
@@ -274,7 +274,7 @@ def counted_bytes(graph):
 
 @pytest.mark.parametrize(("name", "kernel"), each_once(product(SHAPES, ["auto", "hub"])))
 def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
-    graph = dasktc.prepare(SHAPES[name], backend="cuda", kernel=kernel)
+    graph = dasktc.prepare(SHAPES[name], backend="cuda", method=Method(kernel=kernel))
     fixed = 4 * _bitmap_words(hub_count(graph.edges, graph.vertices)) + (1 << 12)
     assert counted_bytes(graph)[0] <= 16 * graph.edges + fixed
 
@@ -295,7 +295,7 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
         False,
         "hub",
     )
-    memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
+    memory = dasktc.prepare(recipe, backend="cuda", method=Method(splits=4)).plan.bytes_per_task - 1
     graph = dasktc.prepare(recipe, backend="cuda", memory=memory)
     assert (graph.plan.partition, graph.plan.lean, graph._context.options.kernel) == ("whole", True, "bitmap")
     assert graph.plan.choice.startswith("kernel bitmap: plain CSR")
@@ -305,7 +305,7 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     assert held <= 6 * graph.edges + 8 * graph.vertices + 4 * _bitmap_words(hubs) + (1 << 12)
     assert held <= graph.plan.bytes_per_task <= memory
     assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
-    asked = dasktc.prepare(recipe, backend="cuda", memory=memory, kernel="hub")
+    asked = dasktc.prepare(recipe, backend="cuda", memory=memory, method=Method(kernel="hub"))
     assert (asked.plan.partition, asked.plan.splits, asked.plan.lean) == ("whole", 8, False)
     assert asked.plan.why.endswith("in fewer splits")
     held, count = counted_bytes(asked)
@@ -318,7 +318,7 @@ def test_a_graph_saved_where_memory_is_short_has_the_usual_kernel_where_it_is_no
     usual = choose.rules("cuda")[-1:]  # as of larger graphs: hub
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES["Kronecker"]
-    memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
+    memory = dasktc.prepare(recipe, backend="cuda", method=Method(splits=4)).plan.bytes_per_task - 1
     with dasktc.prepare(recipe, backend="cuda", memory=memory) as tight:
         assert (tight.plan.lean, tight._context.options.kernel) == (True, "bitmap")
         tight.save(tmp_path / "graph")
@@ -331,14 +331,14 @@ def test_a_graph_saved_where_memory_is_short_has_the_usual_kernel_where_it_is_no
 def test_five_billion_edges_fit_an_h200():
     """24 bytes an edge during preparation are 120 GB; counting takes less, and leaves a fifth of the memory free."""
     size = {"vertices": 2 * 10**8, "edges": 5 * 10**9, "gpus": 1}
-    roomy, tight, cut = (plan_size(**size, memory=memory) for memory in ("125GB", "30GB", "20GB"))
+    roomy, tight, cut = (dasktc.plan(memory=memory, **keywords(**size)).plan for memory in ("125GB", "30GB", "20GB"))
     assert (roomy.partition, roomy.fits, roomy.lean) == ("whole", True, False)
     assert (tight.partition, tight.fits, tight.lean) == ("whole", True, True)
     assert tight.bytes_per_task <= 6 * size["edges"]
     assert "kernel bitmap" in tight.choice
     assert (cut.partition, cut.fits, cut.lean) == ("hash2d", True, False)
-    assert not plan_size(**size, memory="30GB", kernel="hub").lean
-    refused = plan_size(**size, memory="20GB", partition="whole")
+    assert not dasktc.plan(memory="30GB", **keywords(**size, kernel="hub")).plan.lean
+    refused = dasktc.plan(memory="20GB", **keywords(**size, partition="whole")).plan
     assert (refused.fits, refused.lean) == (False, False)
 
 

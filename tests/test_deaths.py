@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from keywords import keywords
 from processes import patience, until
 from tiers import some
 
@@ -28,7 +29,7 @@ from dasktc.counting.tasks import jobs
 from dasktc.errors import ClusterError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
-from dasktc.options import Options
+from dasktc.options import Method, Options, RunOptions
 
 GRAPH, TRIANGLES, EDGES = generate.kronecker(14, parts=6), 2_843_668, 213_100
 
@@ -186,7 +187,11 @@ def test_workers_die_between_prepare_and_count(mortal):
 def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected, tmp_path, files):
     """Sums that they held are made again; of files, those that were not written."""
     options, in_files = {"partition": "hash2d", "parts": 3, "splits": 2}, {"memory": "1GB", "work_dir": tmp_path}
-    graph = dasktc.prepare(GRAPH, mortal.client, **options, **in_files) if files else prepared(mortal, **options)
+    graph = (
+        dasktc.prepare(GRAPH, mortal.client, **keywords(**options, **in_files))
+        if files
+        else prepared(mortal, **options)
+    )
     with killing(mortal, seed=1, kills=4) as killed:
         found = graph.triangles()
     assert killed
@@ -216,7 +221,7 @@ def test_answers_are_exact_while_workers_die(mortal, question):
     with killing(mortal, seed=3, kills=2) as killed:
         found = ask(graph)
     assert killed
-    known = ask(dasktc.prepare(GRAPH, partition="hash2d", parts=2))
+    known = ask(dasktc.prepare(GRAPH, method=Method(partition="hash2d", parts=2)))
     assert found.reset_index().equals(known.reset_index())
 
 
@@ -286,7 +291,7 @@ def test_a_part_that_kills_every_worker_is_refused_in_one_line(mortal, retries, 
     with pytest.raises(
         ClusterError, match=rf"'read-.* ended its worker {deaths} times: .*\(retries=\.\.\.\)$"
     ) as error:
-        dasktc.triangle_count(Source("deadly", (DeadlyPart(),)), mortal.client, retries=retries)
+        dasktc.triangle_count(Source("deadly", (DeadlyPart(),)), mortal.client, run=RunOptions(retries=retries))
     assert "\n" not in str(error.value)
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import compiler
+from keywords import keywords
 from pipeline import random_edges, skewed_edges, source_of
 
 import dasktc
@@ -18,6 +19,7 @@ from dasktc.counting.distributions import STARTS, degree_bins, edge_summary, ver
 from dasktc.counting.tasks import Record
 from dasktc.counting.timeline import timeline
 from dasktc.errors import InputError
+from dasktc.options import Method, RunOptions
 from dasktc.pipeline.sharded import vertex_budget
 
 EDGES = skewed_edges(90, 900, 3)
@@ -49,15 +51,15 @@ def check(graph):
 @pytest.mark.parametrize("options", WAYS, ids=str)
 @pytest.mark.parametrize("edges", [EDGES, NAMES], ids=["int", "text"])
 def test_workers_find_what_the_frames_say(options, edges):
-    with dasktc.prepare(source_of(edges, "int" if edges is EDGES else "text", parts=2), **options) as graph:
+    with dasktc.prepare(source_of(edges, "int" if edges is EDGES else "text", parts=2), **keywords(**options)) as graph:
         check(graph)
 
 
 @pytest.mark.slow
 def test_on_a_cluster_and_out_of_core(client, tmp_path):
-    with dasktc.prepare(source_of(EDGES, parts=3), client, partition="hash2d", parts=2) as graph:
+    with dasktc.prepare(source_of(EDGES, parts=3), client, method=Method(partition="hash2d", parts=2)) as graph:
         check(graph)
-    with dasktc.prepare(source_of(EDGES), memory="16MB", work_dir=tmp_path) as graph:
+    with dasktc.prepare(source_of(EDGES), memory="16MB", run=RunOptions(work_dir=tmp_path)) as graph:
         assert edge_summary(graph._context).bins["edges"].sum() == graph.edges
         assert vertex_summary(graph._context).bins["vertices"].sum() == graph.vertices
 
@@ -67,7 +69,7 @@ def test_on_a_cluster_and_out_of_core(client, tmp_path):
 def test_where_vertices_are_in_shards(client, edges):
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3):
         graph = dasktc.prepare(
-            source_of(edges, "int" if edges is EDGES else "text", parts=2), client, partition="hash2d"
+            source_of(edges, "int" if edges is EDGES else "text", parts=2), client, method=Method(partition="hash2d")
         )
     assert graph.plan.shards == 3
     check(graph)
@@ -76,7 +78,7 @@ def test_where_vertices_are_in_shards(client, edges):
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 @pytest.mark.parametrize("options", [{}, {"partition": "vertical"}], ids=str)
 def test_on_a_device(options):
-    with emulated_cuda.backend(), dasktc.prepare(np.array(EDGES), backend="cuda", **options) as graph:
+    with emulated_cuda.backend(), dasktc.prepare(np.array(EDGES), backend="cuda", **keywords(**options)) as graph:
         check(graph)
 
 
@@ -126,7 +128,7 @@ def axes():
 
 
 def test_plots(axes, monkeypatch):
-    with dasktc.prepare(source_of(EDGES), splits=4) as graph:
+    with dasktc.prepare(source_of(EDGES), method=Method(splits=4)) as graph:
         for name in ("plot_degrees", "plot_clustering", "plot_support"):
             axes[0].clear()
             assert getattr(graph, name)(axes[0]) is axes[0]

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import changed
 from tiers import some
 
@@ -28,6 +29,7 @@ from dasktc.counting import estimate as estimates
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.write import write_edges
+from dasktc.options import Method, RunOptions
 
 PLANS = [
     dict(partition="whole"),
@@ -59,13 +61,15 @@ def every_wedge(graph):
 )
 def test_every_triangle_closes_one_wedge(options, reorder):
     for _, edges, triangles in oracle.GRAPHS:
-        wedges, sampled, closed = every_wedge(dasktc.prepare(frame(edges), backend="cpu", reorder=reorder, **options))
+        wedges, sampled, closed = every_wedge(
+            dasktc.prepare(frame(edges), backend="cpu", **keywords(reorder=reorder, **options))
+        )
         assert (sampled, closed) == (wedges, triangles)
 
 
 @given(edges=oracle.multigraphs(), parts=st.integers(1, 3))
 def test_every_wedge_of_any_graph(edges, parts):
-    graph = dasktc.prepare(frame(edges), backend="cpu", partition="hash2d", parts=parts)
+    graph = dasktc.prepare(frame(edges), backend="cpu", method=Method(partition="hash2d", parts=parts))
     wedges, sampled, closed = every_wedge(graph)
     assert (sampled, closed) == (wedges, oracle.triangles(edges))
 
@@ -91,7 +95,7 @@ def test_triples_share_the_strata(wedges, width, cuts):
 @pytest.mark.parametrize("options", [PLANS[0], PLANS[2]], ids=["whole", "hash2d"])
 @pytest.mark.parametrize("reorder", ["degree", "none"])
 def test_a_device_tests_the_same_wedges(options, reorder):
-    graph = dasktc.prepare(generate.kronecker(8), backend="cpu", reorder=reorder, **options)
+    graph = dasktc.prepare(generate.kronecker(8), backend="cpu", **keywords(reorder=reorder, **options))
     before = 0
     for triple in graph.plan.triples():
         task, one = BlockTask(*(graph._context.blocks[place] for place in triple.places)), triple.index == triple.table
@@ -219,7 +223,7 @@ def test_no_more_than_half_of_all_wedges_are_sampled():
     for number, shape in shapes:
         ends += [np.add.outer(first + 4 * np.arange(number), shape).reshape(-1, 2)]
         first += 4 * number
-    estimate = dasktc.estimate_triangles(np.concatenate(ends), backend="cpu", error=0.1)
+    estimate = dasktc.estimate(np.concatenate(ends), backend="cpu", error=0.1)
     assert estimate.wedges == squares + triangles
     assert (estimate.value, estimate.exact) == (triangles, True)
 
@@ -228,7 +232,7 @@ def test_no_more_than_half_of_all_wedges_are_sampled():
 def test_where_sampling_does_not_pay_it_counts(kronecker, error):
     graph, triangles = kronecker
     for source, count in ((frame(oracle.complete(20)), 1140), (generate.kronecker(12), 486_234)):
-        small = dasktc.estimate_triangles(source, backend="cpu", error=error)
+        small = dasktc.estimate(source, backend="cpu", error=error)
         assert (small.value, small.low, small.high, small.exact, small.sampled) == (*[count] * 3, True, 0)
         assert "below 65,536 a first sample alone" in small.why
     estimate = graph.estimate(error=error)
@@ -240,7 +244,7 @@ def test_where_sampling_does_not_pay_it_counts(kronecker, error):
 
 
 def test_a_graph_without_triangles():
-    torus = dasktc.estimate_triangles(generate.grid3d(30), backend="cpu", error=0.1)
+    torus = dasktc.estimate(generate.grid3d(30), backend="cpu", error=0.1)
     assert (torus.value, torus.exact) == (0, True)
     assert "as many wedges as there are" in torus.why
 
@@ -250,7 +254,7 @@ def test_a_graph_without_triangles():
 )
 def test_refused(bad):
     with pytest.raises(InputError):
-        dasktc.estimate_triangles(frame([(0, 1)]), **bad)
+        dasktc.estimate(frame([(0, 1)]), **keywords(**bad))
 
 
 @pytest.mark.parametrize(
@@ -269,7 +273,7 @@ def test_lost_and_repeated_wedges_and_more_than_all_are_refused(kronecker, monke
 
 
 def test_blocks_that_were_mixed_up_are_refused():
-    with dasktc.prepare(generate.kronecker(13), backend="cpu", partition="hash2d", parts=2) as graph:
+    with dasktc.prepare(generate.kronecker(13), backend="cpu", method=Method(partition="hash2d", parts=2)) as graph:
         blocks = graph._context.blocks
         mixed = changed(graph, blocks=blocks | {(0, 1): blocks[1, 0], (1, 0): blocks[0, 1]})
         with pytest.raises(CountError, match="they were mixed up"):
@@ -293,14 +297,14 @@ def test_the_total_has_every_stage(kronecker):
 
 @pytest.mark.parametrize("options", some([PLANS[0], PLANS[2]], lambda of: of is PLANS[2]), ids=["whole", "hash2d"])
 def test_on_workers(client, kronecker, options):
-    here = dasktc.prepare(generate.kronecker(13), backend="cpu", **options).estimate(error=0.1)
-    there = dasktc.estimate_triangles(generate.kronecker(13), client, backend="cpu", error=0.1, **options)
+    here = dasktc.prepare(generate.kronecker(13), backend="cpu", **keywords(**options)).estimate(error=0.1)
+    there = dasktc.estimate(generate.kronecker(13), client, backend="cpu", error=0.1, **keywords(**options))
     assert (there.value, there.low, there.high, there.exact) == (here.value, here.low, here.high, False)
 
 
 def test_within_memory(tmp_path, kronecker):
-    estimate = dasktc.estimate_triangles(
-        generate.kronecker(13), backend="cpu", memory="16MiB", error=0.1, work_dir=tmp_path
+    estimate = dasktc.estimate(
+        generate.kronecker(13), backend="cpu", memory="16MiB", error=0.1, run=RunOptions(work_dir=tmp_path)
     )
     assert estimate.low <= kronecker[1] <= estimate.high
     assert not list(tmp_path.iterdir())

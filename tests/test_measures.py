@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import changed
 
 import dasktc
@@ -35,7 +36,7 @@ CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
 
 
 def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **options)
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
 
 
 def simple(edges):

@@ -12,6 +12,7 @@ import pytest
 from emulation import cuda as emulated_cuda
 from emulation import cupy_strict
 from emulation.host import compiler
+from keywords import keywords
 from oracle import triangles
 from pipeline import skewed_edges
 from tiers import some
@@ -24,6 +25,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.generators.synthetic import kronecker
+from dasktc.options import Method
 from dasktc.pipeline import prepare as stages
 
 EDGES = skewed_edges(60, 700, 7)
@@ -80,7 +82,7 @@ def test_wherever_the_device_has_no_room(emulated, kind, options):
     error, needed = ERRORS[kind]
     source = np.array(EDGES)
     with allocations(10**9, error) as made:
-        assert int(dasktc.triangle_count(source, backend="cuda", **options)) == triangles(EDGES)
+        assert int(dasktc.triangle_count(source, backend="cuda", **keywords(**options))) == triangles(EDGES)
     said = set()
     apart = max(1, made[0] // (12 if kind == next(iter(ERRORS)) else 2))
     for place in {0, *range(1, made[0], apart), made[0] - 1}:
@@ -99,7 +101,7 @@ def test_wherever_the_device_has_no_room(emulated, kind, options):
 
 def attempt(source, options):
     try:
-        return dasktc.triangle_count(source, backend="cuda", **options), None
+        return dasktc.triangle_count(source, backend="cuda", **keywords(**options)), None
     except DasktcError as failed:
         return None, failed
 
@@ -162,12 +164,12 @@ def test_a_card_with_little_room_counts_out_of_core(emulated, monkeypatch, caplo
     used = cupy_strict.MEMORY_USED
     gc.collect()
     used.peak = before = used.now
-    dasktc.triangle_count(source, backend="cuda", kernel="bitmap")
+    dasktc.triangle_count(source, backend="cuda", method=Method(kernel="bitmap"))
     with a_card_with(int(0.8 * (used.peak - before)), monkeypatch), caplog.at_level("INFO", "dasktc"):
         if how == "count":
-            found = dasktc.triangle_count(source, backend="cuda", kernel="bitmap")
+            found = dasktc.triangle_count(source, backend="cuda", method=Method(kernel="bitmap"))
         else:
-            with dasktc.prepare(source, backend="cuda", kernel="bitmap") as graph:
+            with dasktc.prepare(source, backend="cuda", method=Method(kernel="bitmap")) as graph:
                 found = graph.triangle_count()
     assert int(found) == known
     assert re.search(
@@ -183,7 +185,7 @@ def test_a_full_card_is_refused_in_one_line(emulated, monkeypatch, tmp_path):
             a_card_with(size, monkeypatch),
             pytest.raises(DasktcError, match=r"has no room for|memory leaves") as error,
         ):
-            dasktc.triangle_count(kronecker(10), backend="cuda", kernel="bitmap", **options)
+            dasktc.triangle_count(kronecker(10), backend="cuda", **keywords(kernel="bitmap", **options))
         assert "\n" not in str(error.value)
 
 

@@ -15,6 +15,7 @@ from unittest import mock
 
 import pandas as pd
 import pytest
+from keywords import keywords
 from oracle import support, triangles, triangles_per_vertex
 from pipeline import random_edges, skewed_edges, source_of
 from tiers import some
@@ -27,6 +28,7 @@ from dasktc.counting import html_report as report
 from dasktc.errors import CountError, DasktcError, DeviceMemoryError, InputError
 from dasktc.generate import kronecker
 from dasktc.io.write import is_same_target
+from dasktc.options import Method
 
 EDGES = skewed_edges(60, 400, 3)
 EXPECTED = triangles(EDGES)
@@ -55,7 +57,7 @@ def by_edge(rows):
 def test_triangles_by_vertex_and_by_edge(tmp_path, suffix, edges, options):
     vertex, edge = tmp_path / f"v{suffix}", tmp_path / f"e{suffix}"
     source = source_of(edges, "int" if edges is EDGES else "text", parts=2)
-    result = dasktc.triangle_count(source, per_vertex=vertex, per_edge=edge, **options)
+    result = dasktc.triangle_count(source, per_vertex=vertex, per_edge=edge, **keywords(**options))
     assert int(result) == triangles(edges)
     vertices = read(vertex, ["vertex", "triangles"])
     assert dict(vertices) == triangles_per_vertex(edges)
@@ -70,7 +72,9 @@ def test_triangles_by_vertex_and_by_edge(tmp_path, suffix, edges, options):
 def test_workers_write_partitions(tmp_path, client, suffix):
     vertex, edge = tmp_path / f"v{suffix}", tmp_path / f"e{suffix}"
     source = source_of(EDGES, parts=3)
-    dasktc.triangle_count(source, client, partition="hash2d", parts=2, per_vertex=str(vertex), per_edge=str(edge))
+    dasktc.triangle_count(
+        source, client, method=Method(partition="hash2d", parts=2), per_vertex=str(vertex), per_edge=str(edge)
+    )
     assert dict(read(vertex, ["vertex", "triangles"])) == triangles_per_vertex(EDGES)
     rows = read(edge, ["src", "dst", "support"])
     assert len(rows) == len(support(EDGES))
@@ -104,7 +108,7 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
 def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
     (tmp_path / "there.csv").write_text("mine")
     with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError, match=why):
-        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / name})
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: tmp_path / name}))
     assert not build.called
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
 
@@ -160,7 +164,7 @@ def test_a_report_needs_sorted_rows(tmp_path):
     given = {"kernel": "trust", "sort_rows": False, "partition": "whole"}
     for name, value in {"report": "r.html", "per_edge": "e.csv", "per_vertex": "v.csv", "checkpoint": "k"}.items():
         with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
-            dasktc.triangle_count(source_of(EDGES), **given, **{name: tmp_path / value})
+            dasktc.triangle_count(source_of(EDGES), **keywords(**given, **{name: tmp_path / value}))
         assert not build.called
         assert str(caught.value) == (
             f"{name} needs sorted rows, but sort_rows=False is given: leave one of the two out"
@@ -210,7 +214,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, option, name):
             DasktcError, match=rf"^{EXPECTED:,} triangles were counted, but .*{name} cannot be written: .*large"
         ),
     ):
-        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / name})
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: tmp_path / name}))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -230,7 +234,7 @@ def test_a_folder_that_is_not_ours_is_refused_before_anything_is_read(tmp_path, 
 )
 def test_what_is_no_path_is_refused(option, given, why):
     with pytest.raises(InputError, match=rf"{option}=.*{why}"):
-        dasktc.triangle_count(source_of(EDGES), **{option: given})
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: given}))
 
 
 def test_names_that_are_not_utf8(tmp_path):
@@ -263,7 +267,7 @@ def test_another_number_than_the_count_is_refused(tmp_path, option, function):
         return found, count + 1
 
     with mock.patch.object(outputs, function, wrong), pytest.raises(CountError, match="one of the two is wrong"):
-        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / "o.csv"})
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: tmp_path / "o.csv"}))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -280,7 +284,7 @@ def test_ids_that_text_cannot_say_need_another_format(tmp_path, name, why):
 
 def test_the_report_names_what_was_counted(tmp_path):
     page = tmp_path / "r.html"
-    result = dasktc.triangle_count(source_of(EDGES), splits=3, report=page)
+    result = dasktc.triangle_count(source_of(EDGES), method=Method(splits=3), report=page)
     text = page.read_text()
     assert f"<title>{int(result):,} triangles in a test</title>" in text
     assert "3 tasks" in text
@@ -292,7 +296,7 @@ def test_the_report_names_what_was_counted(tmp_path):
 def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_TASKS", 2)
     page = tmp_path / "r.html"
-    dasktc.triangle_count(replace(source_of(EDGES), name="<b>&"), splits=3, report=page)
+    dasktc.triangle_count(replace(source_of(EDGES), name="<b>&"), method=Method(splits=3), report=page)
     text = page.read_text()
     assert "<b>" not in text
     assert "&lt;b&gt;&amp;" in text
@@ -303,7 +307,7 @@ def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
 def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
     page, path = tmp_path / "r.html", tmp_path / "my graph.txt"
     path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    dasktc.triangle_count(path, kernel="merge", verify=1.0, seed=3, report=page)
+    dasktc.triangle_count(path, method=Method(kernel="merge", seed=3), verify=1.0, report=page)
     text = page.read_text()
     assert text.count("<svg") == 4  # degrees, support, clustering, timeline
     assert f"dasktc count &#x27;{path}&#x27; --kernel merge --verify 1.0 --seed 3</code>" in text
@@ -320,7 +324,7 @@ def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
 def test_the_report_repeats_every_option_that_was_given(tmp_path):
     page, path = tmp_path / "r.html", tmp_path / "graph.txt"
     path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    dasktc.triangle_count(path, kernel="trust", parts=2, partition="hash2d", report=page)
+    dasktc.triangle_count(path, method=Method(kernel="trust", parts=2, partition="hash2d"), report=page)
     command = re.search(r"<code>(dasktc count .*?)</code>", page.read_text())[1]
     assert command == f"dasktc count {path} --kernel trust --partition hash2d --parts 2"
     silent = {"source", "client", "security", "per_vertex", "per_edge", "report", "force", "progress", "sort_rows"}
@@ -343,7 +347,9 @@ def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, m
 
 def test_the_report_of_a_cluster_has_its_workers_and_what_they_sent(tmp_path, client):
     page = tmp_path / "r.html"
-    result = dasktc.triangle_count(source_of(EDGES, parts=3), client, partition="hash2d", parts=2, report=page)
+    result = dasktc.triangle_count(
+        source_of(EDGES, parts=3), client, method=Method(partition="hash2d", parts=2), report=page
+    )
     text = page.read_text()
     assert all(f"<td>{worker}</td>" in text for worker in result.tasks["worker"].unique())
     assert "workers sent" in text
@@ -356,7 +362,7 @@ def test_the_report_out_of_core_and_of_a_resumed_count(tmp_path):
     for number in range(2):
         page = tmp_path / f"{number}.html"
         where = {"memory": "16MB", "work_dir": tmp_path, "checkpoint": tmp_path / "kept", "splits": 3}
-        dasktc.triangle_count(source_of(EDGES), report=page, **where)
+        dasktc.triangle_count(source_of(EDGES), report=page, **keywords(**where))
         assert "Edges with most triangles" in page.read_text()
         assert ("3 tasks were in the checkpoint" in page.read_text()) == bool(number)
 
@@ -428,7 +434,7 @@ def test_a_second_try_out_of_core_replaces_what_the_first_has_written(tmp_path, 
 
     monkeypatch.setattr(outputs, "edge_frames", edge_frames)
     files = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
-    assert dasktc.triangle_count(([0, 1, 2, 2], [1, 2, 0, 3]), backend="cpu", **files) == 1
+    assert dasktc.triangle_count(([0, 1, 2, 2], [1, 2, 0, 3]), backend="cpu", **keywords(**files)) == 1
     assert budgets[0] is None
     assert budgets[1] is not None
     assert all(path.stat().st_size for path in files.values())
@@ -441,7 +447,7 @@ def test_writing_is_a_stage_with_progress_and_total_is_wall_time(tmp_path):
     began = time.perf_counter()
     with mock.patch.object(outputs, "write_frames", side_effect=lambda *given: time.sleep(0.2)):
         result = dasktc.triangle_count(
-            kronecker(6), verify=1.0, threads=1, progress=lambda *step: steps.append(step), **paths
+            kronecker(6), verify=1.0, threads=1, progress=lambda *step: steps.append(step), **keywords(**paths)
         )
     elapsed = time.perf_counter() - began
     stages = dict(result.seconds)

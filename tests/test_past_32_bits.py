@@ -58,6 +58,7 @@ from dasktc.executors.progress import Tracker
 from dasktc.executors.usage import Usage
 from dasktc.io.formats import bvgraph, entries, metis
 from dasktc.io.write import write_frames
+from dasktc.options import Method
 from dasktc.pipeline import orient
 from dasktc.pipeline.orient import order_by
 from dasktc.pipeline.sharded import vertex_budget
@@ -79,7 +80,7 @@ CPU = get_backend("cpu")
 def test_ids_of_any_size_come_back(low):
     ids = [low + k for k in range(4)]
     frame = pd.DataFrame([(u, v) for u in ids for v in ids if u < v], columns=["src", "dst"])
-    graph = dasktc.prepare(frame, backend="cpu", partition="whole")
+    graph = dasktc.prepare(frame, backend="cpu", method=Method(partition="whole"))
     assert sorted(graph.triangles().index.tolist()) == ids
     assert {tuple(map(int, row)) for row in graph.triangle_list().to_numpy()} == {
         tuple(sorted(ids[:k] + ids[k + 1 :])) for k in range(4)
@@ -111,7 +112,7 @@ def test_ids_of_matrix_market_lines(tmp_path, vertex):
     rows = [(1, 2), (2, vertex), (1, vertex)]
     text = "".join(f"{v} {u}\n" for u, v in rows)
     file.write_text(f"%%MatrixMarket matrix coordinate pattern symmetric\n{vertex} {vertex} 3\n{text}")
-    found = dasktc.prepare(str(file), backend="cpu", partition="whole").triangles()
+    found = dasktc.prepare(str(file), backend="cpu", method=Method(partition="whole")).triangles()
     assert sorted(found.index.tolist()) == [1, 2, vertex]
 
 
@@ -237,7 +238,7 @@ def test_wedges_of_stars_pass_32_bits(leaves):
     ends = np.arange(2, leaves + 2)
     hubs = [np.full(leaves, hub) for hub in (0, 1)]
     frame = pd.DataFrame({"src": np.concatenate([[0], *hubs]), "dst": np.concatenate([[1], ends, ends])})
-    graph = dasktc.prepare(frame, backend="cpu", partition="whole")
+    graph = dasktc.prepare(frame, backend="cpu", method=Method(partition="whole"))
     wedges = 2 * comb(leaves + 1, 2) + leaves
     assert wedges > 2**32
     assert int(graph.triangle_count()) == leaves
@@ -254,7 +255,7 @@ def test_supports_of_a_book_and_sums_of_its_spine(reorder):
             "dst": np.concatenate([[1], ends, ends]),
         }
     )
-    graph = dasktc.prepare(frame, backend="cpu", partition="whole", reorder=reorder)
+    graph = dasktc.prepare(frame, backend="cpu", method=Method(partition="whole", reorder=reorder))
     supports = graph.edge_support()
     assert supports.iloc[:, 2].max() == pages
     assert int(supports.iloc[:, 2].sum()) == 3 * pages
@@ -266,7 +267,7 @@ def test_a_complete_graph_by_arithmetic():
     size = 2400
     dst, src = np.tril_indices(size, -1)
     frame = pd.DataFrame({"src": src.astype("int32"), "dst": dst.astype("int32")})
-    graph = dasktc.prepare(frame, backend="cpu", partition="whole")
+    graph = dasktc.prepare(frame, backend="cpu", method=Method(partition="whole"))
     sums = graph.triangles()
     assert (sums.min(), sums.max()) == (comb(size - 1, 2),) * 2
     assert int(sums.sum()) == 3 * comb(size, 3) > 2**32
@@ -357,7 +358,7 @@ def wide_graph(each, shards=1):
     """A graph of 5 vertices with made-up triangles: `each` at every vertex, and more."""
     edges = pd.DataFrame(oracle.complete(5), columns=["src", "dst"])
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
-        graph = dasktc.prepare(edges, backend="cpu", partition="hash2d", parts=2)
+        graph = dasktc.prepare(edges, backend="cpu", method=Method(partition="hash2d", parts=2))
     assert graph.plan.shards == shards
     order, starts = graph._context.prepared.graph.order, graph._context.prepared.graph.order.starts
     dense = [part.tolist() for part in graph._context.executor.gather(order.parts)]
@@ -396,7 +397,7 @@ def records_of(each, number=3):
 def counted(request):
     """A count of which each task reported so many probes and wedges."""
     edges = pd.DataFrame(oracle.complete(9), columns=["src", "dst"])
-    graph = dasktc.prepare(edges, backend="cpu", partition="edges", splits=3)
+    graph = dasktc.prepare(edges, backend="cpu", method=Method(partition="edges", splits=3))
     records = records_of(request.param)
     total = add_up(graph._context.executor, records)
     stats = CountStatistics.of(records, total, graph.plan, 1, 1.0)
@@ -604,7 +605,7 @@ def test_probes_of_a_complete_graph():
     size = 3000
     dst, src = np.tril_indices(size, -1)
     frame = pd.DataFrame({"src": src.astype("int32"), "dst": dst.astype("int32")})
-    graph = dasktc.prepare(frame, backend="cpu", partition="whole", kernel="hub", splits=1)
+    graph = dasktc.prepare(frame, backend="cpu", method=Method(partition="whole", kernel="hub", splits=1))
     result = graph.triangle_count()
     assert (int(result), result.stats.wedges, result.stats.probes) == (comb(size, 3),) * 3
     assert result.stats.probes > 2**32

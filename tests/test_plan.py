@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import GRAPHS, complete, multigraphs, triangles
 from pipeline import (
     EVERY_KERNEL,
@@ -28,14 +29,13 @@ from pipeline import (
 from tiers import each_once
 
 import dasktc
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends import GraphBounds, TaskSize, scratch_bytes
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Options, bytes_of, format_size
+from dasktc.options import Method, Options, bytes_of, format_size
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline.build_blocks import build_blocks
 from dasktc.pipeline.id_maps import MAX_VERTICES
@@ -117,7 +117,7 @@ def test_hashed_triples_cover_every_wedge_once(parts):
 def test_each_task_handles_its_own_wedges(partition, reorder):
     """By triple and split, against a walk over all wedges of its blocks; together they meet each triangle once."""
     edges = skewed_edges(60, 300, 1)
-    graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
+    graph = dasktc.prepare(source_of(edges), **keywords(reorder=reorder, **partition))
     slow, order = orientation(edges), graph._context.prepared.graph.order.whole
     expected, met = {}, Counter()
     for job in jobs(graph.plan, "hub", "cpu"):
@@ -182,7 +182,9 @@ def test_m_as_asked():
 )
 def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(partition, parts, splits, asked):
     """Further ones would be empty; the plan says what it took instead."""
-    found = dasktc.triangle_count(source_of(complete(6)), partition=partition, parts=asked, splits=max(asked, 16))
+    found = dasktc.triangle_count(
+        source_of(complete(6)), method=Method(partition=partition, parts=asked, splits=max(asked, 16))
+    )
     plan = found.plan
     assert int(found) == 20
     assert plan.parts == parts
@@ -302,7 +304,7 @@ def test_wanted_parts_are_kept_whether_they_fit_or_not():
 def test_bytes_are_what_the_blocks_hold(name, partition):
     edges = dict((n, e) for n, e, _ in GRAPHS) | {"skewed": skewed_edges(500, 5_000, 3)}
     for kernel in EVERY_KERNEL:
-        graph = dasktc.prepare(source_of(edges[name]), kernel=kernel, **partition)
+        graph = dasktc.prepare(source_of(edges[name]), **keywords(kernel=kernel, **partition))
         plan, blocks = graph.plan, graph._context.blocks
         assert plan.bytes_total == sum(block.nbytes for block in blocks.values())
         assert {(b.offsets.dtype.str, b.columns.dtype.str) for b in blocks.values()} == {("<i8", "<i4")}
@@ -335,7 +337,7 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
     m = 7
     path = [(u, u + 1) for u in range(200 * m)]
     block = dasktc.prepare(
-        source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
+        source_of([(m * u, m * v) for u, v in complete(200)] + path), method=Method(reorder=reorder, partition="whole")
     )._context.blocks[0, 0]
     of = TaskSize(-(-block.edges // m), block.edges, block.edges, block.rows, m)
     planned = scratch_bytes("cpu", kernel, of, GraphBounds(block.edges, reorder == "degree"))
@@ -381,7 +383,7 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
 
 
 def test_a_whole_graph_says_what_its_vertices_take():
-    plan = plan_size(10**9, 10**9, partition="whole", memory="8GB")
+    plan = dasktc.plan(vertices=10**9, edges=10**9, method=Method(partition="whole"), memory="8GB").plan
     assert not plan.fits
     assert plan.why.startswith("whole at n = 1 needs 1")
     assert "P[0][0], 8 GB of it offsets), more than the 8 GB" in plan.why
@@ -403,9 +405,9 @@ def test_one_slab_a_worker_has_about_equally_many_edges():
 
 def test_a_budget_that_is_too_small_is_refused_with_figures():
     source = source_of(complete(60))
-    need = dasktc.prepare(source, partition="whole").plan.bytes_per_task
+    need = dasktc.prepare(source, method=Method(partition="whole")).plan.bytes_per_task
     with pytest.raises(InputError) as error:
-        dasktc.triangle_count(source, partition="whole", memory=need - 1)
+        dasktc.triangle_count(source, method=Method(partition="whole"), memory=need - 1)
     text = str(error.value)
     assert "\n" not in text
     assert format_size(need) in text
@@ -413,14 +415,14 @@ def test_a_budget_that_is_too_small_is_refused_with_figures():
     assert "n = 1" in text
     assert "P[0][0]" in text
     assert "raise memory=..., or let method=Method(partition='auto') choose n" in text
-    assert int(dasktc.triangle_count(source, partition="whole", memory=need)) == triangles(complete(60))
+    assert int(dasktc.triangle_count(source, method=Method(partition="whole"), memory=need)) == triangles(complete(60))
 
 
 def test_the_advice_fits_what_was_asked_for():
     """The advice is not to let --partition auto choose n where that was done already."""
     edges = source_of(complete(60))
     with pytest.raises(InputError, match="auto"):
-        dasktc.triangle_count(edges, partition="hash2d", parts=2, memory=10)
+        dasktc.triangle_count(edges, method=Method(partition="hash2d", parts=2), memory=10)
     with pytest.raises(InputError) as error:
         dasktc.triangle_count(edges, memory=10)
     assert "auto" not in str(error.value)
@@ -444,9 +446,9 @@ def test_a_small_budget_makes_more_parts_and_the_same_count():
 def test_parts_and_splits_below_one_are_refused(name, value):
     wanted = rf"{name}={value} is below 1"
     with pytest.raises(InputError, match=wanted):
-        dasktc.triangle_count(source_of([(0, 1)]), **{name: value})
+        dasktc.triangle_count(source_of([(0, 1)]), **keywords(**{name: value}))
     with pytest.raises(InputError, match=wanted):
-        plan_size(10, 10, **{name: value})
+        dasktc.plan(vertices=10, edges=10, **keywords(**{name: value}))
 
 
 @pytest.mark.parametrize("value", ["3", 2.5])
@@ -459,7 +461,7 @@ def test_parts_and_splits_that_are_no_integers_are_refused(name, value):
 def test_more_triples_than_a_scheduler_takes_are_refused():
     """n³ tasks are a list in the client: a billion of them would never start."""
     with pytest.raises(InputError, match="parts=1000000 makes"):
-        plan_size(10**9, 10**10, partition="hash2d", parts=10**6)
+        dasktc.plan(vertices=10**9, edges=10**10, method=Method(partition="hash2d", parts=10**6))
 
 
 @pytest.mark.parametrize("value", ["lots", "-4GB", 0, -1, "0.2B"])
@@ -489,7 +491,9 @@ def test_sizes_for_people(count, text):
 
 
 def test_plan_size_assumes_equal_blocks():
-    found = plan_size(1_000, 90_000, partition="hash2d", parts=3, workers=2, memory="1GB")
+    found = dasktc.plan(
+        vertices=1_000, edges=90_000, method=Method(partition="hash2d", parts=3), workers=2, memory="1GB"
+    ).plan
     assert (found.parts, found.tasks, found.block_edges_min, found.block_edges_max) == (3, 27, 10_000, 10_000)
     assert found.bytes_total == 9 * (4 * 10_000 + 8 * 335)
     assert found.fits
@@ -498,58 +502,61 @@ def test_plan_size_assumes_equal_blocks():
 @pytest.mark.parametrize(("vertices", "edges", "name"), [(-1, 5, "vertices="), (5, -1, "edges=")])
 def test_plan_size_refuses_negative_sizes(vertices, edges, name):
     with pytest.raises(InputError, match=name):
-        plan_size(vertices, edges)
+        dasktc.plan(vertices=vertices, edges=edges)
 
 
 def test_no_block_has_more_columns_than_32_bits_name():
-    found = plan_size(MAX_VERTICES + 1, 10**10, memory="1TB")
+    found = dasktc.plan(vertices=MAX_VERTICES + 1, edges=10**10, memory="1TB").plan
     assert (found.partition, found.parts, found.fits) == ("hash2d", 2, False)
     assert found.why.startswith(f"counting refuses more than {MAX_VERTICES:,} vertices; ")
-    assert plan_size(MAX_VERTICES, 10**10, memory="1TB").fits
-    assert plan_size(5 * MAX_VERTICES, 10**10, partition="hash2d", memory="1TB").parts == 5
+    assert dasktc.plan(vertices=MAX_VERTICES, edges=10**10, memory="1TB").plan.fits
+    assert (
+        dasktc.plan(vertices=5 * MAX_VERTICES, edges=10**10, method=Method(partition="hash2d"), memory="1TB").plan.parts
+        == 5
+    )
     for asked in ({"partition": "whole"}, {"partition": "edges"}, {"parts": 4}):
         with pytest.raises(InputError, match=f"{MAX_VERTICES:,}.*parts=5\\)"):
-            plan_size(5 * MAX_VERTICES, 10**10, memory="1TB", **asked)
+            dasktc.plan(vertices=5 * MAX_VERTICES, edges=10**10, memory="1TB", **keywords(**asked))
 
 
 @pytest.mark.parametrize(("vertices", "edges"), [(65 * 2**31, 5), (5, 2**60)])
 def test_sizes_that_no_plan_has_blocks_for_are_refused(vertices, edges):
     with pytest.raises(InputError, match="no plan has blocks"):
-        plan_size(vertices, edges)
+        dasktc.plan(vertices=vertices, edges=edges)
 
 
 @pytest.mark.parametrize(("vertices", "edges"), [(5, 11), (1, 1), (0, 1), (70_000, 70_000 * 69_999 // 2 + 1)])
 def test_more_edges_than_pairs_of_vertices_are_refused(vertices, edges):
     possible = max(0, vertices * (vertices - 1) // 2)
     with pytest.raises(InputError, match=f"edges={edges} is more than the {possible:,} that {vertices:,}"):
-        plan_size(vertices, edges, memory="1GB")
-    assert plan_size(vertices, possible, memory="1TB").fits
+        dasktc.plan(vertices=vertices, edges=edges, memory="1GB")
+    assert dasktc.plan(vertices=vertices, edges=possible, memory="1TB").plan.fits
 
 
 def test_plan_source_is_the_plan_of_the_count():
     edges = skewed_edges(300, 3_000, 6)
     for options in ({}, {"partition": "hash2d", "parts": 3, "splits": 2}, {"kernel": "trust"}):
         chosen = {"memory": "1GB", **options}
-        counted = dasktc.triangle_count(source_of(edges), **chosen).plan
-        assert plan_source(source_of(edges), **chosen) == counted
-    assert plan_source(source_of(edges), workers=5, memory="1GB").splits == 20
+        counted = dasktc.triangle_count(source_of(edges), **keywords(**chosen)).plan
+        assert dasktc.plan(source_of(edges), **keywords(**chosen)).plan == counted
+    assert dasktc.plan(source_of(edges), workers=5, memory="1GB").plan.splits == 20
 
 
 def test_a_plan_that_does_not_fit_is_shown_not_refused():
-    found = plan_source(source_of(complete(50)), memory=10)
+    found = dasktc.plan(source_of(complete(50)), memory=10).plan
     assert not found.fits
     assert "NO" in str(found)
 
 
 def test_plan_to_dict_is_json():
-    shown = json.loads(json.dumps(plan_source(source_of(complete(9))).to_dict()))
+    shown = json.loads(json.dumps(dasktc.plan(source_of(complete(9))).plan.to_dict()))
     assert {"parts", "splits", "tasks", "bytes_per_task", "bytes_total", "fits"} <= set(shown)
     assert shown["fits"] is True
 
 
 def test_space_imbalance():
-    assert plan_size(10, 45, parts=3).space_imbalance == 1
-    assert plan_size(10, 0, parts=3).space_imbalance is None
+    assert dasktc.plan(vertices=10, edges=45, method=Method(parts=3)).plan.space_imbalance == 1
+    assert dasktc.plan(vertices=10, edges=0, method=Method(parts=3)).plan.space_imbalance is None
     edges = [(3, 0), (3, 1), (3, 2), (2, 0), (2, 1)]
     found = make_plan(4, 5, sizes_of(4, edges), no_scratch, limits(parts=2))
     assert (found.block_edges_max, found.block_edges_min, found.space_imbalance) == (2, 1, 2)

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from keywords import keywords
 from oracle import support
 from pipeline import skewed_edges
 
@@ -70,7 +71,7 @@ def test_answers_for_some(graph):
 
 @pytest.mark.parametrize("options", [{"partition": "hash2d", "parts": 3}, {"memory": "17MB"}], ids=str)
 def test_of_parts_and_within_a_budget(options, tmp_path):
-    with dasktc.prepare((SRC, DST), backend="cpu", **options) as graph:
+    with dasktc.prepare((SRC, DST), backend="cpu", **keywords(**options)) as graph:
         for question in (graph.triangles, graph.edge_support, graph.triangle_list):
             assert_same(question(frame="polars"), question(frame="pandas"))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import GRAPHS, clean, messy, multigraphs, support, text_multigraphs, triangles
 from pipeline import (
     EVERY_KERNEL,
@@ -23,6 +24,7 @@ from pipeline import (
 from tiers import once, some
 
 import dasktc
+from dasktc.options import Method
 
 EXTREME = [(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))]
 
@@ -51,7 +53,7 @@ def assert_facts(result, expected):
 
 def every_kernel(source, reorder, partition, **how):
     """Count with every kernel on a graph that is prepared once."""
-    graph = dasktc.prepare(source, backend="cpu", reorder=reorder, **partition)
+    graph = dasktc.prepare(source, backend="cpu", **keywords(reorder=reorder, **partition))
     for kernel in EVERY_KERNEL:
         result = graph.triangle_count(kernel=kernel, **how)
         assert {record.job.kernel for record in result._records} == {result.kernel} == {kernel}
@@ -99,7 +101,7 @@ def test_named_graphs(name, every):
     source, expected = source_of(edges, parts=3), expected_facts(edges)
     assert expected[0] == count
     for kernel, partition, reorder in ways(every, NAMED, name):
-        assert_facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition), expected)
+        assert_facts(dasktc.triangle_count(source, **keywords(kernel=kernel, reorder=reorder, **partition)), expected)
 
 
 LARGER = {
@@ -114,7 +116,7 @@ LARGER = {
 def test_larger_graphs(name, every):
     source, expected = source_of(LARGER[name], parts=4), expected_facts(LARGER[name])
     for kernel, partition, reorder in ways(every, LARGER, name):
-        result = dasktc.triangle_count(source, kernel=kernel, reorder=reorder, verify=0.2, **partition)
+        result = dasktc.triangle_count(source, verify=0.2, **keywords(kernel=kernel, reorder=reorder, **partition))
         assert_facts(result, expected)
 
 
@@ -145,7 +147,7 @@ def test_relabelling_changes_nothing(edges, data):
 def test_n_and_m_change_nothing(vertices, parts, splits, seed):
     """More parts than vertices are taken as V, more splits than rows of an index block as these."""
     edges = random_edges(vertices, 4 * vertices, seed)
-    result = dasktc.triangle_count(source_of(edges), partition="hash2d", parts=parts, splits=splits)
+    result = dasktc.triangle_count(source_of(edges), method=Method(partition="hash2d", parts=parts, splits=splits))
     assert facts(result) == expected_facts(edges)
     plan, n = result.plan, min(parts, max(1, result.vertices))
     assert (plan.parts, plan.splits) == (n, min(splits, max(1, -(-result.vertices // n))))
@@ -163,7 +165,7 @@ def test_probes_are_what_lengths_and_positions_say(name, reorder):
     from dasktc.counting.tasks import task_of
 
     for partition in EVERY_PARTITION:
-        graph = dasktc.prepare(source_of(PROBED[name]), backend="cpu", reorder=reorder, **partition)
+        graph = dasktc.prepare(source_of(PROBED[name]), backend="cpu", **keywords(reorder=reorder, **partition))
         for kernel in EVERY_KERNEL:
             result = graph.triangle_count(kernel=kernel)
             for record in result._records:

@@ -14,10 +14,12 @@ import pytest
 from emulation import cuda as emulated_cuda
 from emulation import cudf_strict
 from emulation.host import compiler
+from keywords import keywords
 
 import dasktc
 from dasktc.cli import main
 from dasktc.errors import InputError
+from dasktc.options import RunOptions
 
 FORMS = ["csv", "tsv", "blanks", "gz", "parquet", "pandas", "polars", "arrow", "dask"]
 """Of a table; text has no header, so that its columns have no names."""
@@ -54,7 +56,7 @@ def made(frame, form, folder):
 
 
 def count(source, **options):
-    return dasktc.triangle_count(source, threads=1, backend="cpu", **options)
+    return dasktc.triangle_count(source, threads=1, backend="cpu", **keywords(**options))
 
 
 def graph(vertices=60, edges=400, seed=1, name=None):
@@ -177,7 +179,7 @@ def test_frames_and_files_on_a_gpu_are_judged_alike(emulated, monkeypatch, tmp_p
     for form in ("csv", "blanks", "gz", "parquet"):
         for options in ({}, {"memory": "64MB"}):
             with pytest.raises(InputError, match=says):
-                dasktc.triangle_count(made(frame, form, tmp_path), backend="cuda", **options)
+                dasktc.triangle_count(made(frame, form, tmp_path), backend="cuda", **keywords(**options))
     for kind in (cudf_strict.Series, cudf_strict.DataFrame):
         monkeypatch.setattr(kind, "__module__", "cudf.core")
     with pytest.raises(InputError, match=says):
@@ -398,9 +400,11 @@ def test_chunks_and_workers_carry_it(tmp_path, client):
     expected = count(path).read
     assert count(path, memory="16MiB").read == expected
     for how in ("always", "never"):
-        assert dasktc.triangle_count(path, client, backend="cpu", distribute=how).read == expected
+        assert dasktc.triangle_count(path, client, backend="cpu", run=RunOptions(distribute=how)).read == expected
         with pytest.raises(InputError, match="numbers the rows"):
-            dasktc.triangle_count(made(numbered(LARGE), "tsv", tmp_path), client, backend="cpu", distribute=how)
+            dasktc.triangle_count(
+                made(numbered(LARGE), "tsv", tmp_path), client, backend="cpu", run=RunOptions(distribute=how)
+            )
     with pytest.raises(InputError, match="numbers the rows"):
         count(made(numbered(LARGE), "tsv", tmp_path), memory="16MiB")
 

@@ -9,11 +9,12 @@ from multiprocessing import get_context
 from typing import Any
 
 import pytest
+from keywords import keywords
 from processes import fork_workers
 from tiers import some
 
+import dasktc
 from dasktc.api.count import build
-from dasktc.api.plan import plan_source
 from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.report import Report
@@ -75,11 +76,11 @@ def test_time_between_tasks_is_that_of_a_thread() -> None:
 
 @pytest.mark.parametrize("asked", [{}, {"partition": "hash2d", "parts": 3}, {"partition": "edges"}])
 def test_every_number_of_workers_has_the_plan_that_make_plan_chooses(asked: dict[str, Any]) -> None:
-    plan = plan_source(SMALL.source(), memory="1GB", **asked)
+    plan = dasktc.plan(SMALL.source(), memory="1GB", **keywords(**asked)).plan
     for workers in (1, 2, 7, 40):
         found = plan_for(plan, workers)
         assert found == replace(
-            plan_source(SMALL.source(), memory="1GB", workers=workers, **asked),
+            dasktc.plan(SMALL.source(), memory="1GB", workers=workers, **keywords(**asked)).plan,
             bytes_per_task=plan.bytes_per_task,
             why=plan.why,
         )

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
 from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
 from processes import patience
@@ -24,7 +25,6 @@ from tiers import some
 import dasktc
 from dasktc import generate
 from dasktc.api.count import build
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.csr import on_host
 from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
@@ -35,7 +35,7 @@ from dasktc.executors.spill.file_store import FileStore, stage_memory_within
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
-from dasktc.options import Options
+from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edges
 from dasktc.pipeline import id_maps
 from dasktc.pipeline import orient_sharded as by_shard
@@ -457,29 +457,33 @@ def test_vertices_that_do_not_fit_keep_the_budget(sparse, tmp_path):
 
 def test_the_plan_says_how_vertices_are_kept(sparse):
     options = {"memory": "18MB"}
-    plan = plan_source(sparse[0], **options)
-    assert plan == dasktc.triangle_count(sparse[0], **options).plan
+    plan = dasktc.plan(sparse[0], **keywords(**options)).plan
+    assert plan == dasktc.triangle_count(sparse[0], **keywords(**options)).plan
     assert plan.shards > 1
     assert f"prepared      vertices in {plan.shards} shards" in str(plan)
     assert "take 12.6 MB while they are numbered and ranked, more than the 10.4 MB" in str(plan)
-    sized = plan_size(plan.vertices, plan.edges, **options)
+    sized = dasktc.plan(vertices=plan.vertices, edges=plan.edges, **keywords(**options)).plan
     assert (sized.shards, sized.numbering) == (plan.shards, plan.numbering)
     assert plan.to_dict()["shards"] == plan.shards
-    assert plan_size(1_000, 2_000, **options).shards == plan_source(sparse[1], **options).shards == 1
+    assert (
+        dasktc.plan(vertices=1_000, edges=2_000, **keywords(**options)).plan.shards
+        == dasktc.plan(sparse[1], **keywords(**options)).plan.shards
+        == 1
+    )
 
 
 def test_what_takes_whole_vectors_is_refused_with_figures(sparse, monkeypatch):
     keeps = replace(BY_REMAINDER, whole_vectors="a vector of its own")
     monkeypatch.setitem(SCHEMES, "kept", replace(SCHEMES["whole"], name="kept", dealing=keeps))
     with pytest.raises(InputError, match=r"take 12.6 MB .* partition='kept' keeps .* give memory='22.3 MB'") as error:
-        dasktc.triangle_count(sparse[0], memory="18MB", partition="kept")
+        dasktc.triangle_count(sparse[0], memory="18MB", method=Method(partition="kept"))
     assert "\n" not in str(error.value)
     assert stage_memory_within(22_200_000) >= 12_600_000
 
 
 @pytest.mark.slow
 def test_parts_with_proxies_are_counted_where_vertices_are_in_shards(sparse):
-    result = dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy", parts=4)
+    result = dasktc.triangle_count(sparse[0], memory="18MB", method=Method(partition="proxy", parts=4))
     assert (int(result), result.plan.partition) == (SPARSE, "proxy")
     assert result.plan.shards > 1
 
@@ -492,7 +496,7 @@ def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
 
 
 def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
-    graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
+    graph = dasktc.prepare(sparse[0], memory="18MB", run=RunOptions(work_dir=tmp_path))
     for ask in (graph.triangles, graph.clustering):
         with pytest.raises(
             InputError,

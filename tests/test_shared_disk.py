@@ -18,7 +18,6 @@ from pipeline import skewed_edges, source_of
 from processes import apart_from_page, cluster_of, dasktc
 
 import dasktc as library
-from dasktc.api.plan import plan_source
 from dasktc.cli import main as cli
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budget
@@ -59,8 +58,8 @@ def test_an_active_client_and_an_address_keep_it_too(cluster, place, monkeypatch
     with Client(cluster):
         assert int(library.triangle_count(source_of(EDGES), memory="1GB")) == TRIANGLES
     scheduler = cluster.scheduler_address
-    assert int(library.triangle_count(source_of(EDGES), memory="1GB", scheduler=scheduler)) == TRIANGLES
-    assert plan_source(source_of(EDGES), memory="1GB", scheduler=scheduler).tasks
+    assert int(library.triangle_count(source_of(EDGES), scheduler, memory="1GB")) == TRIANGLES
+    assert dasktc.plan(source_of(EDGES), memory="1GB", scheduler=scheduler).plan.tasks
     assert len(made) == 3
     assert os.listdir(place) == []
 
@@ -107,13 +106,13 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("count", [library.triangle_count, library.prepare, plan_source])
+@pytest.mark.parametrize("count", [library.triangle_count, library.prepare, library.plan])
 @pytest.mark.parametrize("given", [False, True], ids=["default", "--work-dir"])
 def test_a_place_that_a_worker_does_not_see_is_refused(client, place, tmp_path, monkeypatch, count, given):
     monkeypatch.setattr(budget, "hidden_here", hidden_from_one)
     where = tmp_path / "given" if given else place
     where.mkdir(exist_ok=True)
-    options = {"work_dir": where} if given else {}
+    options = {"run": RunOptions(work_dir=where)} if given else {}
     with pytest.raises(InputError, match=REFUSED.format(where)):
         count(source_of(EDGES), client, memory="1GB", **options)
     assert os.listdir(where) == []
@@ -122,7 +121,7 @@ def test_a_place_that_a_worker_does_not_see_is_refused(client, place, tmp_path, 
 def test_a_work_dir_without_memory_is_refused_the_same_way(client, tmp_path, monkeypatch):
     monkeypatch.setattr(budget, "hidden_here", hidden_from_one)
     with pytest.raises(InputError, match=REFUSED.format(tmp_path)):
-        library.triangle_count(source_of(EDGES), client, work_dir=tmp_path)
+        library.triangle_count(source_of(EDGES), client, run=RunOptions(work_dir=tmp_path))
     assert os.listdir(tmp_path) == []
 
 

@@ -13,13 +13,16 @@ from dasktc.api.measures import write_measures
 from dasktc.api.saved_graph import save_source
 from dasktc.api.truss import write_truss
 from dasktc.counting.cliques import clique_count
+from dasktc.options import Method
 from dasktc.summary import Summarised, as_html, as_text
 
 EDGES = skewed_edges(40, 200, 1)
 NUMBERS = {
     "count": lambda folder: dasktc.triangle_count(source_of(EDGES)),
     "estimate": lambda folder: dasktc.prepare(source_of(EDGES)).estimate(),
-    "cliques": lambda folder: clique_count(dasktc.prepare(source_of(EDGES), partition="whole")._context, 3),
+    "cliques": lambda folder: clique_count(
+        dasktc.prepare(source_of(EDGES), method=Method(partition="whole"))._context, 3
+    ),
 }
 OTHERS = {
     "graph": lambda folder: dasktc.prepare(source_of(EDGES)),

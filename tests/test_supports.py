@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from keywords import keywords
 from pipeline import changed, source_of
 
 import dasktc
@@ -18,6 +19,7 @@ from dasktc.backends.protocol import TaskSize
 from dasktc.counting import edge_support
 from dasktc.counting.edge_support import SPREAD
 from dasktc.errors import InputError
+from dasktc.options import Method
 from dasktc.planning.schemes import SCHEMES
 
 GRAPHS = {
@@ -70,7 +72,7 @@ def _copy(block):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_supports_are_those_of_visit(name, reorder, parts):
     options = {"partition": "hash2d", "parts": parts} if parts > 1 else {"partition": "whole"}
-    graph = dasktc.prepare(GRAPHS[name](), backend="cpu", reorder=reorder, **options)
+    graph = dasktc.prepare(GRAPHS[name](), backend="cpu", **keywords(reorder=reorder, **options))
     for triple in list(graph.plan.triples())[:: 1 if parts == 1 else 5]:
         blocks = [graph._context.blocks[place] for place in triple.places]
         for split, splits in ((0, 1), (1, 3)):
@@ -106,9 +108,9 @@ def test_counters_do_not_overflow():
 def test_every_scheme_has_them(scheme):
     source = generate.kronecker(9)
     graph = dasktc.prepare(
-        source, backend="cpu", partition=scheme, **({} if scheme in ("whole", "edges") else {"parts": 2})
+        source, backend="cpu", **keywords(partition=scheme, **{} if scheme in ("whole", "edges") else {"parts": 2})
     )
-    whole = dasktc.prepare(source, backend="cpu", kernel="merge")
+    whole = dasktc.prepare(source, backend="cpu", method=Method(kernel="merge"))
     assert (edge_support.kernel_and_bytes(graph._context)[0], edge_support.kernel_and_bytes(whole._context)[0]) == (
         "hub",
         "merge",
@@ -134,7 +136,7 @@ def test_splits_beyond_what_keeps_workers_busy_are_joined(monkeypatch, how, task
     source, made = generate.kronecker(9), []
     jobs_of = edge_support.jobs
     monkeypatch.setattr(edge_support, "jobs", lambda *of: made.append(jobs_of(*of)) or made[-1])
-    graph = dasktc.prepare(source, backend="cpu", threads=1, kernel="hub", **how)
+    graph = dasktc.prepare(source, backend="cpu", threads=1, **keywords(kernel="hub", **how))
     known = dasktc.prepare(source, backend="cpu")
     assert graph.edge_support().equals(known.edge_support())
     assert graph.measures().equals(known.measures())
@@ -143,7 +145,7 @@ def test_splits_beyond_what_keeps_workers_busy_are_joined(monkeypatch, how, task
 
 
 def test_splits_stay_where_larger_ones_do_not_fit(monkeypatch):
-    wanted = dasktc.prepare(generate.kronecker(9), backend="cpu", kernel="hub", splits=400)
+    wanted = dasktc.prepare(generate.kronecker(9), backend="cpu", method=Method(kernel="hub", splits=400))
     planned = edge_support.kernel_and_bytes
 
     def tight(graph, plan=None):
@@ -191,7 +193,7 @@ def _taken(task):
 @pytest.mark.parametrize("partition", ["hash2d", "vertical", "proxy"])
 @pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (1, 2)], [(0, 1), (2, 3), (3, 4)]])
 def test_edges_in_blocks_without_wedges_have_a_support(partition, edges):
-    with dasktc.prepare(source_of(edges), partition=partition, parts=3) as graph:
+    with dasktc.prepare(source_of(edges), method=Method(partition=partition, parts=3)) as graph:
         support = graph.edge_support()
     assert sorted(zip(support["src"], support["dst"], strict=True)) == edges
     assert not support.iloc[:, -1].any()

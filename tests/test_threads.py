@@ -32,10 +32,11 @@ from dasktc.executors import local
 from dasktc.executors import threads as threading_calls
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import SHARE, limited
+from dasktc.executors.place import Place
 from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads, completed
-from dasktc.options import Options, RunOptions
+from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize
 
 EDGES = skewed_edges(90, 900, 5)
@@ -181,11 +182,11 @@ def test_one_in_a_task_of_a_worker_and_where_a_gpu_counts(client):
 def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     """Where there may be a GPU, its libraries load only once a backend is chosen; the CPU then uses all threads."""
     monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
-    assert connecting.threads_here(RunOptions(threads=3), "auto") == 1
-    assert connecting.with_all_threads(LocalExecutor(), RunOptions(threads=3), "cuda").workers == 1
+    assert connecting.threads_here(Place(threads=3), "auto") == 1
+    assert connecting.with_all_threads(LocalExecutor(), Place(threads=3), "cuda").workers == 1
     assert "threads=3 makes nothing faster on a GPU" in caplog.text
     caplog.clear()
-    for run in (RunOptions(), RunOptions(threads=1)):
+    for run in (RunOptions(), Place(threads=1)):
         connecting.with_all_threads(LocalExecutor(), run, "cuda")
     assert not caplog.text
     result = dasktc.triangle_count(source_of(EDGES), threads=2)
@@ -204,10 +205,10 @@ def test_a_plan_and_its_count_have_the_same_threads(monkeypatch):
 def test_threads_are_of_this_process(client):
     for threads in (0, -1, 1.5, "many", True, 1 << 20):
         with pytest.raises(InputError, match="threads="):
-            RunOptions(threads=threads)
+            Place(threads=threads)
     with pytest.raises(InputError, match="client and threads were both given"):
         dasktc.triangle_count(source_of(EDGES), client, threads=2)
-    with client.as_current(), connecting.connect(RunOptions(threads=2)) as executor:
+    with client.as_current(), connecting.connect(Place(threads=2)) as executor:
         assert isinstance(executor, LocalExecutor)
         assert executor.workers == 2
 
@@ -305,7 +306,7 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.usefixtures("large", "interruptible")
 def test_an_interrupt_ends_a_count_at_once():
     """The calling thread only waits while calls run, so that it can handle a signal."""
-    graph, begun = dasktc.prepare(source_of(EDGES), threads=2, splits=400), threading.Event()
+    graph, begun = dasktc.prepare(source_of(EDGES), threads=2, method=Method(splits=400)), threading.Event()
 
     def task(number):
         if number == 1:

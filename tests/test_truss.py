@@ -16,6 +16,7 @@ from emulation import cuda as emulated_cuda
 from emulation.host import HostDevice, compiler
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import changed, skewed_edges, source_of
 from tiers import some
 
@@ -52,7 +53,7 @@ CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
 
 
 def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **options)
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
 
 
 def simple(edges):
@@ -288,7 +289,7 @@ PLANNED = [dict(partition="whole"), dict(parts=3), dict(partition="proxy", parts
 @pytest.mark.parametrize("k", [None, 5])
 @pytest.mark.parametrize("options", PLANNED, ids=str)
 def test_all_bytes_of_the_call_are_planned_for(options, k):
-    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **options)
+    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **keywords(**options))
     blocks, how = list(graph._context.blocks.values()), peeling._how(graph._context)
     held = sum(block.nbytes for block in blocks)
     hub_tables.forget()
@@ -306,7 +307,7 @@ def test_all_bytes_of_the_call_are_planned_for(options, k):
 
 @pytest.mark.parametrize("options", PLANNED, ids=str)
 def test_all_bytes_of_cores_are_planned_for(options):
-    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **options)
+    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **keywords(**options))
     blocks, how = list(graph._context.blocks.values()), peeling._how(graph._context, trusses=False)
     peeling._cores(how, blocks)
     tracemalloc.start()

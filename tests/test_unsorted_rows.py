@@ -11,6 +11,7 @@ from emulation import cuda as emulated_cuda
 from emulation.host import compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import multigraphs, triangles
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
 from tiers import each_once
@@ -23,7 +24,7 @@ from dasktc.cli.main import main
 from dasktc.counting.tasks import Job, _counted
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Triple
@@ -34,7 +35,7 @@ EXPECTED = triangles(EDGES)
 
 
 def count(edges=EDGES, **options):
-    return dasktc.triangle_count(source_of(edges, parts=3), sort_rows=False, **options)
+    return dasktc.triangle_count(source_of(edges, parts=3), **keywords(sort_rows=False, **options))
 
 
 def blocks(edges, threads=1, **options):
@@ -98,7 +99,9 @@ def test_on_a_device():
 def test_on_a_gpu(kernel, parts):
     """The counts are known; a graph of many tiles is sorted only by the bits of its rows."""
     result = dasktc.triangle_count(
-        dasktc.generate.kronecker(18), backend="cuda", kernel=kernel, partition="hash2d", parts=parts, sort_rows=False
+        dasktc.generate.kronecker(18),
+        backend="cuda",
+        method=Method(kernel=kernel, partition="hash2d", parts=parts, sort_rows=False),
     )
     assert (int(result), result.edges) == (82_704_862, 3_806_602)
 

@@ -7,6 +7,7 @@ import copy
 import logging
 import pickle
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -418,3 +419,13 @@ def test_counts_in_errors_agree_with_their_nouns(tmp_path, number, noun):
         graph.save(out, force=True)
     with pytest.raises(InputError, match="names 1 column: " if number == 1 else "names 3 columns: "):
         dasktc.triangle_count(TWO, columns=("a", "b", "c") if number == 2 else ("a",))
+
+
+def test_errors_made_on_workers_speak_the_language_of_the_client(tmp_path, client):
+    path = tmp_path / "g.txt"
+    path.write_text("".join(f"{row} {row + 1}\n" for row in range(200_000)) + "abc 5\n")
+    elsewhere = dasktc.RunOptions(distribute="always")
+    for language, advises in ((nullcontext, "; use ids='text' if"), (command_line, "; use --ids text if")):
+        with language(), pytest.raises(InputError, match=r"line 200,?001 .* holds 'abc'") as caught:
+            dasktc.triangle_count(path, client, run=elsewhere)
+        assert advises in str(caught.value)

@@ -318,7 +318,7 @@ def test_two_places_at_a_time_are_refused(given):
     with pytest.raises(InputError) as error:
         dasktc.triangle_count(TRIANGLE, **keywords(**given))
     for name in given:
-        assert name.replace("_", "-") in str(error.value)
+        assert name in str(error.value)
 
 
 @pytest.mark.parametrize("workers", [0, -3])

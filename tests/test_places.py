@@ -67,7 +67,7 @@ def test_a_cluster_is_joined(cluster, file, given):
     ("given", "said"),
     [
         ({"workers": 1}, "workers and scheduler were both given"),
-        ({"scheduler_file": "s.json"}, "scheduler and scheduler-file were both given"),
+        ({"scheduler_file": "s.json"}, "scheduler and scheduler_file were both given"),
         ({"backend": "cpu"}, "backend='cpu' and scheduler were both given: the workers"),
         ({"protocol": "tcp"}, "protocol='tcp' and scheduler were both given"),
     ],

@@ -16,6 +16,7 @@ from dasktc.options import Backend, Method, MethodName, RunOptions, format_size,
 from dasktc.pipeline.prepare import Progress
 from dasktc.pipeline.saved_graph import saved_graph
 from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from dasktc.executors.place import ClientLike
@@ -115,7 +116,7 @@ class SavedFolder(Summarised):
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"{self.out}: {self.vertices:,} vertices, {self.edges:,} edges, {format_size(self.bytes)}"
+        return f"{self.out}: {plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}, {format_size(self.bytes)}"
 
     def _rows(self) -> Rows:
         return [

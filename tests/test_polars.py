@@ -6,6 +6,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from emulation import cuda as emulated_cuda
+from emulation.host import compiler
 from keywords import keywords
 from oracle import support
 from pipeline import skewed_edges
@@ -174,3 +176,18 @@ def test_labels_stay_in_pandas():
     graph = dasktc.prepare(nx.Graph([((0, 0), 1.5), (1.5, "a"), ("a", (0, 0))]))
     with pytest.raises(InputError, match="take frame='pandas'"):
         graph.triangles(frame="polars")
+
+
+def test_of_a_graph_on_workers(client):
+    with dasktc.prepare((SRC, DST), client) as graph:
+        for question in ("measures", "edge_support", "truss", "triangle_list", "oriented_edges"):
+            assert_same(QUESTIONS[question](graph, frame="polars"), QUESTIONS[question](graph, frame="pandas"))
+
+
+@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+def test_of_a_graph_that_a_device_counts():
+    with emulated_cuda.backend(), dasktc.prepare((SRC, DST), backend="cuda") as graph:
+        for question in ("triangles", "measures", "edge_support", "triangle_list"):
+            assert_same(QUESTIONS[question](graph, frame="polars"), QUESTIONS[question](graph, frame="pandas"))
+        found = graph.edge_support(frame="polars", edges=[(SRC[0], DST[0])])
+        assert found.rows() == [(SRC[0], DST[0], support(EDGES)[frozenset((SRC[0], DST[0]))])]

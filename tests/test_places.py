@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from distributed import get_client
+from distributed import futures_of, get_client, wait
 
 import dasktc
 from dasktc.api.cluster import Cluster
@@ -99,3 +99,22 @@ def test_options_and_sources_are_refused_before_a_connection(client, monkeypatch
         dasktc.triangle_count(TRIANGLE, client, verify=2)
     with pytest.raises(ClusterError, match=r"no scheduler answered|names no address"):
         dasktc.triangle_count(TRIANGLE, client)
+
+
+def test_a_published_graph_is_found_at_any_place(cluster, client, file):
+    with dasktc.prepare(TRIANGLE, client) as graph:
+        with client.as_current():
+            assert not wait(futures_of(graph)).not_done
+        client.publish_dataset(triangle=graph)
+        try:
+            for place in places(cluster, client, file):
+                found = dasktc.get_graph("triangle", place)
+                assert int(found.triangle_count()) == 1
+                if place is not client:
+                    opened = found.client
+                    found.close()
+                    assert opened.status == "closed"
+            with pytest.raises(InputError, match="'square' is not published at"):
+                dasktc.get_graph("square", cluster.scheduler_address)
+        finally:
+            client.unpublish_dataset("triangle")

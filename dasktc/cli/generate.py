@@ -126,7 +126,14 @@ def kronecker(**recipe: Any) -> Any:
         help="A power of two.",
     ),
     option(
-        "--edges", group=INPUT, everyday=True, type=int, metavar="N", default=10**9, show_default=True, help="Rows of edges."
+        "--edges",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        metavar="N",
+        default=10**9,
+        show_default=True,
+        help="Rows of edges.",
     ),
     option(
         "--seed",

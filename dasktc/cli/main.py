@@ -403,9 +403,10 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, ver
             progress=report,
             **options,
         )
-    _print(prediction, prediction, as_json, quiet)
     if verbose and not (as_json or quiet):
-        click.echo("\n" + _printable_lines(prediction.details()))
+        click.echo(_printable_lines(prediction.text(verbose=True)))
+    else:
+        _print(prediction, prediction, as_json, quiet)
 
 
 @cli.command(

@@ -141,7 +141,6 @@ def bench_papers(as_json: bool, **options: Any) -> None:
     group=INPUT,
     everyday=True,
     type=int,
-    metavar="N",
     default=20,
     show_default=True,
     help="Of the Kronecker graph.",
@@ -161,7 +160,7 @@ def bench_papers(as_json: bool, **options: Any) -> None:
     type=int,
     default=3,
     show_default=True,
-    help="Runs, of which the median is told.",
+    help="Runs; the median is told.",
 )
 @option(
     "--quick",
@@ -199,7 +198,7 @@ def bench_cpu(as_json: bool, **options: Any) -> None:
     type=int,
     default=5,
     show_default=True,
-    help="Runs, of which the median is told.",
+    help="Runs; the median is told.",
     details="They follow a warm-up.",
 )
 @option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Tiny graphs, one run: a smoke test.")
@@ -247,7 +246,7 @@ def bench_cpu(as_json: bool, **options: Any) -> None:
 )
 @reporting
 def bench_gpu(as_json: bool, **options: Any) -> None:
-    """Measure kernels and preparation on one GPU, and counts on several.
+    """Measure kernels and preparation on a GPU, counts on several.
 
     Times are in milliseconds; counts are checked.
     """
@@ -309,12 +308,12 @@ def bench_gpu(as_json: bool, **options: Any) -> None:
     type=int,
     default=3,
     show_default=True,
-    help="Runs, of which the median is told.",
+    help="Runs; the median is told.",
     details="They follow a warm-up.",
 )
 @reporting
 def bench_ooc(as_json: bool, **options: Any) -> None:
-    """Compare counts within --memory on a GPU with counts in all of it.
+    """Compare counts within --memory on a GPU with those in all of it.
 
     Seconds, peak, and how much of the copying was hidden.
     """
@@ -340,7 +339,7 @@ def bench_ooc(as_json: bool, **options: Any) -> None:
     show_default=True,
     help="Backend that counts.",
 )
-@option("--scale", group=INPUT, everyday=True, type=int, metavar="N", help="Only a Kronecker graph of this scale.")
+@option("--scale", group=INPUT, everyday=True, type=int, help="Only a Kronecker graph of this scale.")
 @option(
     "--runs",
     group=MEASURED,
@@ -348,7 +347,7 @@ def bench_ooc(as_json: bool, **options: Any) -> None:
     type=int,
     default=5,
     show_default=True,
-    help="Turns, of which the median is told.",
+    help="Turns; the median is told.",
     details="They follow a warm-up.",
 )
 @option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Two tiny graphs, one turn.")
@@ -376,7 +375,6 @@ def bench_questions(as_json: bool, **options: Any) -> None:
     group=MEASURED,
     everyday=True,
     type=float,
-    metavar="N",
     default=60.0,
     show_default=True,
     help="Duration.",
@@ -448,7 +446,6 @@ def bench_soak(as_json: bool, **options: Any) -> None:
     group=INPUT,
     everyday=True,
     type=int,
-    metavar="N",
     default=26,
     show_default=True,
     help="Of the Kronecker graph.",
@@ -515,7 +512,7 @@ def bench_kills(as_json: bool, **options: Any) -> None:
     type=int,
     default=5,
     show_default=True,
-    help="Runs, of which the median is told.",
+    help="Runs; the median is told.",
 )
 @option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Two small graphs, one run.")
 @option(
@@ -557,7 +554,6 @@ def bench_choose(as_json: bool, **options: Any) -> None:
     group=INPUT,
     everyday=True,
     type=int,
-    metavar="N",
     default=18,
     show_default=True,
     help="Of the Kronecker graph.",
@@ -580,9 +576,7 @@ def bench_choose(as_json: bool, **options: Any) -> None:
     show_default=True,
     help="Of the random graph.",
 )
-@option(
-    "--side", group=INPUT, everyday=True, type=int, metavar="N", default=128, show_default=True, help="Of the torus."
-)
+@option("--side", group=INPUT, everyday=True, type=int, default=128, show_default=True, help="Of the torus.")
 @option(
     "--stars",
     group=INPUT,
@@ -615,7 +609,7 @@ def bench_choose(as_json: bool, **options: Any) -> None:
     type=int,
     default=3,
     show_default=True,
-    help="Runs, of which the shortest is told.",
+    help="Runs; the shortest is told.",
 )
 @option(
     "--rate-network",
@@ -654,7 +648,7 @@ def bench_choose(as_json: bool, **options: Any) -> None:
 @counting
 @reporting
 def bench_scaling(as_json: bool, **options: Any) -> None:
-    """Simulate 1 to 1,024 workers from measured tasks, beside real ones."""
+    """Simulate 1 to 1,024 workers from measured tasks."""
     from dasktc.bench.scaling import run
 
     _measure(run, as_json, **options)

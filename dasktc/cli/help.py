@@ -59,6 +59,8 @@ class Option(click.Option):
     def __init__(
         self, *names: Any, group: str = HELP, everyday: bool = False, details: str = "", **settings: Any
     ) -> None:
+        if settings.get("type") in (int, float):
+            settings.setdefault("metavar", "N")
         super().__init__(*names, **settings)
         self.group, self.everyday, self.details = group, everyday, details
 

@@ -1,7 +1,8 @@
 """The command line: takes options, prints one number (or one JSON object).
 
 Exit codes: 0 done, 2 bad usage or bad input, 1 any other error, 128 + N for signal N: 130 Ctrl-C, 143 SIGTERM,
-129 SIGHUP, 141 if nobody reads the output any more. An error is one line on stderr.
+129 SIGHUP, 141 if nobody reads the output any more. An error is one line on stderr; after Ctrl-C a line that says so
+comes at once, before it, and a second Ctrl-C ends the process.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from dasktc.cli.options import (
     watching,
 )
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
+from dasktc.executors.keyboard import answered
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
 from dasktc.wording import command_line
@@ -103,6 +105,7 @@ def _run(given: list[str]) -> int:
 
 
 def _interrupted() -> int:
+    answered()
     return _fail("interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept", INTERRUPTED)
 
 
@@ -159,15 +162,13 @@ def _let_go(stream: Any) -> None:
 
 
 class OneLine(Group):
-    """A command group that prints click's empty line after Ctrl-C only on a terminal."""
+    """A command group that leaves out the empty line which click prints after Ctrl-C."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
         try:
             return super().invoke(context)
         except KeyboardInterrupt as error:
-            if sys.stderr.isatty():
-                click.echo(err=True)  # the terminal has written ^C
             raise click.Abort from error
 
 
@@ -489,7 +490,7 @@ def truss(
 @watching
 @printing
 def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Estimate the triangles from a sample, or count if that is as fast."""
+    """Estimate the triangles from a sample, with an interval."""
     from dasktc.api.estimate import estimate as estimated
 
     options = keywords_of(options)
@@ -610,7 +611,7 @@ def info(methods: bool, as_json: bool) -> None:
 )
 @argument("shell", type=click.Choice(list(SHELLS)), metavar="SHELL", about=f"{', '.join(SHELLS)}.")
 def completion(shell: str) -> None:
-    """Print a script that lets a shell complete commands and options.
+    """Print a script with which a shell completes commands.
 
     bash and zsh: add eval "$(dasktc completion SHELL)" to ~/.bashrc or ~/.zshrc; fish: write the script to
     ~/.config/fish/completions/dasktc.fish.

@@ -135,6 +135,8 @@ PAGE = """
   #navbar-toggle-icon img { filter: invert(1); }
 }
 html { background: var(--tc-page); }
+body { padding-top: 0; }
+.navbar { position: static; margin: 0 -10px; }  /* where it takes two lines, it would cover the title */
 </style>
 {% endblock %}
 """
@@ -300,7 +302,7 @@ class RunPage:
         }
         more = f", the slowest {SHOWN} of {len(rates):,}" if len(rates) > SHOWN else ""
         unit = _help("million probes a second", f"{PROBES} Per second of CPU or GPU time, without waiting.")
-        self.by_worker.show(f"Speed of each worker while it counts: {unit}{more}", any(rates.values()))
+        self.by_worker.show(f"Speed of each worker: {unit}{more}", any(rates.values()))
         _label(self.by_worker.plot, shown)
 
     def _in_memory(self, run: RunState) -> None:
@@ -327,7 +329,7 @@ class RunPage:
         bound = f"{_key(LIMIT)}limit (dashed)" if least else "; Dask sets no limit"
         title = (
             f"Memory of each worker: {_key(COLOURS['blocks'])}{_help('blocks', words_of('blocks').help)} "
-            f"({format_size(sum(held))} in all), {_key(USED)}used in all{',' if least else ''} {bound}"
+            f"({format_size(sum(held))} in all), {_key(USED)}used{',' if least else ''} {bound}"
         )
         self.in_memory.show(title, bool(shown))
         self.in_memory.plot.x_range.end = 1.05 * max([least, *used, 1])

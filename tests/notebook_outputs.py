@@ -21,7 +21,7 @@ SITE = 'import platform, socket\nplatform.node = socket.gethostname = lambda: "h
 """What every process of a kernel runs at its start."""
 WIDGETS = "application/vnd.jupyter.widget-view+json"
 REPLACED = (
-    (r"\b(https?|tcp|tls|ucx|inproc)://(?!HOST)[^\s/'\"<>]+", r"\1://HOST:PORT"),
+    (r"\b(https?|tcp|tls|ucx|inproc)://(?!HOST)[^\s/'\"<>(),]+", r"\1://HOST:PORT"),
     (r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?", "HOST"),
     (rf"{re.escape(str(FOLDER.parent))}|{re.escape(str(Path.home()))}(?=/)|/tmp/[\w./-]+", "..."),
 )

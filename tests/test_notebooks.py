@@ -42,6 +42,12 @@ def test_outputs_stand_where_they_belong(name):
     assert any(has_outputs) == (name in WITH_OUTPUTS), "python -m tests.notebook_outputs, or nbstripout"
 
 
+def test_the_hook_that_strips_outputs_leaves_those_that_readers_see():
+    hooks = (FOLDER.parent / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    (excluded,) = re.findall(r"id: nbstripout\n\s+exclude: (\S+)", hooks)
+    assert {name for name in NAMES if re.search(excluded, f"notebooks/{name}.ipynb")} == set(WITH_OUTPUTS)
+
+
 @pytest.mark.parametrize("name", WITH_OUTPUTS)
 def test_outputs_are_those_of_the_code(name):
     notebook = read(name)
@@ -78,10 +84,10 @@ def test_a_reader_sees_plots_that_are_small(name):
 
 
 def test_what_tells_of_a_machine_is_taken_out():
-    told = "tcp://10.0.0.1:4567 http://me:8787/status 127.0.0.1 /tmp/x/y " + f"'{FOLDER}/a.py'"
+    told = "(tcp://10.0.0.1:4567) http://me:8787/status 127.0.0.1 /tmp/x/y " + f"'{FOLDER}/a.py'"
     clean = without_machine(told)
     assert not re.search(TELLING, clean)
-    assert clean == "tcp://HOST:PORT http://HOST:PORT/status HOST ... '.../notebooks/a.py'"
+    assert clean == "(tcp://HOST:PORT) http://HOST:PORT/status HOST ... '.../notebooks/a.py'"
     assert without_machine(clean) == clean
     cell = {"cell_type": "code", "metadata": {"execution": {"began": 1}, "tags": []}, "source": ["1"]}
     widget = {"output_type": "display_data", "data": {notebook_outputs.WIDGETS: {}, "text/plain": ["bar"]}}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
@@ -228,6 +229,12 @@ def test_the_page_has_colours_for_both_themes():
     assert set(re.findall(r"var\((--tc-\w+)\)", STYLE + PAGE)) <= {
         name for name in declared if declared.count(name) == 2
     }
+
+
+def test_the_picture_of_a_run_is_small():
+    picture = (Path(__file__).parent.parent / ".github" / "run.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) <= 150_000
 
 
 COUNT = """

@@ -111,13 +111,21 @@ STYLE = """
 .tc td.bar { width: 45%; }
 .tc .track { background: var(--tc-track); border-radius: 3px; height: 14px; overflow: hidden; }
 .tc .fill { height: 14px; }
-.tc .key { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin: 0 4px 0 10px; }
+.tc .key { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin: 0 4px 0 2px; }
 .tc .bad { color: var(--tc-bad); }
 .tc [data-help] { position: relative; cursor: help; text-decoration: underline dotted; text-underline-offset: 3px; }
 .tc [data-help]:hover::after { content: attr(data-help); position: absolute; left: 0; top: 1.6em; z-index: 10;
   width: max-content; max-width: min(300px, 60vw); padding: 6px 10px; border-radius: 6px; white-space: normal;
   font: 13px/1.4 system-ui, sans-serif; color: var(--tc-page); background: var(--tc-ink); }
-@media (max-width: 600px) { .tc td.bar { width: 20%; } .tc .percent { display: none; } }
+.tc .card:last-child [data-help]:hover::after { left: auto; right: 0; }
+.tc .keyed { white-space: nowrap; }
+@media (max-width: 600px) {
+  .tc { position: relative; }
+  .tc td.bar { width: 20%; } .tc .percent { display: none; }
+  .tc [data-help] { position: static; }
+  .tc .card [data-help]:hover::after, .tc [data-help]:hover::after { left: 0; right: 0; top: auto; width: auto;
+    max-width: none; margin-top: 1.6em; }
+}
 </style>
 """
 PAGE = """
@@ -326,11 +334,12 @@ class RunPage:
         }
         least = min((size for size in limit if size), default=0)
         self.limit.data = {"x": [least], "end": [max(1, len(shown)) - 0.5]} if least else {"x": [], "end": []}
-        bound = f"{_key(LIMIT)}limit (dashed)" if least else "; Dask sets no limit"
-        title = (
-            f"Memory of each worker: {_key(COLOURS['blocks'])}{_help('blocks', words_of('blocks').help)} "
-            f"({format_size(sum(held))} in all), {_key(USED)}used{',' if least else ''} {bound}"
-        )
+        parts = [
+            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({format_size(sum(held))} in all)"),
+            _keyed(USED, "used"),
+            _keyed(LIMIT, "limit (dashed)") if least else "Dask sets no limit",
+        ]
+        title = f"Memory of each worker: {', '.join(parts)}"
         self.in_memory.show(title, bool(shown))
         self.in_memory.plot.x_range.end = 1.05 * max([least, *used, 1])
         _label(self.in_memory.plot, names)
@@ -351,9 +360,9 @@ def _help(text: str, explanation: str) -> str:
     return f'<span data-help="{html_text(explanation)}">{html_text(text)}</span>' if explanation else html_text(text)
 
 
-def _key(colour: str) -> str:
-    """Format the colour of what the next word names."""
-    return f'<span class=key style="background:{colour}"></span>'
+def _keyed(colour: str, text: str) -> str:
+    """Format words after the colour of what they name, on one line."""
+    return f'<span class=keyed><span class=key style="background:{colour}"></span>{text}</span>'
 
 
 def _head(run: RunState, now: float) -> str:

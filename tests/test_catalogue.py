@@ -67,7 +67,7 @@ def test_a_graph_is_fetched_once_and_its_count_is_the_published_one(collection, 
 
 
 def test_another_count_than_the_published_one_is_an_error(collection):
-    with pytest.raises(CountError, match="1 triangles counted, but 2 are known for small:wrong"):
+    with pytest.raises(CountError, match="1 triangle counted, but 2 are known for small:wrong"):
         dasktc.triangle_count("small:wrong")
 
 

@@ -23,6 +23,8 @@ from dasktc.errors import html_text
 from dasktc.generate import kronecker
 
 pytest.importorskip("bokeh")
+from keywords import keywords
+
 from dasktc.executors.dask.page import PAGE, STYLE, GroupGraph, RunPage, _head, _stages
 from dasktc.executors.dask.run_monitor import RunMonitor
 from dasktc.executors.dask.run_state import RunState
@@ -111,7 +113,9 @@ def test_every_page_answers_during_a_count(served, pages, caplog, options):
             failed.update({(stage, name): code for name in wanted if (code := answer(root + name)) != 200})
 
     with Client(served, set_as_default=False) as client, caplog.at_level(logging.ERROR):
-        found = dasktc.triangle_count(kronecker(9), client, distribute="always", splits=2, progress=ask, **options)
+        found = dasktc.triangle_count(
+            kronecker(9), client, progress=ask, **keywords(distribute="always", splits=2, **options)
+        )
         keys = {key[0] for key in served.scheduler.tasks}
     assert found.triangles == int(dasktc.triangle_count(kronecker(9), threads=1))
     assert {"blocks", "count", "all"} <= seen

@@ -19,11 +19,12 @@ import numpy as np
 import pytest
 from dask.utils import key_split
 from distributed import Client, LocalCluster
+from keywords import keywords
 from processes import until
 from tiers import some
 
 import dasktc
-from dasktc.api.cluster import StartedCluster
+from dasktc.api.cluster import Cluster
 from dasktc.api.graph import OwnedCluster
 from dasktc.api.progress import View, bar
 from dasktc.executors.dask.faults import _free_stranded
@@ -34,6 +35,7 @@ from dasktc.executors.dask.worker_events import with_steps
 from dasktc.executors.dask.worker_state import PROCESS, RECEIVED, meter_transfers
 from dasktc.executors.progress import EVENT_SECONDS, STAGES, WORDS, Pace, Stage, Tracker
 from dasktc.generate import kronecker
+from dasktc.options import Method, RunOptions
 from dasktc.planning.cost_model import in_words, work_of_triples
 
 
@@ -255,7 +257,7 @@ def test_every_stage_of_a_long_count_has_a_time_left(client, distribute):
     """Also where the stages run in one call, in another process; counting outlasts a busy machine's pauses."""
     heard = Heard()
     how = {"partition": "hash2d", "parts": 2, "distribute": distribute, "kernel": "search"}
-    dasktc.triangle_count(kronecker(13), client, progress=heard, **how)
+    dasktc.triangle_count(kronecker(13), client, progress=heard, **keywords(**how))
     left = {event["stage"]: event["left"] for event in heard.events if event["event"] == "begun"}
     assert all(left[stage] > 0 for stage in ("read", "canonical", "orient", "blocks", "count")), left
 
@@ -282,8 +284,8 @@ def test_tasks_report_their_steps_while_they_run(client):
 
 
 def test_work_is_planned_by_triple():
-    with dasktc.prepare(kronecker(8), partition="vertical", parts=2) as graph:
-        work = work_of_triples(graph.plan, graph.prepared.sizes)
+    with dasktc.prepare(kronecker(8), method=Method(partition="vertical", parts=2)) as graph:
+        work = work_of_triples(graph.plan, graph._context.prepared.sizes)
         assert len(work) == len(list(graph.plan.triples()))
         assert min(work) >= 0 < max(work)
 
@@ -326,7 +328,7 @@ def test_a_scheduler_has_the_events_of_a_count(client, distribute):
     before = max((when for when, _ in client.get_events("dasktc")), default=0)  # Dask keeps the last 1,000
     heard = Heard()
     how = {"partition": "hash2d", "parts": 2, "distribute": distribute, "progress": heard}
-    result = dasktc.triangle_count(kronecker(8), client, **how)
+    result = dasktc.triangle_count(kronecker(8), client, **keywords(**how))
     of_all = [event for event in heard.events if event["stage"] == "run"]
     assert [(event["event"], event.get("triangles")) for event in of_all] == [("begun", None), ("ended", int(result))]
     events = [event for when, event in client.get_events("dasktc") if when > before and "event" in event]
@@ -337,7 +339,11 @@ def test_a_scheduler_has_the_events_of_a_count(client, distribute):
             "ended",
         ], stage
     counted = next(event for event in events if (event["stage"], event["event"]) == ("count", "ended"))
-    assert (counted["triangles"], counted["probes"], counted["wedges"]) == (int(result), result.probes, result.wedges)
+    assert (counted["triangles"], counted["probes"], counted["wedges"]) == (
+        int(result),
+        result.stats.probes,
+        result.stats.wedges,
+    )
     assert counted["done"] == counted["total"] == result.plan.tasks
     assert sum(of[0] for of in counted["workers"].values()) == result.plan.tasks
     assert events[-1]["triangles"] == int(result)
@@ -346,7 +352,7 @@ def test_a_scheduler_has_the_events_of_a_count(client, distribute):
 
 def test_a_graph_prepared_in_one_call_goes_on_as_the_same_run(client):
     heard = Heard()
-    with dasktc.prepare(kronecker(8), client, distribute="never", progress=heard):
+    with dasktc.prepare(kronecker(8), client, run=RunOptions(distribute="never"), progress=heard):
         pass
     assert len({event["run"] for event in heard.events}) == 1
     assert [event["stage"] for event in heard.events if event["event"] == "ended"][-2:] == ["blocks", "run"]
@@ -360,11 +366,11 @@ def test_a_resumed_count_begins_where_it_was(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        dasktc.triangle_count(kronecker(8), progress=stop, **options)
+        dasktc.triangle_count(kronecker(8), progress=stop, **keywords(**options))
     heard = Heard()
-    result = dasktc.triangle_count(kronecker(8), progress=heard, **options)
+    result = dasktc.triangle_count(kronecker(8), progress=heard, **keywords(**options))
     begun = next(event for event in heard.events if (event["stage"], event["event"]) == ("count", "begun"))
-    assert (begun["plan"]["resumed"], result.resumed) == (4, 4)
+    assert (begun["plan"]["resumed"], result.stats.resumed) == (4, 4)
     assert 0.2 < begun["share"] < 0.8
     assert 0 < begun["triangles"] < int(result)
 
@@ -474,13 +480,15 @@ def test_the_page_shows_a_run_and_keeps_it():
 
         assert page_of(client).endswith("/status")
         show_page(client)
-        assert page_of(client) == StartedCluster(client, OwnedCluster(ExitStack())).dashboard_link
+        assert page_of(client) == Cluster(client, OwnedCluster(ExitStack())).dashboard_link
         assert page_of(client).endswith("/dasktc")
         monitor = scheduler.plugins["dasktc"]
         page = RunPage(scheduler, monitor)
         page.update()
         assert "No run yet" in page.head.text
-        result = dasktc.triangle_count(kronecker(8), client, partition="hash2d", parts=2, distribute="always")
+        result = dasktc.triangle_count(
+            kronecker(8), client, method=Method(partition="hash2d", parts=2), run=RunOptions(distribute="always")
+        )
         monitor.runs[next(iter(monitor.runs))].faults.append((0.0, "worker <1> went"))
         page.update()
         assert f"<b>{int(result):,}</b>" in page.head.text
@@ -512,7 +520,7 @@ def test_the_page_shows_a_run_and_keeps_it():
                 raise ValueError("it <broke>")
 
         with pytest.raises(ValueError, match="broke"):
-            dasktc.triangle_count(kronecker(8), client, distribute="always", progress=broken)
+            dasktc.triangle_count(kronecker(8), client, run=RunOptions(distribute="always"), progress=broken)
         page.update()
         assert "<b>failed</b>" in page.head.text
         assert "it &lt;broke&gt;" in page.head.text
@@ -636,13 +644,17 @@ def test_a_scheduler_keeps_nothing_of_runs_long_over(client):
 
     before = client.run_on_scheduler(topics)
     held = client.submit(lambda: 7, pure=False)
-    with dasktc.prepare(kronecker(8), client, distribute="always", partition="hash2d", parts=2) as graph:
+    with dasktc.prepare(
+        kronecker(8), client, run=RunOptions(distribute="always"), method=Method(partition="hash2d", parts=2)
+    ) as graph:
         for _ in range(5):
             assert int(dasktc.triangle_count(kronecker(8), client)) == int(graph.triangle_count())
         there = client.run_on_scheduler(spans)
         time.sleep(5)  # workers have said what they know of them
         assert client.run_on_scheduler(spans, forget=forget_spans) < there
-        assert int(graph.triangle_count()) == int(dasktc.triangle_count(kronecker(8), client, distribute="always"))
+        assert int(graph.triangle_count()) == int(
+            dasktc.triangle_count(kronecker(8), client, run=RunOptions(distribute="always"))
+        )
     assert held.result() == 7
     assert client.run_on_scheduler(topics) == before
 

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from dasktc.executors.progress import RUN, Event, Progress, Tracker, clock_time, words_of
 from dasktc.executors.shared_context import SharedContext
 from dasktc.options import check_keywords, format_size
+from dasktc.wording import plural
 
 __all__ = ["View", "bar", "json_lines", "showing"]
 
@@ -162,9 +163,9 @@ def _facts(said: Event) -> str:
     if "bytes_total" in said:
         facts.append(f"{format_size(said['bytes'])} of {format_size(said['bytes_total'])}")
     elif said["total"] > 1:
-        facts.append(f"{said['done']:,}/{said['total']:,} tasks")
+        facts.append(f"{said['done']:,}/{plural(said['total'], 'task')}")
     if said.get("rate"):
-        facts.append(f"{_short(said['rate'])} probes/s, {said['triangles']:,} triangles")
+        facts.append(f"{_short(said['rate'])} probes/s, {plural(said['triangles'], 'triangle')}")
     elif said.get("bytes") and seconds:
         facts.append(f"{format_size(round(said['bytes'] / seconds))}/s")
     return "".join(f", {fact}" for fact in facts)

@@ -25,7 +25,9 @@ from dasktc.errors import CountError
 from dasktc.executors.connect import connect
 from dasktc.executors.dask import executor as dask_executor
 from dasktc.executors.dask import futures
-from dasktc.options import RunOptions, format_size
+from dasktc.executors.place import Place
+from dasktc.options import format_size
+from dasktc.wording import plural
 
 __all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
 
@@ -44,7 +46,7 @@ class Run(NamedTuple):
     def kernel(self) -> float:
         """Kernel seconds of the busiest worker."""
         seconds: dict[str, float] = {}
-        for record in self.result.records:
+        for record in self.result._records:
             seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
         return max(seconds.values(), default=0.0)
 
@@ -75,12 +77,12 @@ def end_to_end(
     section = Section(f"from the source to the number, ms, medians of {runs} after a warm-up", columns)
     rows: dict[str, list[list[Any]]] = {case.name: [] for case in cases}
     for number in workers:
-        with connect(RunOptions(workers=number), backend) as executor:
+        with connect(Place(workers=number), backend) as executor:
             client: Any = executor.client  # type: ignore[attr-defined]
             report = _report(client, profile) if number == workers[-1] and profile else nullcontext()
             with report:
                 for case in cases:
-                    say(f"{case.name} on {number} workers")
+                    say(f"{case.name} on {plural(number, 'worker')}")
                     made = [on_cluster(client, case, backend) for _ in range(runs + 1)][1:]
                     rows[case.name].append(_row(case, str(number), made, number))
     for case in cases:  # after the clusters, because a process that uses a GPU itself leaves a worker little memory

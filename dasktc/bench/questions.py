@@ -201,7 +201,7 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
 
     def anew(question: Callable[..., Any], *given: Any) -> Callable[[], Any]:
         def ask() -> Any:
-            graph.counted.forget()
+            graph._context.counted.forget()
             return question(*given, **frame)
 
         return ask

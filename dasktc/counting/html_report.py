@@ -16,6 +16,7 @@ from dasktc.errors import html_text
 from dasktc.executors.environment import collect
 from dasktc.executors.usage import Usage
 from dasktc.options import format_size
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
     str
         Self-contained HTML that follows the reader's light or dark theme.
     """
-    title = f"{result.triangles:,} triangles in {source}"
+    title = f"{plural(result.triangles, 'triangle')} in {source}"
     parts = [f"<header><h1>{html_text(_file_name(source))}</h1>{_numbers(result, findings)}</header>"]
     if findings is not None:
         parts += _graph(findings)
@@ -134,7 +135,7 @@ def _graph(findings: Findings) -> list[str]:
     if findings.edges is not None:
         bins = findings.edges.bins
         none = int(bins.loc[bins["support"] == 0, "edges"].sum())
-        title = f"Triangles by edge; {none:,} edges are in none"
+        title = f"Triangles by edge; {plural(none, 'edge is', 'edges are')} in none"
         charts.append(_density(title, bins[bins["support"] > 0], "support", "edges", "triangles of an edge (support)"))
     if findings.vertices is not None:
         charts.append(_clustering(findings.vertices.bins))
@@ -174,7 +175,7 @@ def _clustering(bins: pd.DataFrame) -> str:
         return f"{title}<p class='note'>No vertex has two neighbours.</p>"
     x = middle(bins, "degree")
     says = [
-        f"degree {_range(first, last)}: mean {mean:.4f} of {number:,} vertices"
+        f"degree {_range(first, last)}: mean {mean:.4f} of {plural(number, 'vertex')}"
         for first, last, mean, number in zip(
             bins["degree"], bins["last"], bins["clustering"], bins["vertices"], strict=True
         )
@@ -216,7 +217,7 @@ def _shown(value: Any) -> str:
 def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
     """How the run went, folded: the command that repeats it, stages, workers, memory, versions."""
     versions = {name: number for name, number in collect()["versions"].items() if number}
-    times, tasks = timeline(result.records), result.tasks
+    times, tasks = timeline(result._records), result.tasks
     stages = [(name, value) for name, value in result.seconds.items() if name != "total"]
     parts = [_facts([("source", source)])]
     if run is not None:
@@ -231,28 +232,24 @@ def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
         "<h2>Versions</h2>",
         _facts(versions.items()),
     ]
-    return _folded(f"The run: {result.seconds['total']:,.2f} s, {_number_of(result.workers, 'task')} at a time", parts)
+    return _folded(f"The run: {result.seconds['total']:,.2f} s, {plural(result.workers, 'task')} at a time", parts)
 
 
 def _method(result: TriangleCount) -> str:
     """How it was counted, folded: what was read, the plan, and the tasks."""
     tasks = result.tasks
     parts = [
-        _facts(result.summary()),
+        _facts(result._rows()),
         "<h2>Plan</h2>",
         _facts(result.plan.rows()),
         _folded(_tasks_title(len(tasks)), [_tasks(tasks)]),
     ]
     how = f"kernel {result.kernel} on {result.backend}, partition {result.plan.partition}"
-    return _folded(f"The method: {how}, {_number_of(len(tasks), 'task')}", parts)
+    return _folded(f"The method: {how}, {plural(len(tasks), 'task')}", parts)
 
 
 def _folded(title: str, parts: list[str]) -> str:
     return f"<details><summary>{html_text(title)}</summary>{''.join(parts)}</details>"
-
-
-def _number_of(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _chosen(values: list[float]) -> list[int]:
@@ -271,8 +268,11 @@ def _of_all(shown: int, count: int) -> str:
 
 def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: RunFacts | None) -> list[str]:
     parts = []
-    if result.resumed:
-        said = f"{result.resumed:,} tasks were in the checkpoint, which keeps no times: the timeline shows the others."
+    if resumed := result.stats.resumed:
+        said = (
+            f"{plural(resumed, 'task was', 'tasks were')} in the checkpoint, which keeps no times: the timeline "
+            "shows the others."
+        )
         parts.append(f"<p class='note'>{said}</p>")
     if len(times.began):
         shown = _chosen(times.busy.tolist())
@@ -367,7 +367,7 @@ def _bars(names: tuple[str, str], rows: list[tuple[str, float]]) -> str:
 
 def _tasks_title(count: int) -> str:
     if count <= MOST_TASKS:
-        return _number_of(count, "task")
+        return plural(count, "task")
     return f"The {MOST_TASKS - MOST_TASKS // 2} longest of {count:,} tasks, and {MOST_TASKS // 2} at random"
 
 

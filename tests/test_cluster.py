@@ -424,11 +424,12 @@ def test_what_was_opened_for_a_graph_that_could_not_be_prepared_is_closed(thread
 OWNED = """
 import os
 import dasktc
+from dasktc.executors.place import Place
 
 if __name__ == "__main__":
-    with dasktc.prepare(([0, 1, 2], [1, 2, 0]), workers=1) as graph:
+    with dasktc.prepare(([0, 1, 2], [1, 2, 0]), Place(workers=1)) as graph:
         print(int(graph.triangle_count()), *graph.client.run(os.getpid).values())
-    left = dasktc.prepare(([0, 1, 2], [1, 2, 0]), workers=1)
+    left = dasktc.prepare(([0, 1, 2], [1, 2, 0]), Place(workers=1))
     print(int(left.triangle_count()), *left.client.run(os.getpid).values())
 """
 
@@ -538,7 +539,7 @@ import sys, dasktc, dasktc.executors.connect
 dasktc.executors.connect.CONNECT_SECONDS = 0.2
 for file in sys.argv[1:]:
     try:
-        dasktc.triangle_count(([0], [1]), scheduler_file=file)
+        dasktc.triangle_count(([0], [1]), file)
     except dasktc.ClusterError as error:
         print(error)
 """
@@ -590,7 +591,7 @@ def test_certificates_are_regular_files(tmp_path, name):
 
 UNGUARDED = """
 import dasktc
-print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=2).triangles)
+print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), dasktc.cluster(workers=2)).triangles)
 """
 
 
@@ -854,7 +855,7 @@ def test_a_task_that_failed_leaves_nothing_either(threads, inner, tmp_path, memo
     graph.write_text("0 1\n1 2\n2 none\n")
     for count in (dasktc.prepare, dasktc.triangle_count):
         with pytest.raises(InputError, match="none"):
-            count(graph, inner, ids="int", distribute="always", memory=memory, work_dir=tmp_path)
+            count(graph, inner, ids="int", memory=memory, run=RunOptions(distribute="always", work_dir=tmp_path))
     until(lambda: (gc.collect(), not inner.futures and not threads.scheduler.tasks)[1])
     assert os.listdir(tmp_path) == ["graph.txt"]
 

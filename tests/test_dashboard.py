@@ -252,7 +252,7 @@ def wait(stage, done, total):
         print("counts", flush=True)
         time.sleep(600)
 
-dasktc.triangle_count(kronecker(8), Client(sys.argv[1]), distribute="always", progress=wait)
+dasktc.triangle_count(kronecker(8), Client(sys.argv[1]), run=dasktc.RunOptions(distribute="always"), progress=wait)
 """
 
 

@@ -217,11 +217,12 @@ EDGES = [0, 1, 2], [1, 2, 0]
 START = """
 import os, signal, sys, threading, time
 import dasktc
+from dasktc.executors.place import Place
 
 EDGES = [0, 1, 2], [1, 2, 0]
 QUESTIONS = {
-    "count": lambda: dasktc.triangle_count(EDGES, workers=2),
-    "prepare": lambda: dasktc.prepare(EDGES, workers=2).close(),
+    "count": lambda: dasktc.triangle_count(EDGES, Place(workers=2)),
+    "prepare": lambda: dasktc.prepare(EDGES, Place(workers=2)).close(),
     "cluster": lambda: dasktc.cluster(2, "cpu").close(),
 }
 

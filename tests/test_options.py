@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from keywords import keywords
 
 import dasktc
 from dasktc import generate

@@ -171,13 +171,14 @@ import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 
 path, small, out, options = sys.argv[1:4] + [json.loads(sys.argv[4])]
-ask = options.pop("ask", None)
+ask, memory, place = (options.pop(name, None) for name in ("ask", "memory", "work_dir"))
+how = {"memory": memory, "method": dasktc.Method(**options), "run": dasktc.RunOptions(work_dir=place)}
 
 def run(path, out):
     outputs = {ask: out} if ask and ask.startswith("per_") else {}
     if ask and not outputs:
-        return len(dasktc.prepare(path, **options).triangle_list(limit=1000))
-    result = dasktc.triangle_count(path, **options, **outputs)
+        return len(dasktc.prepare(path, **how).triangle_list(limit=1000))
+    result = dasktc.triangle_count(path, **how, **outputs)
     return [int(result), result.plan.parts]
 
 run(small, out + "-small.parquet")
@@ -269,7 +270,8 @@ if __name__ == "__main__":
     framed = options.pop("frame", False)
     with given(*workers) as client:
         client.run(_warm, as_source(tiny))  # then every stage, in every process
-        dasktc.triangle_count(frame(8) if framed else kronecker(12, parts=8), client, parts=3, **options)
+        first = frame(8) if framed else kronecker(12, parts=8)
+        dasktc.triangle_count(first, client, method=dasktc.Method(parts=3), **options)
         before = client.run(resident_bytes)
         client.run(forget_peak)
         result = dasktc.triangle_count(frame(40) if framed else path, client, **options)

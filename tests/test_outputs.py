@@ -29,7 +29,7 @@ from dasktc.counting import html_report as report
 from dasktc.errors import CountError, DasktcError, DeviceMemoryError, InputError
 from dasktc.generate import kronecker
 from dasktc.io.write import is_same_target
-from dasktc.options import Method
+from dasktc.options import Method, RunOptions
 
 EDGES = skewed_edges(60, 400, 3)
 EXPECTED = triangles(EDGES)
@@ -379,7 +379,7 @@ def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
     dasktc.triangle_count(path, method=Method(kernel="merge", seed=3), verify=1.0, report=page)
     text = page.read_text()
     assert text.count("<svg") == 4  # degrees, support, clustering, timeline
-    assert f"dasktc count &#x27;{path}&#x27; --kernel merge --verify 1.0 --seed 3</code>" in text
+    assert f"dasktc count &#x27;{path}&#x27; --kernel merge --seed 3 --verify 1.0</code>" in text
     with dasktc.prepare(path) as graph:
         of_vertices, of_edges = graph.measures(), graph.edge_support()
     (best,) = of_edges.nlargest(1, "support").itertuples(index=False, name=None)
@@ -396,9 +396,16 @@ def test_the_report_repeats_every_option_that_was_given(tmp_path):
     dasktc.triangle_count(path, method=Method(kernel="trust", parts=2, partition="hash2d"), report=page)
     command = re.search(r"<code>(dasktc count .*?)</code>", page.read_text())[1]
     assert command == f"dasktc count {path} --kernel trust --partition hash2d --parts 2"
-    silent = {"source", "client", "security", "per_vertex", "per_edge", "report", "force", "progress", "sort_rows"}
+    objects = {"source", "client", "threads", "backend", "memory", "method", "run"}
+    silent = {*objects, "per_vertex", "per_edge", "report", "force", "progress"}
     usual = {name: of.default for name, of in inspect.signature(dasktc.triangle_count).parameters.items()}
     assert {name: default for name, default in usual.items() if name not in silent} == repeat.USUAL
+    method, run = Method(kernel="merge", seed=3), RunOptions(retries=3)
+    dasktc.triangle_count(source_of(EDGES), method=method, run=run, threads=2, verify=0.5, report=page, force=True)
+    assert (
+        "dasktc.triangle_count(&lt;Source&gt;, verify=0.5, threads=2, method=dasktc.Method(kernel=&#x27;merge&#x27;, "
+        "seed=3), run=dasktc.RunOptions(retries=3))"
+    ) in page.read_text()
 
 
 def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, monkeypatch):
@@ -422,7 +429,7 @@ def test_the_report_of_a_cluster_has_its_workers_and_what_they_sent(tmp_path, cl
     text = page.read_text()
     assert all(f"<td>{worker}</td>" in text for worker in result.tasks["worker"].unique())
     assert "workers sent" in text
-    assert f"scheduler=&#x27;{client.scheduler.address}&#x27;" in text
+    assert f"&lt;Source&gt;, &#x27;{client.scheduler.address}&#x27;," in text
     assert "Vertices with most triangles" in text
     assert "Edges with most triangles" in text
 

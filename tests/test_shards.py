@@ -431,11 +431,13 @@ import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 
 path, small, options = *sys.argv[1:3], json.loads(sys.argv[3])
-dasktc.triangle_count(small, per_vertex=sys.argv[4] + "small.parquet", **options)
+method, place = {"reorder": options.pop("reorder")}, options.pop("work_dir")
+options["run"] = dasktc.RunOptions(work_dir=place)
+dasktc.triangle_count(small, per_vertex=sys.argv[4] + "small.parquet", method=dasktc.Method(**method), **options)
 gc.collect()
 before = resident_bytes()
 forget_peak()
-result = dasktc.triangle_count(path, parts=4, per_vertex=sys.argv[4], **options)
+result = dasktc.triangle_count(path, method=dasktc.Method(parts=4, **method), per_vertex=sys.argv[4], **options)
 print(json.dumps([int(result), result.vertices, result.plan.shards, peak_bytes() - before]))
 """
 

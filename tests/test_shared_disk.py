@@ -26,6 +26,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_state import worker_state
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir, hidden_here
+from dasktc.options import RunOptions
 
 EDGES = skewed_edges(60, 700, 7)
 TRIANGLES = triangles(EDGES)

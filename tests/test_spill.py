@@ -34,6 +34,7 @@ from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import ALIGNMENT, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir, check_place
 from dasktc.io.write import write_page
+from dasktc.options import RunOptions
 from dasktc.pipeline.vertex_ids import TableMap, TextMap
 from dasktc.planning.schemes import Triple, hash2d
 
@@ -196,7 +197,7 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path, place, why):
     place = place.format(tmp_path) if isinstance(place, str) else place
     for door in (dasktc.prepare, dasktc.triangle_count):
         with pytest.raises(InputError, match=rf"(--work-dir |work_dir=).*{why}"):
-            door(([0], [1]), work_dir=place)
+            door(([0], [1]), run=RunOptions(work_dir=place))
 
 
 def test_a_place_that_is_not_ours_is_refused(tmp_path, monkeypatch):

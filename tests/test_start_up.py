@@ -140,7 +140,7 @@ def test_a_script_whose_import_fails_in_a_worker(tmp_path, line):
     script = tmp_path / "script.py"
     script.write_text(
         f"if __name__ != '__main__':\n    {line}\nimport dasktc\n"
-        "if __name__ == '__main__':\n    dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=1)\n"
+        "if __name__ == '__main__':\n    dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), dasktc.cluster(workers=1))\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=patience())
     last = done.stderr.splitlines()[-1]

@@ -1095,7 +1095,7 @@ class Graph(Summarised):
         >>> import dasktc
         >>> from itertools import combinations
         >>> ends = zip(*combinations(range(6), 2))
-        >>> graph = dasktc.prepare(tuple(map(list, ends)), partition="whole")
+        >>> graph = dasktc.prepare(tuple(map(list, ends)), method=dasktc.Method(partition="whole"))
         >>> [graph.cliques(k) for k in (3, 4, 5)]
         [20, 15, 6]
         """

@@ -16,8 +16,8 @@ def _with_names(text: str) -> str:
     registries = (SCHEMES, ORDERS, ASSIGNMENTS, METHODS)
     lines = {"kernel": kernel_lines(), **{names.option: names.lines() for names in registries}}
 
-    def listed(found: re.Match[str]) -> str:
-        indent, option, rest = found.groups()
+    def listed(placeholder: re.Match[str]) -> str:
+        indent, option, rest = placeholder.groups()
         said = "; ".join(f"{name}: {line}" for name, line in lines[option]) + rest
         return fill(said, 116, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dasktc
 from dasktc import generate
+from dasktc.executors.dask.progress import page_of, show_page
 
 PICTURE = Path(__file__).with_name("run.png")
 SHARE = 0.5
@@ -37,26 +39,20 @@ def main() -> None:
         if stage == "count" and done >= SHARE * total:
             reached.set()
 
-    with dasktc.cluster(workers=2, backend="cpu") as client, sync_playwright() as player:
-        from dasktc.executors.dask.progress import page_of, show_page
-
+    with dasktc.cluster(workers=2, backend="cpu") as client, sync_playwright() as player, ThreadPoolExecutor(1) as pool:
         show_page(client)
         browser = player.chromium.launch(executable_path=given.browser)
         scheme = "dark" if given.dark else "light"
         page = browser.new_page(viewport={"width": given.width, "height": 400}, color_scheme=scheme)
         page.goto(page_of(client))
-        count = threading.Thread(
-            target=dasktc.triangle_count,
-            args=(generate.kronecker(given.scale), client),
-            kwargs={"splits": 64, "progress": follow},
-        )
-        count.start()
-        while count.is_alive() and not reached.wait(1):
+        source, method = generate.kronecker(given.scale), dasktc.Method(splits=64)
+        count = pool.submit(dasktc.triangle_count, source, client, method=method, progress=follow)
+        while not count.done() and not reached.wait(1):
             pass
         page.wait_for_timeout(700)  # the page is drawn once a second
         page.screenshot(path=given.out, full_page=True)
         browser.close()
-        count.join()
+        count.result()
     print(f"{given.out}: {given.out.stat().st_size / 1000:.0f} kB")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
+import runpy
 import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -239,6 +241,24 @@ def test_the_picture_of_a_run_is_small():
     picture = (Path(__file__).parent.parent / ".github" / "run.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) <= 150_000
+
+
+@pytest.mark.slow
+def test_the_command_that_takes_the_picture(tmp_path, monkeypatch):
+    """With a stand-in for the browser, which asks for the page and takes no picture."""
+    asked, out = [], tmp_path / "run.png"
+    page = SimpleNamespace(
+        goto=lambda link: asked.append(answer(link)),
+        wait_for_timeout=lambda milliseconds: None,
+        screenshot=lambda path, full_page: path.write_bytes(b"picture"),
+    )
+    browser = SimpleNamespace(new_page=lambda **_: page, close=lambda: None)
+    player = SimpleNamespace(chromium=SimpleNamespace(launch=lambda **_: browser))
+    library = SimpleNamespace(sync_playwright=lambda: nullcontext(player))
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", library)
+    monkeypatch.setattr(sys, "argv", ["picture.py", "--scale", "8", "-o", str(out)])
+    runpy.run_path(str(Path(__file__).parent.parent / ".github" / "picture.py"), run_name="__main__")
+    assert (asked, out.read_bytes()) == ([200], b"picture")
 
 
 COUNT = """

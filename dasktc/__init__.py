@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dasktc import datasets as datasets
+    from dasktc import generate as generate
     from dasktc.api.cluster import Cluster, cluster
     from dasktc.api.count import prepare, triangle_count
     from dasktc.api.estimate import estimate
@@ -70,16 +72,18 @@ _MODULES = ("datasets", "generate")
 """That users name without importing them."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: NetworkX imports its backends' packages at every start."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # type checkers would find every name
 
-    if name in _MODULES:
-        return import_module(f"dasktc.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
-    return value
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used: NetworkX imports its backends' packages at every start."""
+        from importlib import import_module
+
+        if name in _MODULES:
+            return import_module(f"dasktc.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -43,6 +43,7 @@ __all__ = [
     "Ids",
     "IdsOption",
     "Method",
+    "MethodName",
     "Options",
     "Protocol",
     "Proxies",
@@ -62,6 +63,8 @@ Ids = Literal["int", "text"]
 IdsOption = Literal["auto", "int", "text"]
 Backend = Literal["auto", "cpu", "cuda"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
+MethodName = Literal["auto", "trust", "h-index", "fox-merge", "fox-search", "lstc", "tc-stream"]
+"""What `method=` takes beside a `Method`; `Method.of` takes the names of plugins, too."""
 Protocol = Literal["auto", "tcp", "ucx"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 RETRIES = 10
@@ -140,7 +143,7 @@ class Method:
     reorder: str = "auto"
     assign: str | os.PathLike[str] = "random"
     column_parts: int | None = None
-    proxies: str = "lstc"
+    proxies: Proxies = "lstc"
     sort_rows: bool = True
     seed: int = 0
 
@@ -306,7 +309,7 @@ class RunOptions:
     host_memory: int | str | None = None
     retries: int = RETRIES
     worker_timeout: float = WORKER_SECONDS
-    distribute: str | None = None
+    distribute: Distribute | None = None
 
     def __post_init__(self) -> None:
         """Refuse values of a wrong type or range."""
@@ -319,15 +322,15 @@ class RunOptions:
             check_choice("distribute", self.distribute, DISTRIBUTE)
 
     @property
-    def distribution(self) -> str:
+    def distribution(self) -> Distribute:
         """`distribute` if given, else the value of Dask's configuration."""
         if self.distribute is not None:
             return self.distribute
         import dask
 
-        configured = dask.config.get("dasktc.distribute", "auto")
+        configured: Distribute = dask.config.get("dasktc.distribute", "auto")
         check_choice("distribute", configured, DISTRIBUTE)
-        return str(configured)
+        return configured
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ _COMMAND_NAMES = {"path": "OUT", "tls_client_cert": "--tls-cert", "tls_client_ke
 """What the command line calls by another name, or takes without one."""
 LONGEST_VALUE = 160
 """Characters of an option's value, which may be a path."""
+_PYTHON_NAMES = {"rate_edges": "edges", "rate_network": "network", "rate_probes": "probes"}
+"""What Python calls by another name: fields of `Rates`."""
 _NONE = object()
 _at_terminal = False
 
@@ -80,7 +82,8 @@ def option(name: str, value: Any = _NONE) -> str:
     ...     print(rendered(f"{option('kernel', 'hubb')} does not exist"))
     --kernel hubb does not exist
     """
-    return _both(name if value is _NONE else f"{name}={shown(value, LONGEST_VALUE)}", _at_command_line(name, value))
+    word = _PYTHON_NAMES.get(name, name)
+    return _both(word if value is _NONE else f"{word}={shown(value, LONGEST_VALUE)}", _at_command_line(name, value))
 
 
 def advice(*names: str, **values: Any) -> str:

@@ -60,7 +60,7 @@ def test_a_kernel_that_is_asked_for_is_taken():
         graph = dasktc.prepare(grid3d(5), method=Method(kernel=kernel))
         assert graph._context.options.kernel == kernel
         assert f"kernel {kernel} as asked" in graph.plan.choice
-        assert graph._context.options.reorder == ("collective" if kernel == "trust" else "degree")
+        assert graph._context.options.reorder == ("collective-banded" if kernel == "trust" else "degree")
 
 
 def test_an_order_that_is_asked_for_is_taken():

@@ -308,7 +308,7 @@ def test_a_task_may_count():
 @pytest.mark.parametrize(
     "given",
     [
-        {"client": object(), "workers": 2},
+        {"client": object(), "threads": 2},
         {"workers": 2, "scheduler": "tcp://127.0.0.1:1"},
         {"scheduler": "tcp://127.0.0.1:1", "scheduler_file": "x.json"},
     ],
@@ -328,8 +328,8 @@ def test_fewer_than_one_worker_is_refused(workers):
 
 
 def test_what_is_no_client_is_refused():
-    with pytest.raises(InputError, match=r"client is a str.*Client"):
-        dasktc.triangle_count(TRIANGLE, "tcp://127.0.0.1:8786")
+    with pytest.raises(InputError, match=r"client is a float.*Client"):
+        dasktc.triangle_count(TRIANGLE, 0.5)
 
 
 # Whose cluster
@@ -1043,7 +1043,7 @@ def test_the_plan_is_for_the_cluster(client):
 
 
 def test_connect_closes_what_it_opened_and_nothing_else(cluster, client):
-    with connect(RunOptions(client)) as tasks:
+    with connect(Place(client)) as tasks:
         assert tasks.client is client
     assert client.status == "running"
     with connect(Place(scheduler=cluster.scheduler_address)) as tasks:

@@ -69,7 +69,9 @@ def test_answers_for_some(graph):
         assert_same(question(frame="polars", edges=edges), question(edges=edges))
 
 
-@pytest.mark.parametrize("options", [{"partition": "hash2d", "parts": 3}, {"memory": "17MB"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"method": dasktc.Method(partition="hash2d", parts=3)}, {"memory": "17MB"}], ids=str
+)
 def test_of_parts_and_within_a_budget(options, tmp_path):
     with dasktc.prepare((SRC, DST), backend="cpu", **keywords(**options)) as graph:
         for question in (graph.triangles, graph.edge_support, graph.triangle_list):

@@ -194,7 +194,7 @@ def test_what_is_no_program_is_refused_before_anything_is_measured(texts: tuple[
 @given(multigraphs(), st.booleans())
 def test_regrouped_edges_are_the_same(edges: list[tuple[int, int]], both: bool):
     source = as_source(np.array(edges, "int64").reshape(-1, 2))
-    block = build(LocalExecutor(), source, Options(backend="cpu", partition="whole", reorder="degree")).blocks[0, 0]
+    block = build(LocalExecutor(), source, Options(backend="cpu", partition="whole", reorder="degree"))._context.blocks[0, 0]
     rows = Rows(block.offsets, block.columns)
     of = rows.regrouped(both)
     pairs = list(zip(of.sources.tolist(), of.columns.tolist(), strict=True))

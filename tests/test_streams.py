@@ -113,7 +113,7 @@ class Elsewhere:
     ("source", "options", "says"),
     [
         ("-", {"scheduler": "tcp://192.0.2.1:8786"}, "but scheduler is given: its bytes go to a file of this host"),
-        ("-", {"scheduler_file": "x.json"}, "but scheduler_file is given"),
+        ("-", {"scheduler_file": "x.json"}, "but scheduler-file is given"),
         ("-", {"client": Elsewhere()}, "but a client of workers on other hosts is given"),
         (["-", "-"], {}, "standard input is named twice"),
         (io.StringIO("0 1\n"), {}, "StringIO yields text"),

@@ -36,7 +36,7 @@ from dasktc.executors.place import Place
 from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads, completed
-from dasktc.options import Method, Options, RunOptions
+from dasktc.options import Method, Options
 from dasktc.pipeline import canonicalize
 
 EDGES = skewed_edges(90, 900, 5)
@@ -169,13 +169,13 @@ def test_the_cores_that_the_process_may_use(monkeypatch, tmp_path):
         if text is not None:
             quota.write_text(text)
         assert allowed_threads() == expected
-        with connecting.connect(RunOptions()) as executor:
+        with connecting.connect() as executor:
             assert executor.workers == expected
 
 
 def test_one_in_a_task_of_a_worker_and_where_a_gpu_counts(client):
     assert client.submit(allowed_threads, pure=False).result(timeout=patience()) == 1
-    assert connecting.threads_here(RunOptions(), "cuda") == 1
+    assert connecting.threads_here(Place(), "cuda") == 1
 
 
 @pytest.mark.usefixtures("large")
@@ -186,8 +186,8 @@ def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     assert connecting.with_all_threads(LocalExecutor(), Place(threads=3), "cuda").workers == 1
     assert "threads=3 makes nothing faster on a GPU" in caplog.text
     caplog.clear()
-    for run in (RunOptions(), Place(threads=1)):
-        connecting.with_all_threads(LocalExecutor(), run, "cuda")
+    for place in (Place(), Place(threads=1)):
+        connecting.with_all_threads(LocalExecutor(), place, "cuda")
     assert not caplog.text
     result = dasktc.triangle_count(source_of(EDGES), threads=2)
     assert (result.backend, result.workers, result.plan.workers) == ("cpu", 2, 2)

@@ -140,7 +140,7 @@ def test_answers_for_some():
 
 @pytest.mark.parametrize("k", [-1, 2.5, "3", True])
 def test_what_is_no_order_of_a_truss(k):
-    with pytest.raises(InputError, match="k "):
+    with pytest.raises(InputError, match="k="):
         prepare([(0, 1)]).truss(k)
 
 

@@ -1,16 +1,20 @@
 """Type checkers on the public interface: pyright as editors run it, and mypy in its strict mode."""
 
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_overloads
 
 import pytest
 from processes import patience
 
-pytestmark = pytest.mark.slow  # each checker reads all of dasktc
+import dasktc
+from dasktc.options import MethodName
+from dasktc.registry import METHODS
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "tests" / "typing").glob("*.py"))
@@ -51,6 +55,7 @@ def mypy(folder):
     return {(Path(match[1]).name, int(match[2])): match[3] for match in found if match}
 
 
+@pytest.mark.slow  # each checker reads all of dasktc
 @pytest.mark.parametrize("checker", [pyright, mypy], ids=["pyright", "mypy"])
 def test_right_uses_pass_and_wrong_ones_are_found(checker, tmp_path):
     for name in CHECKED:
@@ -65,3 +70,41 @@ def test_right_uses_pass_and_wrong_ones_are_found(checker, tmp_path):
     assert all(name.startswith("wrong") for name, _ in marked)
     found = checker(tmp_path)
     assert set(found) == marked, {place: found.get(place, "nothing was found") for place in marked ^ set(found)}
+
+
+def returns(function):
+    """What a function says that it returns; of overloads, each of them but that for cuDF, which no checker can see."""
+    overloads = get_overloads(inspect.unwrap(function)) or [function]
+    signatures = [inspect.signature(one) for one in overloads]
+    return [
+        str(of.return_annotation)
+        for of in signatures
+        if "cudf" not in str(getattr(of.parameters.get("frame"), "annotation", "")) or len(signatures) == 1
+    ]
+
+
+def public():
+    """The public functions, and public methods and properties of public classes, by name."""
+    for name in dasktc.__all__:
+        value = getattr(dasktc, name)
+        if not inspect.isclass(value):
+            yield name, value
+            continue
+        ours = [base for base in value.__mro__ if base.__module__.startswith("dasktc")]
+        for member, of in {member: of for base in reversed(ours) for member, of in vars(base).items()}.items():
+            if isinstance(of, property):
+                of = of.fget
+            if not member.startswith("_") and inspect.isroutine(of):
+                yield f"{name}.{member}", getattr(of, "__func__", of)
+
+
+def test_no_public_answer_is_any():
+    answers = {name: returns(function) for name, function in public()}
+    assert len(answers) > 50
+    assert len(answers["Graph.triangles"]) == 3
+    unsaid = {"Any", str(inspect.Signature.empty)}
+    assert {name: of for name, of in answers.items() if unsaid & set(of)} == {}
+
+
+def test_names_of_methods_are_those_that_exist():
+    assert set(get_args(MethodName)) == {"auto", *METHODS}

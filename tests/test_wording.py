@@ -7,11 +7,12 @@ import copy
 import logging
 import pickle
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
-from keywords import keywords
 
 import dasktc
 from dasktc.cli.main import main
@@ -109,35 +110,163 @@ def test_an_input_error_is_a_value_error():
     assert not issubclass(CountError, ValueError)
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "near"),
-    [
-        ("backend", "CUDA", "cuda"),
-        ("kernel", "hubb", "hub"),
-        ("partition", "hash2", "hash2d"),
-        ("reorder", "degre", "degree"),
-        ("assign", "randm", "random"),
-        ("proxies", "ltsc", "lstc"),
-        ("distribute", "allways", "always"),
-        ("ids", "txt", "text"),
-        ("format", "cvs", "csv"),
-    ],
-)
-def test_a_name_that_nearly_exists_is_proposed(tmp_path, name, wrong, near):
-    (tmp_path / "g.txt").write_text("0 1\n")
+def in_method(name, value):
+    return dasktc.Method(**{name: value})
+
+
+def in_run(name, value):
+    return dasktc.RunOptions(**{name: value})
+
+
+def in_a_run(name, value):
+    return in_call("run", in_run(name, value))
+
+
+def in_cluster(name, value):
+    return dasktc.cluster(**{name: value})
+
+
+def in_call(name, value):
+    Path("g.txt").write_text("0 1\n1 2\n2 0\n")
+    return dasktc.triangle_count("g.txt", **{name: value})
+
+
+NEARLY = [
+    (in_call, "backend", "CUDA", "cuda"),
+    (in_call, "format", "mxt", "mtx"),
+    (in_call, "ids", "txt", "text"),
+    (in_method, "assign", "randm", "random"),
+    (in_method, "kernel", "hubb", "hub"),
+    (in_method, "partition", "hash2", "hash2d"),
+    (in_method, "proxies", "ltsc", "lstc"),
+    (in_method, "reorder", "degre", "degree"),
+    (in_run, "distribute", "allways", "always"),
+]
+
+
+@pytest.mark.parametrize(("call", "name", "wrong", "near"), NEARLY)
+def test_a_name_that_nearly_exists_is_proposed_in_both_languages(tmp_path, monkeypatch, call, name, wrong, near):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
-        dasktc.triangle_count(tmp_path / "g.txt", **keywords(**{name: wrong}))
-    assert str(caught.value).startswith(f"{name}={wrong!r} does not exist: did you mean {near!r}? Choose one of ")
+        call(name, wrong)
+    asks = f"does not exist: did you mean {near!r}? Choose one of "
+    assert str(caught.value).startswith(f"{name}={wrong!r} {asks}")
+    with command_line(), pytest.raises(InputError) as caught:
+        call(name, wrong)
+    assert str(caught.value).startswith(f"--{name} {wrong} {asks}")
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "near"),
-    [("kernel", "hubb", "hub"), ("partition", "hash2", "hash2d"), ("reorder", "degre", "degree")],
-)
-def test_a_name_that_nearly_exists_is_proposed_at_the_command_line(name, wrong, near, capsys):
+def test_a_method_that_nearly_exists_is_proposed():
+    with pytest.raises(InputError, match="method='trusst' does not exist: did you mean 'trust'"):
+        dasktc.triangle_count([(0, 1)], method="trusst")
+
+
+@pytest.mark.parametrize("name", ["assign", "kernel", "partition", "reorder"])
+def test_a_name_that_nearly_exists_is_proposed_at_the_command_line(name, capsys):
+    _, _, wrong, near = next(case for case in NEARLY if case[1] == name)
     assert main(["count", "edges.txt", f"--{name}", wrong]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"dasktc: error: --{name} {wrong} does not exist: did you mean {near!r}? Choose one of ")
+
+
+WRONG = [
+    (in_call, "checkpoint", "g.txt", "--checkpoint g.txt"),
+    (in_call, "memory", "much", "--memory much"),
+    (in_call, "per_edge", "", "--per-edge ''"),
+    (in_call, "per_vertex", "", "--per-vertex ''"),
+    (in_call, "report", "", "--report ''"),
+    (in_call, "skip", -1, "--skip -1"),
+    (in_call, "threads", 0, "--threads 0"),
+    (in_method, "column_parts", 0, "--column-parts 0"),
+    (in_method, "parts", 0, "--parts 0"),
+    (in_method, "splits", -1, "--splits -1"),
+    (in_run, "host_memory", "much", "--host-memory much"),
+    (in_run, "retries", -1, "--retries -1"),
+    (in_run, "worker_timeout", -0.5, "--worker-timeout -0.5"),
+    (in_a_run, "work_dir", "nowhere", "--work-dir nowhere"),
+    (in_cluster, "workers", 0, "--workers 0"),
+]
+
+
+@pytest.mark.parametrize(("call", "name", "value", "command"), WRONG, ids=[case[1] for case in WRONG])
+def test_a_wrong_value_is_shown_as_it_was_given(tmp_path, monkeypatch, capsys, call, name, value, command):
+    monkeypatch.chdir(tmp_path)
+    Path("g.txt").write_text("0 1\n1 2\n2 0\n")
+    with pytest.raises(InputError) as caught:
+        call(name, value)
+    assert str(caught.value).startswith(f"{name}={value!r} is ")
+    assert main(["count", "g.txt", f"--{name.replace('_', '-')}", str(value)]) == 2
+    assert capsys.readouterr().err.startswith(f"dasktc: error: {command} is ")
+
+
+def test_unsorted_rows_and_places_are_named_in_both_languages(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("g.txt").write_text("0 1\n")
+    with pytest.raises(InputError, match=r"^sort_rows=False is given, .* method=Method\(kernel='trust'\) or "):
+        dasktc.Method(sort_rows=False)
+    assert main(["count", "g.txt", "--no-sort-rows"]) == 2
+    assert re.search(r"error: --no-sort-rows is given, .* --kernel trust or --kernel hindex", capsys.readouterr().err)
+    with pytest.raises(InputError, match=r"^client and threads were both given: "):
+        dasktc.triangle_count("g.txt", "tcp://127.0.0.1:1", threads=1)
+    assert main(["count", "g.txt", "--scheduler", "tcp://127.0.0.1:1", "--threads", "1"]) == 2
+    assert re.search("error: --scheduler and --threads were both given: ", capsys.readouterr().err)
+    with pytest.raises(InputError, match=r"^scheduler and scheduler_file were both given: "):
+        dasktc.cluster(scheduler="tcp://127.0.0.1:1", scheduler_file="g.json")
+
+
+def advised(message):
+    """The arguments of `triangle_count` and its like that a message of Python advises first."""
+    names = {"Method": dict, "RunOptions": dict}
+    code = re.search(r"(?:method|run)=\w+\([^()]*\)|(?:memory|backend)='[^']*'|force=True", message.partition(": ")[2])
+    return eval(f"dict({code[0]})", names)
+
+
+FOLLOWED = [
+    ({"sort_rows": False}, ["--no-sort-rows"]),
+    ({"column_parts": 2}, ["--column-parts", "2"]),
+    ({"proxies": "tight", "partition": "whole"}, ["--proxies", "tight", "--partition", "whole"]),
+]
+
+
+@pytest.mark.parametrize(("method", "arguments"), FOLLOWED, ids=["sort_rows", "column_parts", "proxies"])
+def test_advice_about_a_method_works_in_both_languages(tmp_path, capsys, method, arguments):
+    path = str(tmp_path / "g.txt")
+    Path(path).write_text("0 1\n1 2\n2 0\n")
+    with pytest.raises(InputError) as caught:
+        dasktc.Method(**method)
+    mended = dasktc.Method(**(method | advised(str(caught.value))["method"]))
+    assert dasktc.triangle_count(path, method=mended).triangles == 1
+    assert main(["count", path, *arguments, "--quiet"]) == 2
+    option = re.search(r"(?:give|take) (--\w+ \w+)", capsys.readouterr().err)
+    assert main(["count", path, *arguments, *option[1].split(), "--quiet"]) == 0
+    assert capsys.readouterr().out == "1\n"
+
+
+TWELVE = [(u, v) for u in range(12) for v in range(u)]
+
+
+def test_advice_about_memory_partitions_and_files_works(tmp_path):
+    whole = dasktc.Method(partition="whole")
+    graph = np.array(np.triu_indices(200, 1)).T
+    need = dasktc.triangle_count(graph, memory="1GB", method=whole).plan.bytes_per_task
+    with pytest.raises(InputError) as caught:
+        dasktc.triangle_count(graph, memory=need - 1, method=whole)
+    method = dasktc.Method(**advised(str(caught.value))["method"])
+    assert dasktc.triangle_count(graph, memory=need - 1, method=method).triangles == 1_313_400
+    cut = dasktc.prepare(TWELVE, method=dasktc.Method(partition="vertical", parts=2))
+    for ask in (
+        lambda graph: int(graph.cliques(4)) == 495,
+        lambda graph: graph.update(add=[(0, 99)]).graph.edges == 67,
+    ):
+        with pytest.raises(InputError) as caught:
+            ask(cut)
+        assert ask(dasktc.prepare(TWELVE, method=dasktc.Method(**advised(str(caught.value))["method"])))
+    out = tmp_path / "v.csv"
+    for given in ({}, {"force": True}):
+        dasktc.triangle_count(TWELVE, per_vertex=out, **given)
+        with pytest.raises(InputError) as caught:
+            dasktc.triangle_count(TWELVE, per_vertex=out)
+        assert advised(str(caught.value)) == {"force": True}
 
 
 @pytest.mark.parametrize(
@@ -254,3 +383,49 @@ def test_wrong_names_of_columns_are_mended_from_the_message_of_the_command_line(
     assert "; did you mean --columns src,dst? Else " in capsys.readouterr().err
     assert main(["count", str(tmp_path / "g.csv"), "--columns", "src,dst", "--quiet"]) == 0
     assert capsys.readouterr().out == "1\n"
+
+
+ZERO, ONE, TWO = [(0, 0)], [(0, 1), (1, 0), (0, 0)], [(0, 1), (1, 2), (2, 0), (1, 0), (0, 1), (0, 0), (1, 1)]
+COUNTED = {
+    "0": (ZERO, "1 loop, 0 duplicates", "0 vertices, 0 edges", "0 wedges"),
+    "1": (ONE, "1 loop, 1 duplicate", "2 vertices, 1 edge", "0 wedges"),
+    "2": (TWO, "2 loops, 2 duplicates", "3 vertices, 3 edges", "1 wedge"),
+}
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_counts_in_summaries_agree_with_their_nouns(case):
+    rows, dropped, graph, wedges = COUNTED[case]
+    result = dasktc.triangle_count(rows, method=dasktc.Method(splits=1))
+    for text in (repr(result), result._repr_html_(), repr(dasktc.estimate(rows))):
+        assert dropped in text
+    assert wedges in repr(result)
+    assert repr(result).count("1 task") == 1
+    assert "1 tasks" not in repr(result)
+    assert graph in str(result.plan)
+    assert graph in str(dasktc.prepare(rows).plan)
+
+
+@pytest.mark.parametrize(("number", "noun"), [(1, "1 id that is"), (2, "2 ids that are")])
+def test_counts_in_errors_agree_with_their_nouns(tmp_path, number, noun):
+    graph = dasktc.prepare(TWO)
+    with pytest.raises(InputError, match=f"^vertices has {noun} not in the graph"):
+        graph.triangles(vertices=[0, 97, 98][: number + 1])
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in "ab"[:number]:
+        (out / name).touch()
+    with pytest.raises(InputError, match=f"is a folder with {'1 entry' if number == 1 else '2 entries'} "):
+        graph.save(out, force=True)
+    with pytest.raises(InputError, match="names 1 column: " if number == 1 else "names 3 columns: "):
+        dasktc.triangle_count(TWO, columns=("a", "b", "c") if number == 2 else ("a",))
+
+
+def test_errors_made_on_workers_speak_the_language_of_the_client(tmp_path, client):
+    path = tmp_path / "g.txt"
+    path.write_text("".join(f"{row} {row + 1}\n" for row in range(200_000)) + "abc 5\n")
+    elsewhere = dasktc.RunOptions(distribute="always")
+    for language, advises in ((nullcontext, "; use ids='text' if"), (command_line, "; use --ids text if")):
+        with language(), pytest.raises(InputError, match=r"line 200,?001 .* holds 'abc'") as caught:
+            dasktc.triangle_count(path, client, run=elsewhere)
+        assert advises in str(caught.value)

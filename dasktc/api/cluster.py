@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from dasktc.api.graph import OwnedCluster
 from dasktc.errors import InputError
 from dasktc.executors.connect import joined, started
 from dasktc.executors.dask.progress import page_of
 from dasktc.executors.place import HasClient, Place
-from dasktc.options import BACKENDS, PROTOCOLS
+from dasktc.options import BACKENDS, PROTOCOLS, Backend, Protocol
 from dasktc.registry import check_choice
+
+if TYPE_CHECKING:
+    from distributed import Client, Security
 
 __all__ = ["Cluster", "cluster"]
 
@@ -26,7 +29,7 @@ class Cluster(HasClient):
         The active client of the process, so that every count uses it.
     """
 
-    def __init__(self, client: Any, owned: OwnedCluster) -> None:
+    def __init__(self, client: Client, owned: OwnedCluster) -> None:
         self.client, self._owned = client, owned
 
     @property
@@ -38,7 +41,7 @@ class Cluster(HasClient):
         """Close the client, and end the workers that were started; a second call does nothing."""
         self._owned.close()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Client:
         return self.client
 
     def __exit__(self, *error: object) -> None:
@@ -52,13 +55,13 @@ class Cluster(HasClient):
 
 
 def cluster(
-    workers: int | str | None = None,
-    backend: str = "auto",
+    workers: int | Literal["all"] | None = None,
+    backend: Backend = "auto",
     *,
     scheduler: str | None = None,
     scheduler_file: str | os.PathLike[str] | None = None,
-    security: Any = None,
-    protocol: str = "auto",
+    security: Security | None = None,
+    protocol: Protocol = "auto",
 ) -> Cluster:
     """Start workers on this host, or join the cluster of a running scheduler.
 

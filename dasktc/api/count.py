@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
@@ -39,8 +39,12 @@ from dasktc.executors.ucx import warn_of_tcp
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import (
     AttributeOptions,
+    Backend,
     CountOptions,
+    Duplicates,
+    IdsOption,
     Method,
+    MethodName,
     Options,
     RunOptions,
     check_keywords,
@@ -56,6 +60,9 @@ from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS
 from dasktc.wording import advice, option
 
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
+
 __all__ = ["as_source", "build", "choose_for", "prepare", "read_options", "triangle_count", "with_notes"]
 
 T = TypeVar("T")
@@ -69,14 +76,14 @@ THREAD_BLOCK = 1 << 24
 @said_in_one_line
 def triangle_count(
     source: Any,
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
     columns: Sequence[str] | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
     format: str | None = None,
     skip: int | None = None,
-    backend: str = "auto",
-    method: Method | str = "auto",
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
     memory: int | str | None = None,
     threads: int | None = None,
     run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
@@ -223,21 +230,21 @@ def _check_unsorted(**given: Any) -> None:
 @said_in_one_line
 def prepare(
     source: Any,
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
     columns: Sequence[str] | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
     format: str | None = None,
     skip: int | None = None,
-    backend: str = "auto",
-    method: Method | str = "auto",
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
     memory: int | str | None = None,
     threads: int | None = None,
     run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     progress: Progress | bool | None = None,
     weight: str | int | None = None,
     directed: bool = False,
-    duplicates: str | None = None,
+    duplicates: Duplicates | None = None,
 ) -> Graph:
     """Orient and partition a graph, and keep it on the workers for any number of questions.
 
@@ -445,7 +452,7 @@ def _prepared(
 def read_options(
     format: str | None = None,
     columns: Sequence[str] | str | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
     skip: int | None = None,
     memory: int | str | None = None,
     threads: int = 0,

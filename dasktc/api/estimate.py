@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.estimate import TriangleEstimate, check_options
 from dasktc.executors.progress import Progress
-from dasktc.options import Method, Options, RunOptions
+from dasktc.options import Backend, IdsOption, Method, MethodName, Options, RunOptions
+
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
 
 __all__ = ["estimate"]
 
@@ -17,16 +20,16 @@ __all__ = ["estimate"]
 @said_in_one_line
 def estimate(
     source: Any,
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
     error: float = 0.01,
     confidence: float = 0.95,
     columns: Sequence[str] | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
     format: str | None = None,
     skip: int | None = None,
-    backend: str = "auto",
-    method: Method | str = "auto",
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
     memory: int | str | None = None,
     threads: int | None = None,
     run: RunOptions = RunOptions(),  # noqa: B008  (frozen)

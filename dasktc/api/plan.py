@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,17 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.place import Place
 from dasktc.executors.progress import Progress
 from dasktc.executors.spill.file_store import stage_memory_within, usable
-from dasktc.options import Method, Options, RunOptions, bytes_of, check_keywords, whole_number
+from dasktc.options import (
+    Backend,
+    IdsOption,
+    Method,
+    MethodName,
+    Options,
+    RunOptions,
+    bytes_of,
+    check_keywords,
+    whole_number,
+)
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import prepare_edges
@@ -37,6 +47,9 @@ from dasktc.planning.schemes import Block, considered, scheme_of
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
 from dasktc.wording import advice, option, plural
+
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
 
 __all__ = ["Rates", "plan", "plan_of_size"]
 
@@ -83,7 +96,7 @@ class Rates:
 @said_in_one_line
 def plan(
     source: Any = None,
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
     vertices: int | None = None,
     edges: int | None = None,
@@ -92,11 +105,11 @@ def plan(
     gpus: int | None = None,
     rates: Rates = Rates(),
     columns: Sequence[str] | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
     format: str | None = None,
     skip: int | None = None,
-    backend: str = "auto",
-    method: Method | str = "auto",
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
     memory: int | str | None = None,
     threads: int | None = None,
     run: RunOptions = RunOptions(),  # noqa: B008  (frozen)

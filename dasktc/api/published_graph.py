@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dasktc.api.graph import Graph
 from dasktc.errors import InputError, shown
 from dasktc.executors.connect import active_client, check_client
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 __all__ = ["get_graph"]
 
 
-def get_graph(name: str, client: Any = None) -> Graph:
+def get_graph(name: str, client: Client | None = None) -> Graph:
     """Return a graph that a client of the same cluster published: `client.publish_dataset(name=graph)`.
 
     Its blocks stay on the cluster until the name is unpublished and no client holds the graph any more.

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown, without_secrets
 from dasktc.io.saved_folder import MANIFEST, check_new
-from dasktc.options import Method, RunOptions, format_size, path_text
+from dasktc.options import Backend, Method, MethodName, RunOptions, format_size, path_text
 from dasktc.pipeline.prepare import Progress
 from dasktc.pipeline.saved_graph import saved_graph
 from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
+
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
 
 __all__ = ["SavedFolder", "open_graph", "save_source"]
 
@@ -23,10 +27,10 @@ __all__ = ["SavedFolder", "open_graph", "save_source"]
 @said_in_one_line
 def open_graph(
     path: str | os.PathLike[str],
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
-    backend: str = "auto",
-    method: Method | str = "auto",
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
     memory: int | str | None = None,
     threads: int | None = None,
     run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
@@ -112,7 +116,7 @@ class SavedFolder(Summarised):
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"{self.out}: {self.vertices:,} vertices, {self.edges:,} edges, {format_size(self.bytes)}"
+        return f"{self.out}: {plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}, {format_size(self.bytes)}"
 
     def _rows(self) -> Rows:
         return [

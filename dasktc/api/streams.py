@@ -21,7 +21,7 @@ from dasktc.executors.connect import active_client
 from dasktc.executors.place import Place
 from dasktc.executors.spill.work_dir import WorkDir, check_place, one_line
 from dasktc.options import RunOptions
-from dasktc.wording import advice
+from dasktc.wording import advice, option
 
 __all__ = ["reads_streams"]
 
@@ -107,7 +107,7 @@ def _refuse_elsewhere(place: Place) -> None:
     """Refuse workers that may be on other hosts, because they do not see the file."""
     where = None
     if place.scheduler is not None or place.scheduler_file is not None:
-        where = place.names[0]
+        where = option(place.names[0])
     elif place.threads is None and place.workers is None:
         client = place.client or active_client()
         where = "a client of workers on other hosts" if client is not None and not _all_here(client) else None

@@ -26,7 +26,7 @@ from dasktc.executors.connect import connect
 from dasktc.executors.dask import executor as dask_executor
 from dasktc.executors.dask import futures
 from dasktc.executors.place import Place
-from dasktc.options import format_size
+from dasktc.options import Backend, format_size
 from dasktc.wording import plural
 
 __all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
 
 def end_to_end(
-    cases: list[Case], runs: int, workers: list[int], backend: str, say: Say, profile: str | None = None
+    cases: list[Case], runs: int, workers: list[int], backend: Backend, say: Say, profile: str | None = None
 ) -> Section:
     """Count each graph without a client, and on clusters with each number of workers.
 
@@ -113,7 +113,7 @@ def _row(case: Case, where: str, runs: list[Run], workers: int) -> list[Any]:
     return [case.name, where, 1e3 * wall, *on, 1e3 * kernel, kernel / wall, counted]
 
 
-def in_process(case: Case, backend: str) -> Run:
+def in_process(case: Case, backend: Backend) -> Run:
     """Count a graph without a client."""
     source = case.source()
     began = time.perf_counter()
@@ -121,7 +121,7 @@ def in_process(case: Case, backend: str) -> Run:
     return Run(result, time.perf_counter() - began)
 
 
-def on_cluster(client: Any, case: Case, backend: str) -> Run:
+def on_cluster(client: Any, case: Case, backend: Backend) -> Run:
     """Count a graph with a client, and collect the cluster's tasks, waits, bytes and seconds.
 
     Parameters

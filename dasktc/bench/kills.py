@@ -21,7 +21,7 @@ from dasktc.api.count import triangle_count
 from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.options import RunOptions
+from dasktc.options import Backend, Protocol, RunOptions
 from dasktc.wording import plural
 
 __all__ = ["Killer", "drawn_seed", "run", "worker_pids"]
@@ -36,8 +36,8 @@ def run(
     kills: int = 50,
     scale: int = 26,
     workers: int = 2,
-    backend: str = "auto",
-    protocol: str = "auto",
+    backend: Backend = "auto",
+    protocol: Protocol = "auto",
     seed: int | None = None,
     say: Say = quiet,
 ) -> Report:

@@ -47,7 +47,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
 from dasktc.io.source import Source
 from dasktc.io.write import write_edges
-from dasktc.options import Method, RunOptions
+from dasktc.options import DISTRIBUTE, Backend, Method, RunOptions
 from dasktc.registry import KERNELS, ORDERS, SCHEMES
 from dasktc.wording import plural
 
@@ -83,7 +83,7 @@ class Known(NamedTuple):
 def run(
     minutes: float = 60.0,
     workers: int = 2,
-    backend: str = "cpu",
+    backend: Backend = "cpu",
     seed: int | None = None,
     work_dir: str | None = None,
     say: Say = quiet,
@@ -264,7 +264,7 @@ def _known(draw: random.Random) -> Known:
 def _options(draw: random.Random, backend: str, folder: Path) -> dict[str, Any]:
     scheme, reorder = draw.choice(("auto", *SCHEMES)), draw.choice(("auto", *ORDERS))
     method = Method(draw.choice(("auto", *KERNELS[backend])), scheme, reorder=reorder)
-    memory, distribute = draw.choice(MEMORY), draw.choice(("auto", "always", "never"))
+    memory, distribute = draw.choice(MEMORY), draw.choice(DISTRIBUTE)
     if scheme in SCHEMES and not SCHEMES[scheme].replicated:
         method = replace(method, parts=draw.randint(1, 4))
     run = RunOptions(work_dir=folder, distribute=distribute)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dasktc.errors import InputError
 from dasktc.options import path_text, whole_number
 from dasktc.wording import option
 
-__all__ = ["MOST_THREADS", "Place"]
+if TYPE_CHECKING:
+    from distributed import Client
+
+    ClientLike: TypeAlias = "Client | HasClient | str | os.PathLike[str]"
+    """What names the place of a call: a client, a cluster, an address, or the path of a scheduler file."""
+
+__all__ = ["MOST_THREADS", "HasClient", "Place"]
 
 MOST_THREADS = 1 << 12
 ADDRESS = re.compile(r"[\w.+-]+://.+|(\[[\dA-Fa-f:.]+\]|[\w.-]+):\d+")
@@ -54,7 +60,8 @@ class Place:
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""
         if len(names := self.names) > 1:
-            raise InputError(f"{' and '.join(names)} were both given: each names a place to run; keep one")
+            both = " and ".join(map(option, names))
+            raise InputError(f"{both} were both given: each names a place to run; keep one")
         if self.threads is not None:
             number = whole_number(
                 "threads", self.threads, 1, MOST_THREADS, "nothing would run", "no machine has as many"
@@ -83,7 +90,8 @@ class Place:
             As the class; or the client is none of these.
         """
         if client is not None and threads is not None:
-            raise InputError("client and threads were both given: each names a place to run; keep one")
+            both = f"{option('client')} and {option('threads')}"
+            raise InputError(f"{both} were both given: each names a place to run; keep one")
         if isinstance(client, cls):
             return client
         if isinstance(client, os.PathLike):
@@ -104,10 +112,10 @@ class Place:
     def names(self) -> list[str]:
         """The given fields that name a place to run; at most one is allowed."""
         named = [field.name for field in fields(self) if field.name != "security"]
-        return [name.replace("_", "-") for name in named if getattr(self, name) is not None]
+        return [name for name in named if getattr(self, name) is not None]
 
 
 class HasClient:
     """What `dasktc.cluster` returns: it has a client in its attribute `client`."""
 
-    client: Any
+    client: Client

@@ -7,8 +7,11 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import SimpleNamespace
 from unittest import mock
 
@@ -18,6 +21,7 @@ from distributed import Client, LocalCluster
 from processes import patience, until
 
 import dasktc
+from dasktc.executors.dask import progress
 from dasktc.generate import kronecker
 
 pytest.importorskip("bokeh")
@@ -185,3 +189,21 @@ def test_a_run_stops_with_its_client(number):
             until(lambda: run.is_over)
             page.update()
             assert "<b>stopped</b>" in page.head.text
+
+
+def test_two_threads_ask_for_a_client_s_page_once(monkeypatch):
+    """Both look for the client at the same time, unless one keeps the other from it."""
+    meeting = threading.Barrier(2)
+
+    class Clients(set):
+        def __contains__(self, client):
+            found = super().__contains__(client)
+            with suppress(threading.BrokenBarrierError):
+                meeting.wait(0.5)
+            return found
+
+    client = mock.Mock(dashboard_link="")
+    monkeypatch.setattr(progress, "_SHOWN", Clients())
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(progress.show_page, [client, client]))
+    client.register_plugin.assert_called_once()

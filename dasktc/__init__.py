@@ -2,50 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dasktc.api.cluster import cluster
+    from dasktc import datasets as datasets
+    from dasktc import generate as generate
+    from dasktc.api.cluster import Cluster, cluster
     from dasktc.api.count import prepare, triangle_count
-    from dasktc.api.estimate import estimate_triangles
+    from dasktc.api.estimate import estimate
     from dasktc.api.graph import Graph
+    from dasktc.api.methods import Method, RunOptions
+    from dasktc.api.plan import Rates, plan
     from dasktc.api.published_graph import get_graph
     from dasktc.api.saved_graph import open_graph
     from dasktc.counting.estimate import TriangleEstimate
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
+    from dasktc.planning.cost_model import Prediction
 
 __all__ = [
+    "Cluster",
     "ClusterError",
     "CountError",
     "DasktcError",
     "DeviceMemoryError",
     "Graph",
     "InputError",
+    "Method",
+    "Prediction",
+    "Rates",
+    "RunOptions",
     "TriangleCount",
     "TriangleEstimate",
     "cluster",
-    "estimate_triangles",
+    "estimate",
     "get_graph",
     "open_graph",
+    "plan",
     "prepare",
     "triangle_count",
 ]
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Cluster": "api.cluster",
     "ClusterError": "errors",
     "CountError": "errors",
     "DasktcError": "errors",
     "DeviceMemoryError": "errors",
     "Graph": "api.graph",
     "InputError": "errors",
+    "Method": "api.methods",
+    "Prediction": "planning.cost_model",
+    "Rates": "api.plan",
+    "RunOptions": "api.methods",
     "TriangleCount": "counting.result",
     "TriangleEstimate": "counting.estimate",
     "cluster": "api.cluster",
+    "estimate": "api.estimate",
     "get_graph": "api.published_graph",
-    "estimate_triangles": "api.estimate",
     "open_graph": "api.saved_graph",
+    "plan": "api.plan",
     "prepare": "api.count",
     "triangle_count": "api.count",
 }
@@ -55,16 +72,18 @@ _MODULES = ("datasets", "generate")
 """That users name without importing them."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: NetworkX imports its backends' packages at every start."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # type checkers would find every name
 
-    if name in _MODULES:
-        return import_module(f"dasktc.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
-    return value
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used: NetworkX imports its backends' packages at every start."""
+        from importlib import import_module
+
+        if name in _MODULES:
+            return import_module(f"dasktc.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

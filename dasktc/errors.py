@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-import reprlib
 from typing import Any
+
+from dasktc.wording import rendered, shown
 
 __all__ = [
     "ClusterError",
@@ -14,6 +15,7 @@ __all__ = [
     "DeviceMemoryError",
     "InputError",
     "html_text",
+    "neutral_text",
     "printable",
     "shortened",
     "shown",
@@ -22,19 +24,33 @@ __all__ = [
 
 
 class DasktcError(Exception):
-    """Base class of dasktc's errors. The command line prints the text and exits with `exit_code`."""
+    """Base class of dasktc's errors. The command line prints the text and exits with `exit_code`.
+
+    A message may name options in both languages (`dasktc.wording`). It is read in that of the process that has the
+    error: an error that travels is made again from what it was made of.
+    """
 
     exit_code = 1
 
     def __init__(self, *arguments: Any) -> None:
-        super().__init__(*(shortened(without_secrets(text)) if isinstance(text, str) else text for text in arguments))
+        self._neutral = tuple(without_secrets(text) if isinstance(text, str) else text for text in arguments)
+        super().__init__(*(shortened(rendered(text)) if isinstance(text, str) else text for text in self._neutral))
 
     def __str__(self) -> str:
         """Return the text as one printable line: unprintable characters, as in odd paths, are escaped."""
         return printable(super().__str__())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the error was made of."""
+        return type(self), self._neutral, vars(self)
 
-class InputError(DasktcError):
+    @property
+    def neutral(self) -> str:
+        """The whole text, with options in both languages."""
+        return " ".join(map(str, self._neutral))
+
+
+class InputError(DasktcError, ValueError):
     """The caller's input cannot be used: an invalid option, or a source that cannot be read."""
 
     exit_code = 2
@@ -49,13 +65,18 @@ class CountError(DasktcError):
 
 
 class DeviceMemoryError(DasktcError):
-    """A count needs more device memory than is free; with a smaller --memory it may fit."""
+    """A count needs more device memory than is free; with a smaller `memory` it may fit."""
 
 
 LONGEST = 500
 """Largest number of characters in a message, whatever a library said that it cites."""
 _PASSWORD = re.compile(r"(\w://[^\s/?#:@]*):[^\s/?#]*@")
 _SIGNED = re.compile(r"([?&;][^\s=&;]*(?:auth|credential|key|passw|secret|sig|token)[^\s=&;]*=)[^\s&;#'\"]+", re.I)
+
+
+def neutral_text(error: BaseException) -> str:
+    """Return an error's text as one line for another message, which another process may show in its language."""
+    return " ".join((error.neutral if isinstance(error, DasktcError) else str(error)).split())
 
 
 def without_secrets(text: str) -> str:
@@ -86,20 +107,3 @@ def _printable(character: str) -> str:
     if character.isspace():
         return " "
     return character if character.isprintable() else character.encode("unicode_escape").decode()
-
-
-class _Short(reprlib.Repr):
-    """`repr`, shortened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxstring = self.maxother = 60
-
-    def repr_int(self, x: int, level: int) -> str:
-        """Shorten large integers, because Python refuses to print more than 4,300 digits."""
-        return super().repr_int(x, level) if x.bit_length() < 10_000 else f"<integer of {x.bit_length():,} bits>"
-
-
-def shown(value: Any) -> str:
-    """Format a value of any type as one short line for an error."""
-    return " ".join(_Short().repr(value).split())

@@ -22,7 +22,7 @@ from functools import wraps
 from threading import RLock
 from typing import NamedTuple, TypeVar, TypeVarTuple
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, neutral_text
 
 __all__ = ["LOCK", "once"]
 
@@ -63,7 +63,7 @@ def once(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
                     try:
                         outcome = _Outcome(function(*args), None)
                     except InputError as error:
-                        outcomes[args] = _Outcome(None, str(error))  # without the frames of this call
+                        outcomes[args] = _Outcome(None, neutral_text(error))  # without the frames of this call
                         raise
                     outcomes[args] = outcome
         if outcome.refusal is not None:

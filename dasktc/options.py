@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dasktc.errors import InputError, shown
 from dasktc.registry import (
     ASSIGNMENTS,
     KERNELS,
+    METHODS,
     ORDERS,
     SCHEMES,
     check_choice,
@@ -24,6 +25,7 @@ from dasktc.registry import (
     kernel_of,
     unsorted_kernels,
 )
+from dasktc.wording import advice, option, plural
 
 __all__ = [
     "BACKENDS",
@@ -34,9 +36,17 @@ __all__ = [
     "RETRIES",
     "WORKER_SECONDS",
     "AttributeOptions",
+    "Backend",
     "CountOptions",
+    "Distribute",
+    "Duplicates",
     "Ids",
+    "IdsOption",
+    "Method",
+    "MethodName",
     "Options",
+    "Protocol",
+    "Proxies",
     "RunOptions",
     "bytes_of",
     "check_keywords",
@@ -50,66 +60,95 @@ __all__ = [
 
 Ids = Literal["int", "text"]
 """The type of a source's vertex ids."""
-BACKENDS = ("auto", "cpu", "cuda")
-PROTOCOLS = ("auto", "tcp", "ucx")
+IdsOption = Literal["auto", "int", "text"]
+Backend = Literal["auto", "cpu", "cuda"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+MethodName = Literal["auto", "trust", "h-index", "fox-merge", "fox-search", "lstc", "tc-stream"]
+"""What `method=` takes beside a `Method`; `Method.of` takes the names of plugins, too."""
+Protocol = Literal["auto", "tcp", "ucx"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 RETRIES = 10
 """Times that a task is submitted again whose worker died more often than Dask tolerates."""
 WORKER_SECONDS = 60
 """Seconds without any worker after which a run gives up."""
-PROXIES = ("lstc", "tight", "none")
+Proxies = Literal["lstc", "tight", "none"]
+PROXIES: tuple[Proxies, ...] = get_args(Proxies)
 """Which edges between local vertices and their neighbours the parts of scheme `proxy` keep."""
-DUPLICATES = ("sum", "last")
+Duplicates = Literal["sum", "last"]
+DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 """Weight of an edge if several rows give it: their sum, or the last."""
-DISTRIBUTE = ("auto", "always", "never")
+Distribute = Literal["auto", "always", "never"]
+DISTRIBUTE: tuple[Distribute, ...] = get_args(Distribute)
 """Whether a cluster counts by tasks on all workers, or by one call on one worker."""
 MOST_BYTES = 2**63 - 1
 """The largest 64-bit size."""
-MOST_THREADS = 1 << 12
 MOST_NAME, MOST_PATH = 255, 4096
 """Limits on Linux: bytes of a file name, and of a path with its terminating null byte."""
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a graph is partitioned, ordered and counted: the inputs of a plan. None and "auto" mean: choose.
+class Method:
+    """How a graph is partitioned, ordered and counted; None and "auto" mean: chosen from the graph and the memory.
+
+    `Method.of("trust")` is the method of a published system. Functions that take `method=` take its name, too.
 
     Attributes
     ----------
-    backend : {"auto", "cpu", "cuda"}
-    kernel, partition, reorder : str
-        "auto", or a name of the registries (`dasktc.registry`): any backend's kernel, a scheme, an order.
+    kernel : str
+        How a block triple is counted: "auto", chosen from the row lengths of the graph, or
+        <kernel>.
+    partition : str
+        How the graph is cut into block triples: "auto", chosen from the memory, or
+        <partition>.
     parts, splits : int or None
-        n (without effect for schemes of one block) and m.
-    memory : int, str or None
-        Bytes that the data may take in one process, shared by its threads, e.g. "4GB".
-    assign : str
-        How `proxy` assigns vertices to its parts, or the path of a file of ids and parts.
-    seed : int
-        Seed of the random parts.
+        n and m of the partition; n has no effect for schemes of one block.
+    reorder : str
+        Order of the vertices: "auto", the kernel's own (for `trust` collective, or collective-banded where rows or
+        blocks are cut; else degree), or
+        <reorder>.
+    assign : str or path
+        How `proxy` assigns vertices to its parts:
+        <assign>. Or the path of a file with two columns: ids of vertices, and their parts from 0 to n - 1.
     column_parts : int or None
-        Number of column ranges of `vertical` (P2), if it is not n.
+        Number of column ranges of `vertical` (TC-Stream's P2), if it is not `parts`.
     proxies : {"lstc", "tight", "none"}
-        Which edges the parts of `proxy` keep.
+        Edges that the parts of `proxy` keep. "lstc": those that LSTC's transformation leaves; "tight": only those that
+        a count reads, of local vertices and between their out-neighbours; "none": all edges between local vertices
+        and their neighbours, without a transformation.
     sort_rows : bool
-        Whether the rows of blocks are sorted, which kernels that hash do not need.
+        False: leave the rows of blocks unsorted, as H-INDEX does, which saves a part of preparation; for kernels that
+        hash (`trust`, `hindex`), and only for the number of triangles. `proxy` sorts its rows in any case.
+    seed : int
+        Seed of `proxy`'s random parts, of the choice of verified tasks, and of the sample of an estimate.
+
+    Raises
+    ------
+    InputError
+        A name that does not exist, a number out of range, or an option that the partition or the kernel does not use.
+
+    Examples
+    --------
+    >>> import dasktc
+    >>> triangle = ([0, 1, 2], [1, 2, 0])
+    >>> dasktc.triangle_count(triangle, method=dasktc.Method(kernel="merge")).kernel
+    'merge'
+    >>> dasktc.triangle_count(triangle, method=dasktc.Method.of("tc-stream", parts=2)).plan.partition
+    'vertical'
     """
 
-    backend: str = "auto"
     kernel: str = "auto"
     partition: str = "auto"
     parts: int | None = None
     splits: int | None = None
     reorder: str = "auto"
-    memory: int | str | None = None
-    assign: str = "random"
-    seed: int = 0
+    assign: str | os.PathLike[str] = "random"
     column_parts: int | None = None
-    proxies: str = "lstc"
+    proxies: Proxies = "lstc"
     sort_rows: bool = True
+    seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
-        check_choice("backend", self.backend, BACKENDS)
         check_kernel(self.kernel)
         SCHEMES.check(self.partition, "auto")
         ORDERS.check(self.reorder, "auto")
@@ -118,38 +157,108 @@ class Options:
         for name in ("parts", "splits", "column_parts"):
             value = getattr(self, name)
             if value is not None:
-                number = whole_number(name.replace("_", "-"), value, 1, few="a count has at least one part")
+                number = whole_number(name, value, 1, few="a count has at least one part")
                 object.__setattr__(self, name, number)
         self._check_scheme()
         object.__setattr__(self, "seed", whole_number("seed", self.seed, None))
-        bytes_of(self.memory)
         _flag("sort_rows", self.sort_rows)
-        if not self.sort_rows and kernel_of(self.chosen_kernel).sorted_rows:
+        kernel = next(iter(KERNELS["cpu"])) if self.kernel == "auto" else self.kernel
+        if not self.sort_rows and kernel_of(kernel).sorted_rows:
             raise InputError(
-                f"--no-sort-rows is given, but kernel {self.chosen_kernel} needs sorted rows: give "
-                f"--kernel {' or '.join(unsorted_kernels(self.chosen_backend))}, or leave the option out"
+                f"{option('sort_rows', False)} is given, but kernel {kernel} needs sorted rows: give "
+                f"{' or '.join(advice(kernel=name) for name in unsorted_kernels('cpu'))}, or leave the option out"
             )
+
+    @classmethod
+    def of(cls, name: str, **changes: Any) -> Method:
+        """Return the method of a published system, with changes.
+
+        Parameters
+        ----------
+        name : str
+            "auto", or
+            <method>.
+        **changes
+            Attributes with other values than that method's.
+
+        Raises
+        ------
+        InputError
+            No method has that name.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> method = dasktc.Method.of("trust", parts=2)
+        >>> method.kernel, method.partition, method.parts
+        ('trust', 'hash2d', 2)
+        """
+        METHODS.check(name, "auto")
+        published = METHODS[name].options if name != "auto" else {}
+        return Method(**{**published, **changes})
 
     def _check_scheme(self) -> None:
         """Refuse options that the requested partition scheme does not use."""
         proxies = None if self.proxies == PROXIES[0] else self.proxies
         for name, given, taken in (
-            ("column-parts", self.column_parts, lambda scheme: scheme.with_columns is not None),
+            ("column_parts", self.column_parts, lambda scheme: scheme.with_columns is not None),
             ("assign", self.assign_file, lambda scheme: scheme.dealing.members),
             ("proxies", proxies, lambda scheme: scheme.dealing.members),
         ):
             if given is None or (self.partition != "auto" and taken(SCHEMES[self.partition])):
                 continue
-            takers = " or ".join(scheme for scheme, of in SCHEMES.items() if taken(of))
+            takers = " or ".join(advice(partition=scheme) for scheme, of in SCHEMES.items() if taken(of))
             raise InputError(
-                f"--{name} {shown(given)} is given with --partition {self.partition}, which does not use it: leave it "
-                f"out, or take --partition {takers}"
+                f"{option(name, given)} is given with {option('partition', self.partition)}, which does not use it: "
+                f"leave it out, or take {takers}"
             )
 
     @property
     def assign_file(self) -> str | None:
         """The file that `assign` names, or None."""
-        return None if self.assign in ASSIGNMENTS else self.assign
+        return None if self.assign in ASSIGNMENTS else str(self.assign)
+
+
+@dataclass(frozen=True)
+class Options(Method):
+    """A method, the backend that counts by it, and the memory that it may take: the inputs of a plan.
+
+    Attributes
+    ----------
+    backend : {"auto", "cpu", "cuda"}
+    memory : int, str or None
+        Bytes that the data may take in one process, shared by its threads, e.g. "4GB".
+    """
+
+    backend: str = "auto"
+    memory: int | str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a backend that does not exist, and a size that is none."""
+        check_choice("backend", self.backend, BACKENDS)
+        super().__post_init__()
+        bytes_of(self.memory)
+
+    @classmethod
+    def by(cls, method: Method | str, backend: str = "auto", memory: int | str | None = None) -> Options:
+        """Take the method from a caller's `method=`: a `Method`, or the name of one.
+
+        Raises
+        ------
+        InputError
+        """
+        if isinstance(method, str):
+            method = Method.of(method)
+        if not isinstance(method, Method):
+            names = ", ".join(("auto", *METHODS))
+            raise InputError(f"method={shown(method)} is no method: give a dasktc.Method, or one of the names {names}")
+        chosen = {name: getattr(method, name) for name in Method.__dataclass_fields__}
+        return cls(**chosen, backend=backend, memory=memory)
+
+    @property
+    def method(self) -> Method:
+        """The method alone."""
+        return Method(**{name: getattr(self, name) for name in Method.__dataclass_fields__})
 
     @property
     def chosen_backend(self) -> str:
@@ -163,110 +272,65 @@ class Options:
 
     @property
     def chosen_reorder(self) -> str:
-        """The vertex order; by default that of the kernel."""
+        """The vertex order; by default that of the kernel for an uncut graph."""
         return kernel_of(self.chosen_kernel).order if self.reorder == "auto" else self.reorder
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a count runs, and where data beyond its memory is kept.
+    """Where data beyond the memory goes, and what happens when workers fail.
 
     Attributes
     ----------
-    client : distributed.Client or None
-        Used as it is, and left open. Without it and the next three, the active client is used; if there is none,
-        everything runs in this process.
-    workers : int, "all" or None
-        Start this many local worker processes of one thread each; "all": one per GPU with cuda, else one per core.
-    scheduler : str or None
-        Address of a running scheduler, e.g. "tcp://10.0.0.1:8786".
-    scheduler_file : str or None
-        File that a running scheduler wrote.
-    retries : int
-        Times that a task is submitted again whose worker died more often than Dask tolerates.
-    worker_timeout : float
-        Seconds without any worker, at the start or later, after which the run gives up.
-    security : distributed.Security or None
-        Certificates for `scheduler`, `scheduler_file` and `workers`. None: those of Dask's configuration.
-    threads : int or None
-        Concurrent calls in this process. If given, everything runs here even if a client is active. None: the number
-        of available cores, but one in a task of a Dask worker.
     work_dir : path or None
-        Folder for files of data beyond the memory budget.
+        Folder for the files of a count that exceeds `memory`: up to 25 bytes per edge, with workers 100, in a
+        subfolder that is removed afterwards. It should be on a disk; a folder in memory would save none. None: Dask's
+        `temporary-directory`, else the system's. All workers must see it, or the count is refused; GPU workers use a
+        folder each if some do not see the default.
     host_memory : int, str or None
-        Bytes of pinned host memory in each process for data beyond the budget of a GPU.
+        Bytes of pinned host memory in each process for data beyond a GPU's `memory`. None: half of the free memory, or
+        of a worker's memory limit.
+    retries : int
+        Times that a task is submitted again whose worker died more often than Dask tolerates (3 times).
+    worker_timeout : float
+        Seconds without any worker, at the start or later, after which the count ends with an error.
     distribute : {"auto", "always", "never"} or None
         On a cluster: "always": tasks on all workers; "never": one call on one worker; "auto": whichever is predicted
-        to be faster. None: `dasktc.distribute` of Dask's configuration, else "auto".
+        to be faster. `result.plan.distribution` gives the reason. None: `dasktc.distribute` of Dask's configuration,
+        else "auto".
 
     Raises
     ------
     InputError
-        More than one place to run, or an invalid value.
+        An invalid value.
     """
 
-    client: Any = None
-    workers: int | str | None = None
-    scheduler: str | None = None
-    scheduler_file: str | None = None
-    retries: int = RETRIES
-    worker_timeout: float = WORKER_SECONDS
-    security: Any = None
     work_dir: str | os.PathLike[str] | None = None
     host_memory: int | str | None = None
-    distribute: str | None = None
-    threads: int | None = None
+    retries: int = RETRIES
+    worker_timeout: float = WORKER_SECONDS
+    distribute: Distribute | None = None
 
     def __post_init__(self) -> None:
-        """Refuse two places to run, and values of a wrong type or range."""
+        """Refuse values of a wrong type or range."""
         retries = whole_number("retries", self.retries, 0, few="it is a number of times")
-        seconds = real_number("worker-timeout", self.worker_timeout, 0, above=True, what="number of seconds")
+        seconds = real_number("worker_timeout", self.worker_timeout, 0, above=True, what="number of seconds")
         object.__setattr__(self, "retries", retries)
         object.__setattr__(self, "worker_timeout", seconds)
-        if len(places := self.places) > 1:
-            raise InputError(f"{' and '.join(places)} were both given: each names a place to run; keep one")
-        if self.threads is not None:
-            number = whole_number(
-                "threads", self.threads, 1, MOST_THREADS, "nothing would run", "no machine has as many"
-            )
-            object.__setattr__(self, "threads", number)
-        if self.scheduler is not None and not (isinstance(self.scheduler, str) and self.scheduler):
-            raise InputError(
-                f"--scheduler {shown(self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
-            )
-        if self.scheduler_file is not None:
-            object.__setattr__(self, "scheduler_file", path_text("--scheduler-file", self.scheduler_file))
         check_keywords(work_dir=self.work_dir, host_memory=self.host_memory)
         if self.distribute is not None:
             check_choice("distribute", self.distribute, DISTRIBUTE)
 
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> RunOptions:
-        """Take the options from the arguments of a function, by name: `RunOptions.of(locals())`."""
-        return cls(**{name: arguments[name] for name in cls.__dataclass_fields__})
-
     @property
-    def distribution(self) -> str:
+    def distribution(self) -> Distribute:
         """`distribute` if given, else the value of Dask's configuration."""
         if self.distribute is not None:
             return self.distribute
         import dask
 
-        configured = dask.config.get("dasktc.distribute", "auto")
+        configured: Distribute = dask.config.get("dasktc.distribute", "auto")
         check_choice("distribute", configured, DISTRIBUTE)
-        return str(configured)
-
-    @property
-    def places(self) -> list[str]:
-        """The given options that name a place to run; at most one is allowed."""
-        named = {
-            "client": self.client,
-            "workers": self.workers,
-            "scheduler": self.scheduler,
-            "scheduler-file": self.scheduler_file,
-            "threads": self.threads,
-        }
-        return [name for name, value in named.items() if value is not None]
+        return configured
 
 
 @dataclass(frozen=True)
@@ -348,7 +412,7 @@ def weight_name(value: Any) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     if isinstance(value, str) or not hasattr(value, "__index__") or isinstance(value, bool):
-        raise InputError(f"weight={shown(value)} is no name of a column: give a text, or a position from 0")
+        raise InputError(f"{option('weight', value)} is no name of a column: give a text, or a position from 0")
     return str(whole_number("weight", value, 0, 10**6, "it is a column's position", "no table has as many columns"))
 
 
@@ -356,14 +420,14 @@ def _assignment(value: Any) -> str:
     """Return the name of an assignment method, or the path of a file, as text."""
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if isinstance(text, str) and text not in ASSIGNMENTS and os.path.exists(text):
-        return path_text("--assign", text)
+        return path_text("assign", text)
     ASSIGNMENTS.check(text)
     return str(text)
 
 
 def read_ids(value: str) -> Ids | None:
     """Convert the `--ids` option for readers."""
-    check_choice("ids", value, ("auto", "int", "text"))
+    check_choice("ids", value, get_args(IdsOption))
     return None if value == "auto" else value  # type: ignore[return-value]
 
 
@@ -386,14 +450,14 @@ def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
             raise ValueError
         size = int(parse_bytes(value) if text else value)
     except ValueError:
-        raise InputError(f"--{name} {shown(value)} is not a size in bytes: try 4000000000, 4GB or 4GiB") from None
+        raise InputError(f"{option(name, value)} is not a size in bytes: try 4000000000, 4GB or 4GiB") from None
     except OverflowError:
         size = MOST_BYTES + 1
     if size < 1:
-        raise InputError(f"--{name} {shown(value)} is below one byte: nothing would fit; give what one worker may use")
+        raise InputError(f"{option(name, value)} is below one byte: nothing would fit; give what one worker may use")
     if size > MOST_BYTES:
         raise InputError(
-            f"--{name} {shown(value)} is more than 2^63 bytes: no machine has as many; give what one worker may use"
+            f"{option(name, value)} is more than 2^63 bytes: no machine has as many; give what one worker may use"
         )
     return size
 
@@ -433,11 +497,11 @@ def whole_number(
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"--{name} {shown(value)} is not a whole number: {give}") from None
+        raise InputError(f"{option(name, value)} is not a whole number: {give}") from None
     if least is not None and number < least:
-        raise InputError(f"--{name} {shown(number)} is below {least:,}: {few or 'out of range'}; {give}")
+        raise InputError(f"{option(name, number)} is below {least:,}: {few or 'out of range'}; {give}")
     if most is not None and number > most:
-        raise InputError(f"--{name} {shown(number)} is more than {most:,}: {many or 'out of range'}; {give}")
+        raise InputError(f"{option(name, number)} is more than {most:,}: {many or 'out of range'}; {give}")
     return number
 
 
@@ -456,9 +520,9 @@ def real_number(
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"--{name} {shown(value)} is no {what} {span}: give one") from None
+        raise InputError(f"{option(name, value)} is no {what} {span}: give one") from None
     if not (isfinite(number) and least <= number <= most) or (above and number == least):
-        raise InputError(f"--{name} {shown(value)} is no {what} {span}: give one")
+        raise InputError(f"{option(name, value)} is no {what} {span}: give one")
     return number
 
 
@@ -476,16 +540,16 @@ def check_keywords(**given: Any) -> None:
     """
     for name, value in given.items():
         if value is not None:
-            _KEYWORDS[name](name.replace("_", "-"), value)
+            _KEYWORDS[name](name, value)
 
 
-def path_text(option: str, path: Any) -> str:
+def path_text(name: str, path: Any) -> str:
     """Check a caller's path and return it as text.
 
     Parameters
     ----------
-    option : str
-        Name of the option, for errors.
+    name : str
+        Name of the option.
     path : str or os.PathLike of str
 
     Raises
@@ -496,50 +560,56 @@ def path_text(option: str, path: Any) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise InputError(
-            f"{option} {shown(path)} is of type {type(path).__name__}: a path is needed; give a str or a Path"
+            f"{option(name, path)} is of type {type(path).__name__}: a path is needed; give a str or a Path"
         )
     if not text:
-        raise InputError(f"{option} '' is no path: the name is empty; give the name of a file or folder")
+        raise InputError(f"{option(name, '')} is no path: the name is empty; give the name of a file or folder")
     if "\0" in text:
-        raise InputError(f"{option} {shown(text)} is no path: it has a null character, which no name has; leave it out")
+        raise InputError(f"{option(name, text)} is no path: it has a null character, which no name has; leave it out")
     try:
         encoded = os.fsencode(text)
     except ValueError:
-        raise InputError(f"{option} {shown(text)} is no path: this system has no bytes for it; give another") from None
+        raise InputError(f"{option(name, text)} is no path: this system has no bytes for it; give another") from None
     if len(encoded) >= MOST_PATH or max(map(len, encoded.split(b"/"))) > MOST_NAME:
         raise InputError(
-            f"{option} {shown(text)} is no path: a name has {MOST_NAME} bytes at most, and a path {MOST_PATH - 1}; "
+            f"{option(name, text)} is no path: a name has {MOST_NAME} bytes at most, and a path {MOST_PATH - 1}; "
             "give a shorter one"
         )
     return text
 
 
 def _path(name: str, value: Any) -> None:
-    path_text(f"--{name}", value)
+    path_text(name, value)
 
 
 def _flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise InputError(f"{name} {shown(value)} is neither True nor False: give one of these")
+        raise InputError(f"{name}={shown(value)} is neither True nor False: give one of these")
 
 
 def _text(name: str, value: Any) -> None:
     if not isinstance(value, str) or not value:
-        raise InputError(f"--{name} {shown(value)} is no name: give a text, or leave it out")
+        raise InputError(f"{option(name, value)} is no name: give a text, or leave it out")
 
 
 def _columns(name: str, value: Any) -> None:
     labels = value.split(",") if isinstance(value, str) else value
     if not isinstance(labels, Sequence) or isinstance(labels, bytes | bytearray) or len(labels) != 2:
-        number = f"names {len(labels)} columns" if isinstance(labels, Sequence) else "is no list of columns"
+        number = f"names {plural(len(labels), 'column')}" if isinstance(labels, Sequence) else "is no list of columns"
         raise InputError(
-            f"--{name} {shown(value)} {number}: an edge has two ends; give two names or positions, as in --columns a,b"
+            f"{option(name, value)} {number}: an edge has two ends; give two names or positions, as in "
+            f"{advice(columns=('a', 'b'))}"
         )
 
 
 def _progress(name: str, value: Any) -> None:
     if not callable(value) and not isinstance(value, bool):
-        raise InputError(f"{name} {shown(value)} cannot be called: pass True, or a function of stage, done and total")
+        raise InputError(f"{name}={shown(value)} cannot be called: pass True, or a function of stage, done and total")
+
+
+def _run(name: str, value: Any) -> None:
+    if not isinstance(value, RunOptions):
+        raise InputError(f"{name}={shown(value)} is no dasktc.RunOptions: give one, or leave it out")
 
 
 _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
@@ -553,6 +623,7 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "per_vertex": _path,
     "progress": _progress,
     "report": _path,
+    "run": _run,
     "seed": lambda name, value: whole_number(name, value, None),
     "skip": lambda name, value: whole_number(name, value, 0, few="it is a number of leading lines"),
     "verify": lambda name, value: real_number(name, value, 0, 1),

@@ -1,4 +1,4 @@
-"""Registries of schemes, kernels, orders and assignments by name: those of the package, then those of plug-ins.
+"""Registries of schemes, kernels, orders, assignments and methods by name: the package's own, then those of plug-ins.
 
 A plug-in is a distribution with an entry point in the group of a registry; the name is that of the object:
 
@@ -20,12 +20,14 @@ from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
-from dasktc.errors import InputError, shown
+from dasktc import wording
+from dasktc.errors import InputError
 from dasktc.once import LOCK, once
 
 __all__ = [
     "ASSIGNMENTS",
     "KERNELS",
+    "METHODS",
     "ORDERS",
     "SCHEMES",
     "WITHOUT_STAGES",
@@ -166,8 +168,10 @@ def check_choice(option: str, name: str, names: Collection[str]) -> None:
     if isinstance(name, str) and name in names:
         return
     if isinstance(name, str) and (why := left_out(option, name)):
-        raise InputError(f"--{option} {name!r} cannot be used: {why}; mend or uninstall it")
-    raise InputError(f"--{option} {shown(name)} does not exist: choose one of {', '.join(names)}")
+        raise InputError(f"{wording.option(option, name)} cannot be used: {why}; mend or uninstall it")
+    near = wording.nearest(name, names) if isinstance(name, str) else None
+    choose = f"did you mean {near!r}? Choose one of" if near else "choose one of"
+    raise InputError(f"{wording.option(option, name)} does not exist: {choose} {', '.join(names)}")
 
 
 SCHEMES: Registry[Any] = Registry(
@@ -184,6 +188,7 @@ ORDERS: Registry[Any] = Registry("reorder", "dasktc.pipeline.orders:OWN", "daskt
 ASSIGNMENTS: Registry[Any] = Registry(
     "assign", "dasktc.pipeline.vertex_assignment:OWN", "dasktc.pipeline.vertex_assignment:Assignment"
 )
+METHODS: Registry[Any] = Registry("method", "dasktc.planning.methods:OWN", "dasktc.planning.methods:PublishedMethod")
 
 
 WITHOUT_STAGES = {"bitmatrix": "small graphs in memory, from raw edges to the number: a matrix of bits"}

@@ -12,7 +12,7 @@
 // the last ones; the paper launches a block per vertex, which the hardware deals out in the same way.
 //
 //   TILE     entries of T in shared memory; in the paper, the threads of a block; 0: T is searched in place,
-//            in global memory, as in the paper's figure 9: |B| probes per edge
+//            in global memory, as in the paper's figure 9: |B| probes per edge; kernel lstc-unshared
 //   THREADS  threads of a block; the paper's figure 7 finds 128 best. 64, the default, is as fast on Kronecker graphs
 //            and 1.4 to 1.7 times as fast on RM, RA and the torus, whose lists are shorter than either
 //   CHUNK    vertices that a block takes per turn

@@ -7,6 +7,13 @@
 // lanes look up the entries of the shorter list: TOP steps there, the others in global memory. The tree stays
 // as long as the following edges have the same longer list, as those of one row often do.
 //
+// SEARCH 0, the default, bisects every entry for itself. 1, kernel tcstream-recursive, is the recursion of section 4.2: a
+// lane has a share of the shorter list, searches its middle entry first and then both halves, each within what is left
+// of the longer list; a half without any of it is done, its entries decided without a read. 2, kernel tcstream-backward,
+// is Algorithm 5: the distance from the list's end grows from 2 to 6, 14, 30 ... until it is beyond the entry, which is
+// bisected between the last two. (As printed the algorithm calls itself with one argument more than it takes; this is
+// what its title, "backward unbounded search", says.)
+//
 //   probes(u, v) = min(|T|, |B|)
 //
 // A graph in device memory, one block in all three roles, is counted by vertices (section 4, algorithm 1 and the
@@ -27,6 +34,7 @@
 //          and figure 5); 0, the default: none, which is as fast on Kronecker graphs and 1.1 to 1.3 times as fast on
 //          others, because a list would be copied for each edge with another list, to be read only once
 //   TAKE   edges that a warp takes per turn, by vertices
+//   SEARCH 0: bisection, 1: recursion, 2: backward; only the first has been timed
 //
 // One H200, ms of the launches, medians of 3, degree order, by vertices (by an edge list): Kronecker 20 (edge factor 16)
 // 15.3 (20.4), Kronecker 22 93 (117), the torus of 300^3 12.3 (16.0), RA with 10^7 vertices 20.3 (26.8). Kronecker 22
@@ -47,8 +55,12 @@
 #ifndef TAKE
 #define TAKE 256
 #endif
+#ifndef SEARCH
+#define SEARCH 0
+#endif
 
 constexpr uint32 NODES = 1u << TOP, SHORTS = SHORT > 0 ? SHORT : 1;
+constexpr int HALVES = 32;  // right halves that wait: no more than the bits of a row's length
 
 __device__ __forceinline__ int64 entries(const Task&, int64, int64 first, int64 last, int64) { return last - first; }
 
@@ -112,6 +124,57 @@ __device__ __forceinline__ void load_short(int32* list, const Lists& lists) {
   __syncwarp();
 }
 
+// The part of the longer list that can hold x, [low, high): by the tree's top, if it is loaded.
+__device__ __forceinline__ void narrow(
+    const int32* nodes, bool cached, int32 x, int64 many_size, int64& low, int64& high) {
+  if (!cached) { return; }
+  uint32 node = 0;
+  for (uint32 step = NODES / 2; step > 0; step >>= 1) { node += nodes[node + step] <= x ? step : 0; }
+  low = max(low, int64(node * many_size >> TOP));
+  high = min(high, int64((node + 1) * many_size >> TOP));
+}
+
+// Whether x is among the entries [low, high), searched from their end in steps that double (Algorithm 5).
+__device__ __forceinline__ bool found_backward(const int32* many, int64 low, int64 high, int32 x) {
+  int64 end = high, back = 2;
+  while (back <= end - low && many[end - back] > x) {
+    high = end - back;
+    back = 2 * back + 2;
+  }
+  return contains(many, max(low, end - back), high, x);
+}
+
+// Matches of the entries [begin, stop) of the shorter list, middle first, then both halves (section 4.2). A right half
+// waits with its part of the longer list until the left one is done.
+__device__ __forceinline__ uint32 found_by_halves(
+    const int32* few, int64 begin, int64 stop, const Lists& lists, const int32* nodes, bool cached) {
+  int64 begins[HALVES], stops[HALVES], lows[HALVES], highs[HALVES], low = 0, high = lists.many_size;
+  uint32 found = 0;
+  for (int waiting = 0;;) {
+    while (begin < stop && low < high) {
+      int64 middle = begin + ((stop - begin) >> 1), from = low, to = high;
+      int32 x = few[middle];
+      narrow(nodes, cached, x, lists.many_size, from, to);
+      int64 place = lower_bound(lists.many, from, to, x);
+      bool hit = place < to && lists.many[place] == x;
+      found += hit;
+      begins[waiting] = middle + 1;
+      stops[waiting] = stop;
+      lows[waiting] = place + hit;
+      highs[waiting] = high;
+      waiting++;
+      stop = middle;
+      high = place;
+    }
+    if (waiting == 0) { return found; }
+    waiting--;
+    begin = begins[waiting];
+    stop = stops[waiting];
+    low = lows[waiting];
+    high = highs[waiting];
+  }
+}
+
 // Counts one edge by a warp; returns this lane's matches.
 __device__ __forceinline__ uint32 count_edge(const Lists& lists, Held& held, uint64& probes) {
   uint32 found = 0;
@@ -126,16 +189,16 @@ __device__ __forceinline__ uint32 count_edge(const Lists& lists, Held& held, uin
     held.few = few;
     few = held.list;
   }
+  if (SEARCH == 1) {
+    int64 lane = threadIdx.x % 32, begin = lane * lists.few_size >> 5, stop = (lane + 1) * lists.few_size >> 5;
+    probes += stop - begin;
+    return found_by_halves(few, begin, stop, lists, nodes, cached);
+  }
   for (int64 i = threadIdx.x % 32; i < lists.few_size; i += 32) {
     int32 x = few[i];
     int64 low = 0, high = lists.many_size;
-    if (cached) {
-      uint32 node = 0;
-      for (uint32 step = NODES / 2; step > 0; step >>= 1) { node += nodes[node + step] <= x ? step : 0; }
-      low = node * lists.many_size >> TOP;
-      high = (node + 1) * lists.many_size >> TOP;
-    }
-    found += contains(lists.many, low, high, x);
+    narrow(nodes, cached, x, lists.many_size, low, high);
+    found += SEARCH == 2 ? found_backward(lists.many, low, high, x) : contains(lists.many, low, high, x);
     probes++;
   }
   return found;

@@ -18,6 +18,9 @@
 //
 //   probes(u, v) = |stream.row(v)|, of rows that are not skipped
 //
+// Splits for several GPUs take groups of 32 rows in turn, where section 5.1 deals out single rows, u % g: a warp's rows
+// stay adjacent (dasktc/backends/cpu/splits.py).
+//
 // Launch: trust_rows, a thread per row, sorts the rows by team; then trust_warp, a warp per row, and trust_block, a
 // block of THREADS per row, run with as many blocks as fit, which take a chunk of rows per turn until none is left. The
 // first pass also adds up the cost of every 32nd row, from which the launch chooses the chunk and, where subwarps take

@@ -24,6 +24,7 @@ settings.register_profile("default", FEW, max_examples=15)
 settings.register_profile("slow", FEW, max_examples=25)
 
 HERE = Path(__file__).parent
+collect_ignore = ["typing"]  # read by type checkers, and not run
 os.environ["DASK_DASKTC__DISTRIBUTE"] = "always"  # small graphs are to show what many tasks do, in other processes too
 
 

@@ -12,6 +12,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from keywords import keywords
+
+import dasktc
+
 THREADS = 8
 EDGES = [(u, v) for u in range(5) for v in range(u)] + [(4, 5)]
 """The complete graph of five vertices, and an edge to a sixth."""
@@ -25,9 +29,8 @@ def array():
 
 
 def graph(**options):
-    import dasktc
 
-    return dasktc.prepare(array(), **options)
+    return dasktc.prepare(array(), **keywords(**options))
 
 
 def of_networkx(name, *arguments):
@@ -37,9 +40,8 @@ def of_networkx(name, *arguments):
 
 
 def count(source=None, **options):
-    import dasktc
 
-    return int(dasktc.triangle_count(array() if source is None else source, **options))
+    return int(dasktc.triangle_count(array() if source is None else source, **keywords(**options)))
 
 
 def counted_file(name):
@@ -54,7 +56,6 @@ def counted_file(name):
 
 
 def saved():
-    import dasktc
 
     path = Path(sys.argv[2], f"{threading.get_ident()}-saved")
     with graph() as prepared:
@@ -64,13 +65,11 @@ def saved():
 
 
 def estimate():
-    import dasktc
 
-    return dasktc.estimate_triangles(array()).value
+    return dasktc.estimate(array()).value
 
 
 def generated():
-    import dasktc
 
     return count(dasktc.generate.kronecker(6, seed=1))
 
@@ -99,10 +98,10 @@ QUESTIONS = {
     "average": (lambda: round(graph().average_clustering(), 6), 0.766667),
     "squares": (lambda: [round(c, 6) for c in graph(threads=1).square_clustering()], None),
     "cores": (lambda: graph().core_number().tolist(), [4, 4, 4, 4, 4, 1]),
-    "trusses": (lambda: sorted(graph().trussness(frame="pandas").iloc[:, -1].tolist()), [2, *[5] * 10]),
-    "k-truss": (lambda: len(graph().k_truss(4)), 10),
+    "trusses": (lambda: sorted(graph().truss(frame="pandas").iloc[:, -1].tolist()), [2, *[5] * 10]),
+    "k-truss": (lambda: len(graph().truss(4)), 10),
     "list": (lambda: len(graph().triangle_list()), 10),
-    "cliques": (lambda: graph().clique_count(4), 5),
+    "cliques": (lambda: graph().cliques(4), 5),
     "update": (lambda: int(graph().update(remove=array()[:1]).graph.triangle_count()), 7),
     "frame": (lambda: len(graph(threads=1).oriented_edges().compute(scheduler="sync")), 11),
     "networkx triangles": (lambda: of_networkx("triangles"), {0: 6, 1: 6, 2: 6, 3: 6, 4: 6, 5: 0}),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from keywords import keywords
 
 import dasktc
 from dasktc.errors import InputError
@@ -36,7 +37,7 @@ def graphs(folder):
         "proxy": {"partition": "proxy", "parts": 2},
     }
     for name, plan in plans.items():
-        dasktc.prepare(edges, backend="cpu", threads=1, **plan).save(folder / name)
+        dasktc.prepare(edges, backend="cpu", threads=1, **keywords(**plan)).save(folder / name)
         yield folder / name
     dasktc.prepare(edges + 10**6, backend="cpu", threads=1).update(add=([2 * 10**6], [10**6])).graph.save(
         folder / "updated"
@@ -47,7 +48,7 @@ def graphs(folder):
     yield folder / "text"
     weighted = pd.DataFrame({"a": edges[:, 0], "b": edges[:, 1], "w": rng.random(len(edges))})
     given = {"weight": "w", "directed": True, "duplicates": "last", "partition": "hash2d", "parts": 2}
-    dasktc.prepare(weighted, threads=1, **given).save(folder / "attributed")
+    dasktc.prepare(weighted, threads=1, **keywords(**given)).save(folder / "attributed")
     yield folder / "attributed"
 
 
@@ -128,7 +129,7 @@ def asked(folder):
         if not is_refusal(error, folder):
             raise
         return "refused"
-    weighted = graph.prepared.attributes is not None
+    weighted = graph._context.prepared.attributes is not None
     try:
         result = graph.triangle_count(verify=1)
         assert int(graph.triangle_count(kernel="search")) == int(result)
@@ -136,7 +137,7 @@ def asked(folder):
         assert int(graph.triangles(frame="pandas").sum()) == 3 * int(result)
         graph.triangle_list(limit=10**5, frame="pandas")
         graph.clustering(frame="pandas")
-        graph.trussness(frame="pandas")
+        graph.truss(frame="pandas")
         graph.core_number(frame="pandas")
         graph.square_clustering(frame="pandas")
         if weighted:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from oracle import Edge, clean
 
+from dasktc.api.graph import Graph
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.local import LocalExecutor
@@ -130,3 +132,8 @@ def pairwise_cover(*factors: list[Any]) -> list[tuple[Any, ...]]:
 
 def cpu() -> Any:
     return get_backend("cpu")
+
+
+def changed(graph, **fields):
+    """A copy of a prepared graph with other blocks or facts, as a defect would leave them."""
+    return Graph(replace(graph._context, **fields))

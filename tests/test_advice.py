@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import gzip
 import io
 import logging
 import re
+import shlex
 import subprocess
 
 import numpy as np
@@ -15,10 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
+from keywords import keywords
 
 import dasktc
+from dasktc.cli.main import main
 from dasktc.errors import LONGEST, InputError
 from dasktc.io.formats import streams
+from dasktc.wording import command_line
 
 TRIANGLE = b"1 2\n2 3\n3 1\n"
 BANNER = b"%%MatrixMarket matrix coordinate pattern general\n"
@@ -56,30 +61,51 @@ ADVISED = {
 }
 
 
+VALUE = r"(?:\([^)]*\)|\[[^]]*\]|'[^']*'|\d+)"
+PYTHON = re.compile(rf"(?:(?:skip|columns|ids|format)={VALUE}(?:, )?)+")
+COMMAND = re.compile(r"(?:--(?:skip|columns|ids|format) (?:'[^']*'|[\w,]+) ?)+")
+
+
 def options_of(message):
-    """The first options that a message advises."""
-    found = re.search(r"(?:--(?:skip|columns|ids|format) [\w,]+ ?)+", message)
-    pairs = re.findall(r"--(\w+) ([\w,]+)", found[0]) if found else []
-    values = {"skip": int, "columns": lambda text: tuple(text.split(","))}
-    return {name: values.get(name, str)(value.rstrip(",")) for name, value in pairs}
+    """The first options that a message of Python advises."""
+    found = PYTHON.search(message)
+    arguments = ast.parse(f"f({found[0]})", mode="eval").body.keywords if found else ()
+    return {argument.arg: ast.literal_eval(argument.value) for argument in arguments}
 
 
+def triangles_as_advised(path, message):
+    """The number that a count gives with the first options that a message of the command line advises."""
+    options = COMMAND.search(message)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main(["count", str(path), *shlex.split(options[0].rstrip(" ,")), "--quiet"]) == 0
+    return int(printed.getvalue())
+
+
+def refusal(source, language):
+    """The message that a reader of a language gets."""
+    with pytest.raises(InputError) as caught, language():
+        dasktc.triangle_count(source)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("language", [contextlib.nullcontext, command_line], ids=["Python", "command line"])
 @pytest.mark.parametrize(("name", "data", "triangles"), ADVISED.values(), ids=ADVISED)
-def test_advice_gives_the_right_count_at_the_first_try(tmp_path, name, data, triangles):
+def test_advice_gives_the_right_count_at_the_first_try(tmp_path, name, data, triangles, language):
     path = tmp_path / name
     path.write_bytes(data)
-    with pytest.raises(InputError) as caught:
-        dasktc.triangle_count(str(path))
-    message = str(caught.value)
+    message = refusal(str(path), language)
     assert len(message) <= LONGEST
     assert str(path) in message
     command = re.search(
         r"((?:grep|sed|tr|awk) .*?'(?: \S+' '\S+'| '[^']*')?(?: and cut -d ' ' -f 2,3)?)(?=[ ;,]|$)", message
     )
-    if command is None:
+    if command is None and language is command_line:
+        assert triangles_as_advised(path, message) == triangles
+    elif command is None:
         options = options_of(message)
         assert options
-        assert dasktc.triangle_count(str(path), **options).triangles == triangles
+        assert dasktc.triangle_count(str(path), **keywords(**options)).triangles == triangles
     else:
         shell = command[1].replace(" and ", " | ")
         other = tmp_path / "other.txt"
@@ -114,10 +140,10 @@ ADVISED_OF_COLUMNS = {
 def test_columns_that_are_advised_for_tables_give_the_right_count(tmp_path, name, data):
     path = tmp_path / name
     path.write_bytes(data)
-    with pytest.raises(InputError) as caught:
-        dasktc.triangle_count(str(path))
-    assert len(str(caught.value)) <= LONGEST
-    assert dasktc.triangle_count(str(path), **options_of(str(caught.value))).triangles == 1
+    messages = [refusal(str(path), language) for language in (contextlib.nullcontext, command_line)]
+    assert max(map(len, messages)) <= LONGEST
+    assert dasktc.triangle_count(str(path), **keywords(**options_of(messages[0]))).triangles == 1
+    assert triangles_as_advised(path, messages[1]) == 1
 
 
 ARRAYS = {
@@ -150,7 +176,7 @@ def test_arrays_that_are_saved_as_advised_give_the_right_count(tmp_path, case):
 
 
 OBJECTS = {
-    "weights first": (pd.DataFrame({"w": [0.5, 1.5, 2.5], "a": ENDS[0], "b": ENDS[1]}), "columns=['a', 'b']"),
+    "weights first": (pd.DataFrame({"w": [0.5, 1.5, 2.5], "a": ENDS[0], "b": ENDS[1]}), "columns=('a', 'b')"),
     "names beside numbers": (pd.DataFrame({"a": [1, 2, 3], "b": ["2", "3", "1"]}), "ids='text'"),
     "columns of other types": ((ENDS[0], ["2", "3", "1"]), "ids='text'"),
 }
@@ -164,7 +190,7 @@ def test_what_is_advised_for_objects_gives_the_right_count(case):
     assert option in str(caught.value)
     assert len(str(caught.value)) <= LONGEST
     name, value = option.split("=")
-    assert dasktc.triangle_count(source, **{name: ast.literal_eval(value)}).triangles == 1
+    assert dasktc.triangle_count(source, **keywords(**{name: ast.literal_eval(value)})).triangles == 1
 
 
 def test_an_index_of_ids_is_read_as_advised():

@@ -11,6 +11,7 @@ import scipy.io
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 
 import dasktc
 from dasktc.backends.cpu import edge_values
@@ -20,6 +21,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors.base import CPU
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
+from dasktc.options import Method, RunOptions
 from dasktc.pipeline import attributes
 
 PLANS = [
@@ -79,7 +81,7 @@ def test_any_multigraph(rows, kind, duplicates, plan, reorder):
     directed, weight = kind != "weighted", None if kind == "directed" else "w"
     frame = pd.DataFrame(rows, columns=["a", "b", "w"]).astype({"w": float})
     keep = {} if weight is None else dict(weight=weight, duplicates=duplicates)
-    graph = dasktc.prepare(frame, directed=directed, reorder=reorder, **keep, **plan)
+    graph = dasktc.prepare(frame, directed=directed, **keywords(reorder=reorder, **keep, **plan))
     simple = expected_graph(rows, directed, duplicates)
     largest = max((w for *_, w in simple.edges(data="w")), default=1)
     if weight and largest == 0 and graph.edges:
@@ -236,7 +238,7 @@ FRAME = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1.0, 2.0, 3.0]})
 )
 def test_what_is_refused(source, options, reason):
     with pytest.raises(InputError, match=reason) as error:
-        dasktc.prepare(source, **options)
+        dasktc.prepare(source, **keywords(**options))
     assert "\n" not in str(error.value)
 
 
@@ -250,7 +252,7 @@ def test_what_was_not_kept_is_refused():
         with pytest.raises(InputError, match="directed=True"):
             graph.triad_census()
     assert weighted.clustering().tolist() == [1, 1, 1]
-    assert not weighted.is_directed
+    assert not weighted.is_directed()
 
 
 def test_a_row_without_a_weight_is_named_by_its_number_in_the_file(tmp_path):
@@ -304,7 +306,7 @@ def test_some_vertices_and_other_frames():
 def test_a_closed_graph_keeps_nothing():
     graph = dasktc.prepare(FRAME, weight="w")
     graph.close()
-    assert not isinstance(graph.prepared.attributes, attributes.EdgeAttributes)
+    assert not isinstance(graph._context.prepared.attributes, attributes.EdgeAttributes)
     with pytest.raises(InputError, match="this graph was closed"):
         graph.clustering("w")
     with pytest.raises(InputError):
@@ -315,7 +317,7 @@ def test_results_do_not_depend_on_threads():
     frame = nx.to_pandas_edgelist(nx.gnm_random_graph(200, 3000, seed=1)).assign(
         w=np.random.default_rng(2).random(3000)
     )
-    first, second = (dasktc.prepare(frame, weight="w", threads=threads, splits=4) for threads in (1, 3))
+    first, second = (dasktc.prepare(frame, weight="w", threads=threads, method=Method(splits=4)) for threads in (1, 3))
     pd.testing.assert_series_equal(first.clustering(weight="w"), second.clustering(weight="w"), check_exact=True)
 
 
@@ -350,7 +352,7 @@ def test_counts_of_pairs_pass_64_bits():
 
 @given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS))
 def test_squares(edges, plan, reorder):
-    graph = dasktc.prepare(pd.DataFrame(edges, columns=["a", "b"]), reorder=reorder, **plan)
+    graph = dasktc.prepare(pd.DataFrame(edges, columns=["a", "b"]), **keywords(reorder=reorder, **plan))
     found = graph.square_clustering()
     assert found.name == "square_clustering"
     assert found.to_dict() == {v: c for v, c in nx.square_clustering(nx.Graph(edges)).items() if v in found.index}
@@ -364,7 +366,7 @@ def test_squares_of_named_graphs(edges):
 
 def test_squares_on_workers_are_refused(client):
     with pytest.raises(InputError, match="one process"):
-        dasktc.prepare(FRAME, client, distribute="always").square_clustering()
+        dasktc.prepare(FRAME, client, run=RunOptions(distribute="always")).square_clustering()
 
 
 def test_weights_are_named_by_position_too():

@@ -299,7 +299,7 @@ def test_the_marker_counts_like_the_oracle(edges: list[tuple[int, int]]):
     from dasktc.bench.marker import count_by_marks
 
     array = np.array(edges, "int64").reshape(-1, 2)
-    block = build(LocalExecutor(), as_source(array), Options(partition="whole")).blocks[0, 0]
+    block = build(LocalExecutor(), as_source(array), Options(partition="whole"))._context.blocks[0, 0]
     assert count_by_marks(block.offsets, block.columns) == triangles(edges)
 
 

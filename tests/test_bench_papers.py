@@ -30,6 +30,7 @@ from dasktc.bench.papers import (
     lanes,
     loops,
     lstc,
+    lstc_memory,
     nsight,
     run,
     tcstream,
@@ -49,7 +50,8 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 
 COUNTED = {
-    "hindex-gpus", "lstc-fig8", "lstc-fig10", "tcstream-table3", "trust-fig13", "trust-fig15", "trust-table6",
+    "hindex-fig4", "hindex-fig5", "hindex-gpus", "lstc-fig8", "lstc-fig10", "lstc-table6", "lstc-table9",
+    "lstc-table10", "tcstream-fig9", "tcstream-table3", "trust-fig12", "trust-fig13", "trust-fig15", "trust-table6",
 }  # fmt: skip
 """Figures that are counts on a GPU too, of many GPUs by one, or of other systems' methods by our kernels."""
 TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), (7, 8), ((2, 1), (2, 2)))
@@ -71,7 +73,7 @@ def rows(figure: Figure) -> list[dict[str, Any]]:
 
 def block(edges: list[tuple[int, int]], order: str = "degree") -> OrientedCSR:
     source = as_source(np.array(edges, "int64").reshape(-1, 2))
-    return build(LocalExecutor(), source, Options(partition="whole", reorder=order)).blocks[0, 0]
+    return build(LocalExecutor(), source, Options(partition="whole", reorder=order))._context.blocks[0, 0]
 
 
 def neighbours(of: OrientedCSR) -> list[list[int]]:
@@ -340,8 +342,8 @@ def test_gpus_of_figure_15_are_as_fast_as_their_slowest_split(bench: Bench, monk
 
     def by_work(graph: Graph) -> TriangleCount:
         found = count(graph)
-        of = [(record, record.count._replace(seconds=float(record.count.wedges))) for record in found.records]
-        return found._replace(records=[replace(record, count=timed) for record, timed in of])
+        of = [(record, record.count._replace(seconds=float(record.count.wedges))) for record in found._records]
+        return found._replace(_records=[replace(record, count=timed) for record, timed in of])
 
     monkeypatch.setattr(Graph, "triangle_count", by_work)
     one, four = (bench.slowest_split(bench.cases[0], number, **trust_scaling.COUNTED) for number in (1, 4))
@@ -412,6 +414,24 @@ def test_work_of_a_search_is_the_shorter_list(bench: Bench):
     row = neighbours(of)
     expected = [min(place, len(row[v])) for entries in row for place, v in enumerate(entries)]
     assert sorted(fox.search_work(of).tolist()) == sorted(w for w in expected if w)
+
+
+@given(multigraphs())
+def test_steps_by_both_estimates_are_those_of_lanes(edges: list[tuple[int, int]]):
+    of = block(edges)
+    row, found = neighbours(of), fox.estimated(of)
+    lists = [(min(k, len(row[v])), max(k, len(row[v]))) for r in row for k, v in enumerate(r)]
+    searches = [(few, many, max(1, (many - 1).bit_length())) for few, many in lists if few]
+    for steps, work in zip(found, ([f for f, _, _ in searches], [f * log for f, _, log in searches]), strict=True):
+        longest = reads = 0
+        for k in {(w - 1).bit_length() for w in work}:
+            threads = max(1, (1 << k) // fox.SUB)
+            mine = [-(-f // threads) * (1 + log) for (f, _, log), w in zip(searches, work, strict=True)
+                    if (w - 1).bit_length() == k]  # fmt: skip
+            longest = max(longest, *mine)
+            warps = [max(mine[i : i + max(1, 32 // threads)]) for i in range(0, len(mine), max(1, 32 // threads))]
+            reads += sum(warps) * max(1, threads // 32)
+        assert steps == pytest.approx(max(reads / fox.RESIDENT, longest))
 
 
 @given(multigraphs(), st.booleans())
@@ -635,7 +655,7 @@ def test_quick_ends_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 def test_names_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str]):
     assert main(["bench", "papers", "trust-fig6"]) == 2
     assert "figure 'trust-fig6' does not exist: choose of trust-fig3, " in capsys.readouterr().err
-    assert run.chosen(["fox", "fox-fig4"]) == ["fox-fig3", "fox-fig4", "fox-fig5", "fox-table2"]
+    assert run.chosen(["fox", "fox-fig4"]) == ["fox-fig3", "fox-fig4", "fox-fig5", "fox-table2", "fox-estimate"]
     assert run.chosen([]) == list(run.FIGURES)
 
 
@@ -699,6 +719,7 @@ def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: py
         assert figure.rows, name
         assert all(len(row) == len(figure.columns) for row in figure.rows)
         assert not any("needs a GPU" in said.here for said in figure.verdicts), name
+        assert name != "lstc-table7" or all("the notes say why" in said.here for said in figure.verdicts)
         assert (name in COUNTED) == any(said.proxy for said in figure.verdicts), name
     assert run._device("cuda") == "emulated"
 
@@ -718,6 +739,13 @@ echo '==PROF== Connected to process 1'
 echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
 for order in "$@"; do :; done
 loads=1,000; hits=40; [ $order = degree ] && loads=2,000 && hits=30
+case "$*" in *lstc_rows*)
+for word in "$@"; do [ "$last" = --metrics ] && metrics=$word; last=$word; done
+for metric in $(echo $metrics | tr , ' '); do
+case "$*" in *lstc-unshared*) value=400 ;; *) value=100 ;; esac
+echo "\\"0\\",\\"lstc_rows\\",\\"$metric\\",\\"\\",\\"$value\\""
+done; exit 0 ;;
+esac
 for kernel in trust_warp trust_block; do
 echo "\\"0\\",\\"$kernel\\",\\"smsp__inst_executed_op_shared_ld.sum\\",\\"inst\\",\\"$loads\\""
 echo "\\"0\\",\\"$kernel\\",\\"lts__t_sectors_lookup_hit.sum\\",\\"sector\\",\\"$hits\\""
@@ -745,7 +773,20 @@ def test_a_profilers_counters_are_added_up_over_kernels(monkeypatch, tmp_path):
     assert [verdict.direction for verdict in study.compare(figure, "cuda")] == [True] * 4
     figure.rows[0][2:] = [-1, -1, 0.75, -1, -1]
     assert [verdict.direction for verdict in study.compare(figure, "cuda")] == [False] * 4
+    profiled = lstc_memory.efficiency(Bench("cuda", [case], TINY))
+    assert [row[1:] for row in profiled.rows] == [["without", *[400.0] * 6], ["with", *[100.0] * 6]]
+    fewer, _, stalls, *_ = run.FIGURES["lstc-table7"].compare(profiled, "cuda")
+    assert (fewer.here, fewer.direction, stalls.direction) == (f"times that without: {case.name} 0.25", True, True)
+    figure = lstc_memory._counted(Bench("cpu", [case], TINY))
+    assert isinstance(figure, Figure)
+    assert not figure.proxy
+    assert figure.rows[0][3] == 75
     script.write_text(NO_RIGHTS)
     assert "ERR_NVGPUCTRPERM" in nsight.counters(case, "degree")
+    assert "ERR_NVGPUCTRPERM" in str(lstc_memory._counted(Bench("cpu", [case], TINY)))
+    none = lstc_memory.efficiency(Bench("cuda", [case], TINY))
+    assert "ERR_NVGPUCTRPERM" in none.notes[-1]
+    assert none.rows == [[case.name, how, *[None] * 6] for how in ("without", "with")]
+    assert {verdict.direction for verdict in run.FIGURES["lstc-table7"].compare(none, "cuda")} == {None}
     script.unlink()
     assert nsight.counters(case, "degree") == "ncu (Nsight Compute) is not here"

@@ -13,15 +13,16 @@ from emulation import cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import random_edges, skewed_edges
 
 import dasktc
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.cuda import bit_matrix as matrix
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import kronecker
+from dasktc.options import Method
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 700, 7)
@@ -42,7 +43,8 @@ def emulated():
 def facts(result):
     """The facts on which this way and the stages must agree."""
     return (
-        result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped, result.wedges,
+        result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped,
+        result.stats.wedges,
     )  # fmt: skip
 
 
@@ -68,7 +70,8 @@ def test_it_finds_what_the_stages_find(edges):
     source = np.array(edges, dtype="int64").reshape(-1, 2)
     with emulated_cuda.backend():
         small, stages = (
-            dasktc.triangle_count(source, backend="cuda", **options) for options in ({}, {"partition": "whole"})
+            dasktc.triangle_count(source, backend="cuda", **keywords(**options))
+            for options in ({}, {"partition": "whole"})
         )
     assert facts(small) == facts(stages)
     assert (small.kernel == "bitmatrix") == (len(source) > 0)
@@ -143,7 +146,7 @@ ASKED = [
 @pytest.mark.parametrize("options", ASKED, ids=lambda options: next(iter(options)))
 def test_what_is_asked_for_is_done(emulated, tmp_path, options):
     options = {key: tmp_path / of if str(of).startswith("here") else of for key, of in options.items()}
-    found = dasktc.triangle_count(np.array(EDGES), backend="cuda", **options)
+    found = dasktc.triangle_count(np.array(EDGES), backend="cuda", **keywords(**options))
     assert (found.triangles, found.kernel == "bitmatrix") == (oracle.triangles(EDGES), False)
 
 
@@ -228,12 +231,12 @@ def test_on_a_device(scale, known):
         for _ in range(3):
             found = dasktc.triangle_count(source, backend="cuda")
             assert (found.kernel, found.triangles) == ("bitmatrix", known)
-    stages = dasktc.triangle_count((src, dst), backend="cuda", partition="whole")
+    stages = dasktc.triangle_count((src, dst), backend="cuda", method=Method(partition="whole"))
     assert facts(stages) == facts(found)
 
 
 def test_it_can_be_asked_for(emulated):
-    found = dasktc.triangle_count(np.array(EDGES), kernel="bitmatrix")
+    found = dasktc.triangle_count(np.array(EDGES), method=Method(kernel="bitmatrix"))
     assert (found.kernel, found.backend, found.triangles) == ("bitmatrix", "cuda", oracle.triangles(EDGES))
 
 
@@ -249,17 +252,17 @@ def test_it_can_be_asked_for(emulated):
 )
 def test_what_it_has_not_is_refused_where_it_is_asked_for(emulated, options, why):
     with pytest.raises(InputError, match=why):
-        dasktc.triangle_count(np.array(EDGES), kernel="bitmatrix", **options)
+        dasktc.triangle_count(np.array(EDGES), **keywords(kernel="bitmatrix", **options))
 
 
 def test_graphs_that_are_too_large_are_refused_where_it_is_asked_for(emulated, tmp_path):
     path = np.arange(40_001)
     with pytest.raises(InputError, match=r"the 40,000 rows of .* have more than 32,768 ids"):
-        dasktc.triangle_count((path[:-1], path[1:]), kernel="bitmatrix")
+        dasktc.triangle_count((path[:-1], path[1:]), method=Method(kernel="bitmatrix"))
     with pytest.raises(InputError, match=r"kronecker scale 5.* is no table of integers in memory"):
-        dasktc.triangle_count(kronecker(5), kernel="bitmatrix")
-    for question in (dasktc.prepare, plan_source):
+        dasktc.triangle_count(kronecker(5), method=Method(kernel="bitmatrix"))
+    for question in (dasktc.prepare, dasktc.plan):
         with pytest.raises(InputError, match="no stages to plan or to prepare for"):
-            question(np.array(EDGES), kernel="bitmatrix")
+            question(np.array(EDGES), method=Method(kernel="bitmatrix"))
     with pytest.raises(InputError, match="no stages to plan"):
-        plan_size(5, 5, kernel="bitmatrix")
+        dasktc.plan(vertices=5, edges=5, method=Method(kernel="bitmatrix"))

@@ -16,6 +16,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from keywords import keywords
 
 import dasktc
 from dasktc.backends.cpu import backend as cpu
@@ -59,7 +60,7 @@ def check_every_way(row: Row) -> None:
     options = AMBIGUOUS.get(row.name, ("", {}))[1]
     for (partition, n), m, order in product(LAYOUTS, SPLITS, ORDERS):
         graph = dasktc.prepare(
-            str(row.path), kernel="trust", partition=partition, parts=n, splits=m, reorder=order, **options
+            str(row.path), **keywords(kernel="trust", partition=partition, parts=n, splits=m, reorder=order, **options)
         )
         for kernel in cpu.KERNELS:
             check(row, graph.triangle_count(kernel=kernel))
@@ -91,13 +92,13 @@ def test_catalog_file(catalog_row: Row, graphs_dir: Path, tmp_path: Path) -> Non
         named, options = AMBIGUOUS[catalog_row.name]
         with pytest.raises(dasktc.InputError, match=named):
             dasktc.triangle_count(str(path))
-    check(catalog_row, dasktc.triangle_count(str(path), **options))
+    check(catalog_row, dasktc.triangle_count(str(path), **keywords(**options)))
 
 
 @pytest.mark.gpu
 def test_catalog_file_on_the_device(catalog_row: Row, graphs_dir: Path) -> None:
     options = AMBIGUOUS.get(catalog_row.name, ("", {}))[1]
-    check(catalog_row, dasktc.triangle_count(str(catalog_row.path), backend="cuda", verify=1.0, **options))
+    check(catalog_row, dasktc.triangle_count(str(catalog_row.path), backend="cuda", verify=1.0, **keywords(**options)))
 
 
 @pytest.mark.catalog
@@ -113,7 +114,9 @@ def test_answers_of_a_catalog_file(catalog_row: Row, kernel: str) -> None:
     """Answers by vertex and by edge equal those of NetworkX, of igraph, of A² where A is not 0, and of `visit`."""
     if catalog_row.edges >= 1_000_000:
         pytest.skip("a graph of a million edges or more")
-    graph = dasktc.prepare(str(catalog_row.path), kernel=kernel, **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
+    graph = dasktc.prepare(
+        str(catalog_row.path), **keywords(kernel=kernel, **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
+    )
     edges, measures = graph.edge_support(), graph.measures()
     assert edges.attrs["kernel"] == kernel
     ends = [measures.index.get_indexer(edges[name]) for name in ("src", "dst")]
@@ -129,7 +132,9 @@ def test_answers_of_a_catalog_file(catalog_row: Row, kernel: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         chosen = edge_support.kernel_and_bytes
         patch.setattr(edge_support, "kernel_and_bytes", lambda graph: (edge_support.VISITED, chosen(graph)[1]))
-        graph = dasktc.prepare(str(catalog_row.path), kernel=kernel, **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
+        graph = dasktc.prepare(
+            str(catalog_row.path), **keywords(kernel=kernel, **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
+        )
         visited = graph.edge_support()
     assert visited.attrs["kernel"] == "visit"
     assert visited.support.equals(edges.support)
@@ -151,15 +156,15 @@ def test_trusses_and_cores_of_a_catalog_file(catalog_row: Row) -> None:
     """NetworkX takes minutes for larger graphs."""
     if catalog_row.edges >= 1_000_000:
         pytest.skip("a graph of a million edges or more")
-    graph = dasktc.prepare(str(catalog_row.path), **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
-    frame = graph.trussness()
+    graph = dasktc.prepare(str(catalog_row.path), **keywords(**AMBIGUOUS.get(catalog_row.name, ("", {}))[1]))
+    frame = graph.truss()
     expected = nx.from_pandas_edgelist(frame, "src", "dst")
     assert graph.core_number().to_dict() == nx.core_number(expected)
     known = nested_trusses(expected)
     assert {frozenset(ends): k for *ends, k in frame.itertuples(index=False)} == known
     largest = max(known.values(), default=2)
     for k in {3, (largest + 2) // 2, largest, largest + 1}:
-        truss = graph.k_truss(k)
+        truss = graph.truss(k)
         assert {frozenset(row[:2]) for row in truss.itertuples(index=False)} == {
             e for e, of in known.items() if of >= k
         }

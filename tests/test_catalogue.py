@@ -98,7 +98,7 @@ def test_graphs_in_archives_are_read_where_they_lie(collection, name):
 
 
 def test_another_count_than_the_published_one_is_an_error(collection):
-    with pytest.raises(CountError, match="1 triangles counted, but 2 are known for small:wrong"):
+    with pytest.raises(CountError, match="1 triangle counted, but 2 are known for small:wrong"):
         dasktc.triangle_count("small:wrong")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from keywords import keywords
 from oracle import triangles
 from pipeline import random_edges, skewed_edges, source_of
 from processes import apart_from_page, cluster_of, lines, patience, until
@@ -28,6 +29,7 @@ from dasktc.counting.tasks import jobs
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.write import write_edges
+from dasktc.options import Method
 
 EDGES = skewed_edges(80, 600, 3)
 EXPECTED = triangles(EDGES)
@@ -45,7 +47,7 @@ def count(folder, edges=EDGES, **options):
         return honest(tasks, blocks, work)
 
     with mock.patch.object(counting, "count_jobs", counted):
-        result = dasktc.triangle_count(source_of(edges), checkpoint=folder, **(OPTIONS | options))
+        result = dasktc.triangle_count(source_of(edges), checkpoint=folder, **keywords(**OPTIONS | options))
     return result, len(ran)
 
 
@@ -57,23 +59,23 @@ def broken_off(folder, after):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        dasktc.triangle_count(source_of(EDGES), checkpoint=folder, progress=progress, **OPTIONS)
+        dasktc.triangle_count(source_of(EDGES), checkpoint=folder, progress=progress, **keywords(**OPTIONS))
 
 
 @pytest.mark.parametrize("after", [0, 1, 7, 16])
 def test_a_count_goes_on_where_it_was_cut_short(tmp_path, after):
     broken_off(tmp_path, after)
     result, ran = count(tmp_path)
-    assert (int(result), ran, len(result.records)) == (EXPECTED, TASKS - after, TASKS)
-    plain = dasktc.triangle_count(source_of(EDGES), **OPTIONS)
-    assert [r.count[:3] for r in result.records] == [r.count[:3] for r in plain.records]
+    assert (int(result), ran, len(result._records)) == (EXPECTED, TASKS - after, TASKS)
+    plain = dasktc.triangle_count(source_of(EDGES), **keywords(**OPTIONS))
+    assert [r.count[:3] for r in result._records] == [r.count[:3] for r in plain._records]
     again, ran = count(tmp_path, verify=1.0)
-    assert (int(again), ran, again.verified) == (EXPECTED, 0, TASKS)
+    assert (int(again), ran, again.stats.verified) == (EXPECTED, 0, TASKS)
     assert sorted(path.name for path in tmp_path.iterdir()) == [FILE, LOCK]
 
 
 def test_on_a_cluster_and_then_here(tmp_path, client):
-    result = dasktc.triangle_count(source_of(EDGES), client, checkpoint=tmp_path / "kept", **OPTIONS)
+    result = dasktc.triangle_count(source_of(EDGES), client, checkpoint=tmp_path / "kept", **keywords(**OPTIONS))
     assert int(result) == EXPECTED
     here, ran = count(tmp_path / "kept")
     assert (int(here), ran) == (EXPECTED, 0)
@@ -125,9 +127,11 @@ def test_a_checkpoint_of_another_count_is_refused(tmp_path, edges, options, diff
 
 def test_column_parts_are_not_taken_for_another_scheme(tmp_path):
     """It would be refused for an option that nobody gave."""
-    dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path, partition="vertical", parts=2, column_parts=3)
+    dasktc.triangle_count(
+        source_of(EDGES), checkpoint=tmp_path, method=Method(partition="vertical", parts=2, column_parts=3)
+    )
     with pytest.raises(InputError, match=r"another count: .*, partition vertical, column_parts 3 there, .*"):
-        dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path, partition="hash2d")
+        dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path, method=Method(partition="hash2d"))
 
 
 def test_an_order_that_had_another_meaning_is_refused_by_the_ids_of_its_blocks(tmp_path):
@@ -139,9 +143,11 @@ def test_an_order_that_had_another_meaning_is_refused_by_the_ids_of_its_blocks(t
 
 
 def test_what_only_the_one_that_was_begun_was_given_is_named(tmp_path):
-    graph = dasktc.prepare(EDGES, backend="cpu", partition="vertical", parts=2, column_parts=2, kernel="hub")
+    graph = dasktc.prepare(
+        EDGES, backend="cpu", method=Method(partition="vertical", parts=2, column_parts=2, kernel="hub")
+    )
     graph.triangle_count(checkpoint=tmp_path)
-    other = dasktc.prepare(EDGES, backend="cpu", partition="vertical", parts=2, kernel="hub")
+    other = dasktc.prepare(EDGES, backend="cpu", method=Method(partition="vertical", parts=2, kernel="hub"))
     with pytest.raises(InputError, match="another count: column_parts 2 there, column_parts not given here; give"):
         other.triangle_count(checkpoint=tmp_path)
 
@@ -293,7 +299,7 @@ def test_a_checkpoint_that_was_stored_goes_on_or_is_refused_by_version(stored, t
         return dasktc.triangle_count(
             stored.parent.parent / "karate.csv.gz",
             progress=lambda *now: counted.add(now[1:]) if now[0] == "count" else None,
-            **given,
+            **keywords(**given),
         )
 
     if stored.stem.endswith(version("dasktc")):
@@ -323,9 +329,9 @@ def test_a_file_of_something_else_is_kept(tmp_path):
 
 
 def test_a_checkpoint_in_use_is_refused(tmp_path):
-    graph = dasktc.prepare(source_of(EDGES), **OPTIONS)
+    graph = dasktc.prepare(source_of(EDGES), **keywords(**OPTIONS))
     with (
-        checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), []),
+        checkpoint.opened(tmp_path, checkpoint.fingerprint(graph._context), []),
         pytest.raises(InputError, match="is in use: another count writes to it"),
     ):
         graph.triangle_count(checkpoint=tmp_path)
@@ -355,12 +361,12 @@ def test_a_disk_without_locks(tmp_path, refused, exact):
             with pytest.raises(DasktcError, match=r"checkpoint .* cannot be written: .*Read-only"):
                 count(tmp_path)
             return
-        graph = dasktc.prepare(source_of(EDGES), **OPTIONS)
-        work = jobs(graph.plan, graph.options.chosen_kernel, "cpu")
-        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), work):
+        graph = dasktc.prepare(source_of(EDGES), **keywords(**OPTIONS))
+        work = jobs(graph.plan, graph._context.options.chosen_kernel, "cpu")
+        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph._context), work):
             assert int(count(tmp_path)[0]) == EXPECTED
-        (record,) = list(dasktc.triangle_count(source_of(EDGES), **OPTIONS).records)[:1]
-        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), work) as other:
+        (record,) = list(dasktc.triangle_count(source_of(EDGES), **keywords(**OPTIONS))._records)[:1]
+        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph._context), work) as other:
             other.add(record)
         assert count(tmp_path)[1] == 0
 
@@ -382,8 +388,8 @@ def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
         ("a" * 300 + "/kept", "a name has 255 bytes at most"),
         (b"", "'' is no path"),
         (b"a\0b", "has a null character"),
-        (5, "--checkpoint 5 is of type int: a path is needed"),
-        ([], r"--checkpoint \[\] is of type list"),
+        (5, "checkpoint=5 is of type int: a path is needed"),
+        ([], r"checkpoint=\[\] is of type list"),
         (b"kept", "is of type bytes"),
     ],
 )
@@ -430,7 +436,7 @@ def test_what_is_not_given_is_taken_from_the_checkpoint(tmp_path):
     count(tmp_path)
     result = dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path)
     assert (result.plan.partition, result.plan.parts, result.plan.splits) == ("hash2d", 2, 2)
-    assert (int(result), result.resumed) == (EXPECTED, TASKS)
+    assert (int(result), result.stats.resumed) == (EXPECTED, TASKS)
 
 
 def test_a_resumed_count_says_so_and_claims_no_speed(tmp_path):
@@ -439,8 +445,8 @@ def test_a_resumed_count_says_so_and_claims_no_speed(tmp_path):
     shown = result.to_dict()
     assert (shown["resumed"], shown["edges_per_second"], shown["time_imbalance"]) == (7, None, None)
     assert (shown["kernel_seconds"], shown["kernel_edges_per_second"]) == (None, None)
-    assert "7 tasks were in the checkpoint" in str(result)
-    assert "resumed" not in str(dasktc.triangle_count(source_of(EDGES)))
+    assert "7 tasks were in the checkpoint" in repr(result)
+    assert "resumed" not in repr(dasktc.triangle_count(source_of(EDGES)))
 
 
 def test_a_repeated_first_line_is_passed_over(tmp_path):

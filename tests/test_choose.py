@@ -25,7 +25,7 @@ from dasktc.cli.main import main
 from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline.autotune import Facts, choose, look, rules
 from dasktc.pipeline.prepare import prepare_edges
 
@@ -51,21 +51,21 @@ def test_facts_are_those_of_the_rows(edges):
 
 
 def test_short_rows_are_walked_and_others_meet_tables():
-    assert dasktc.prepare(grid3d(30)).options.kernel == "merge"
-    assert dasktc.prepare(kronecker(8)).options.kernel == "hub"
+    assert dasktc.prepare(grid3d(30))._context.options.kernel == "merge"
+    assert dasktc.prepare(kronecker(8))._context.options.kernel == "hub"
 
 
 def test_a_kernel_that_is_asked_for_is_taken():
     for kernel in ("hub", "search", "trust"):
-        graph = dasktc.prepare(grid3d(5), kernel=kernel)
-        assert graph.options.kernel == kernel
+        graph = dasktc.prepare(grid3d(5), method=Method(kernel=kernel))
+        assert graph._context.options.kernel == kernel
         assert f"kernel {kernel} as asked" in graph.plan.choice
-        assert graph.options.reorder == ("collective" if kernel == "trust" else "degree")
+        assert graph._context.options.reorder == ("collective-banded" if kernel == "trust" else "degree")
 
 
 def test_an_order_that_is_asked_for_is_taken():
-    graph = dasktc.prepare(grid3d(5), reorder="indegree")
-    assert graph.options.reorder == "indegree"
+    graph = dasktc.prepare(grid3d(5), method=Method(reorder="indegree"))
+    assert graph._context.options.reorder == "indegree"
     assert "order indegree as asked" in graph.plan.choice
 
 
@@ -75,7 +75,7 @@ def test_the_plan_says_why(tmp_path, capsys):
         "".join(f"{u} {v}\n" for u, v in [(k, k + 1) for k in range(300)] + [(k, k + 2) for k in range(300)])
     )
     assert main(["plan", str(path)]) == 0
-    assert "kernel merge: 99 % of the rows have at most 2 entries" in capsys.readouterr().out
+    assert "kernel merge: 99 % of the rows are no longer than 2" in capsys.readouterr().out
     assert main(["count", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["kernel"], found["reorder"], found["triangles"]) == ("merge", "degree", 299)
@@ -167,7 +167,12 @@ def test_the_choice_counts_what_others_count(degree):
     edges = random_edges(300, 300 * degree // 2, degree)
     result = dasktc.triangle_count(source_of(edges), verify=1.0)
     assert int(result) == triangles(edges)
-    assert np.unique([int(dasktc.triangle_count(source_of(edges), kernel=k)) for k in ("hub", "merge")]).size == 1
+    assert (
+        np.unique(
+            [int(dasktc.triangle_count(source_of(edges), method=Method(kernel=k))) for k in ("hub", "merge")]
+        ).size
+        == 1
+    )
 
 
 # the table

@@ -69,7 +69,7 @@ def test_count_for_people(run: Any, triangle: Path) -> None:
     code, out, err = run("count", triangle)
     assert (code, err) == (0, "")
     assert out.startswith("triangles  1\n")
-    assert "1 loops, 1 duplicates" in out
+    assert "1 loop, 1 duplicate" in out
     assert run("count", triangle, "--quiet") == (0, "1\n", "")
 
 
@@ -166,7 +166,7 @@ def refused(code: int, out: str, err: str, wanted: int, *named: str) -> None:
         (("cluster", "nonsense"), "kubernetes"),
         (("count", "{triangle}", "--parts", "two"), "two"),
         (("count", "{triangle}", "--memory", "plenty"), "plenty"),
-        (("count", "{triangle}", "--memory", "0"), "--memory '0'"),
+        (("count", "{triangle}", "--memory", "0"), "--memory 0"),
         (("count", "{triangle}", "--memory", "10"), "10 B"),
         (("count", "{triangle}", "--workers", "0"), "--workers 0"),
         (("count", "{triangle}", "--skip", "-1"), "--skip -1"),

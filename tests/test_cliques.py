@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from emulation import cuda as emulated_cuda
 from emulation.host import HostDevice, compiler
 from hypothesis import given
+from keywords import keywords
 
 import dasktc
 from dasktc import generate
@@ -26,6 +27,7 @@ from dasktc.backends.cuda import cliques as device_cliques
 from dasktc.cli.main import cli
 from dasktc.counting import cliques
 from dasktc.errors import CountError, InputError
+from dasktc.options import Method
 
 ORDERS = ["degree", "collective", "indegree", "none"]
 DATA = Path(__file__).parent / "data"
@@ -34,7 +36,7 @@ DATA = Path(__file__).parent / "data"
 def prepared(edges, client=None, **options):
     frame = pd.DataFrame(edges, columns=["src", "dst"])
     return dasktc.prepare(
-        frame, client, **dict(backend="cpu", partition="whole", threads=None if client else 2) | options
+        frame, client, **keywords(**dict(backend="cpu", partition="whole", threads=None if client else 2) | options)
     )
 
 
@@ -46,7 +48,7 @@ def known(edges):
 
 
 def counts(graph):
-    return [graph.clique_count(k) for k in (3, 4, 5)]
+    return [graph.cliques(k) for k in (3, 4, 5)]
 
 
 @pytest.mark.parametrize("reorder", ORDERS)
@@ -65,12 +67,12 @@ def test_complete_graphs(vertices, reorder):
 
 @pytest.mark.parametrize("name", ["netscience.csv.gz", pytest.param("email-Eu-core.csv.gz", marks=pytest.mark.slow)])
 def test_real_graphs(name):
-    with dasktc.prepare(str(DATA / name), backend="cpu", partition="whole") as graph:
+    with dasktc.prepare(str(DATA / name), backend="cpu", method=Method(partition="whole")) as graph:
         edges = graph.edge_support()[["src", "dst"]].to_numpy()
         _, dense = np.unique(edges, return_inverse=True)
         theirs = igraph.Graph(dense.reshape(edges.shape).tolist())
         sizes = Counter(map(len, theirs.cliques(3, 4)))
-        assert [graph.clique_count(k) for k in (3, 4)] == [sizes[3], sizes[4]]
+        assert [graph.cliques(k) for k in (3, 4)] == [sizes[3], sizes[4]]
 
 
 @pytest.mark.parametrize("longer", [0, 1, 10**6])
@@ -80,7 +82,7 @@ def test_rows_are_read_or_searched(longer, monkeypatch):
     rng = np.random.default_rng(3)
     edges = [*oracle.star(60), *rng.integers(0, 60, (700, 2)).tolist()]
     graph = prepared(edges, threads=1)
-    (block,) = graph.blocks.values()
+    (block,) = graph._context.blocks.values()
     t = kernel.triple(BlockTask(block, block, block))
     bits, place = np.zeros(60 * 60, np.uint64), np.zeros(block.rows, np.int32)
     for first, last in zip(block.offsets[:-1].tolist(), block.offsets[1:].tolist(), strict=True):
@@ -101,31 +103,31 @@ def test_rows_are_read_or_searched(longer, monkeypatch):
 def test_work_is_known_before():
     """In a complete graph every row of d targets has its d·(d-1)/2 pairs, and each reads the words before it."""
     graph = prepared(oracle.complete(70), threads=1)
-    triangles, work = cliques._level(graph, 3, lambda *_: None)
+    triangles, work = cliques._level(graph._context, 3, lambda *_: None)
     assert triangles == comb(70, 3)
     assert work == sum(i // 64 + 1 for u in range(70) for j in range(u) for i in range(j))
-    four, work = cliques._level(graph, 4, lambda *_: None)
+    four, work = cliques._level(graph._context, 4, lambda *_: None)
     assert four == comb(70, 4)
     assert work == sum((x // 64 + 1) * comb(69 - x, 3) for x in range(70))
 
 
 def test_too_much_work_is_refused():
     graph = prepared(oracle.complete(20))
-    result = cliques.clique_count(graph, 5)
+    result = cliques.clique_count(graph._context, 5)
     assert result.work == comb(20, 4)
-    assert graph.clique_count(5, bound=comb(20, 4)) == comb(20, 5)
+    assert graph.cliques(5, bound=comb(20, 4)) == comb(20, 5)
     with pytest.raises(InputError, match="more than the bound of"):
-        graph.clique_count(5, bound=comb(20, 4) - 1)
+        graph.cliques(5, bound=comb(20, 4) - 1)
     with pytest.raises(InputError, match="cliques of 4 vertices take"):
-        prepared(oracle.complete(70)).clique_count(5, bound=comb(70, 3))
+        prepared(oracle.complete(70)).cliques(5, bound=comb(70, 3))
     for k in (3, 5):
         with pytest.raises(InputError, match="cliques of 3 vertices take at most"):
-            graph.clique_count(k, bound=comb(20, 3) - 1)
+            graph.cliques(k, bound=comb(20, 3) - 1)
 
 
 def test_the_log_has_the_work_before_it_begins(caplog):
     with caplog.at_level("INFO", "dasktc"):
-        prepared(oracle.complete(70)).clique_count(4)
+        prepared(oracle.complete(70)).cliques(4)
     first, second = (record.getMessage() for record in caplog.records if "cliques of" in record.getMessage())
     assert first.startswith(f"cliques of 3 vertices: at most {comb(70, 3):.3g} ANDs")
     assert second.startswith("cliques of 4 vertices: ")
@@ -133,21 +135,21 @@ def test_the_log_has_the_work_before_it_begins(caplog):
 
 @pytest.mark.parametrize("partition", ["hash2d", "vertical", "proxy", "edges"])
 def test_other_schemes_are_refused(partition):
-    with pytest.raises(InputError, match="B of each worker; prepare with partition='whole'"):
-        prepared(oracle.complete(6), partition=partition).clique_count(4)
+    with pytest.raises(InputError, match=r"B of each worker; prepare with method=Method\(partition='whole'\)"):
+        prepared(oracle.complete(6), partition=partition).cliques(4)
 
 
 @pytest.mark.parametrize("k", [2, 6, 4.0, "4", True])
 def test_other_sizes_are_refused(k):
-    with pytest.raises(InputError, match="--k"):
-        prepared(oracle.complete(6)).clique_count(k)
+    with pytest.raises(InputError, match="k="):
+        prepared(oracle.complete(6)).cliques(k)
 
 
 def test_bits_beyond_memory_are_refused(monkeypatch):
     graph = prepared(oracle.complete(6))
     monkeypatch.setattr(kernel, "scratch_bytes", lambda *_: 1 << 60)
     with pytest.raises(InputError, match="the bits of a row of 5 entries"):
-        graph.clique_count(4)
+        graph.cliques(4)
 
 
 def test_lost_rows_are_an_error(monkeypatch):
@@ -156,19 +158,19 @@ def test_lost_rows_are_an_error(monkeypatch):
         cliques, "_counted", lambda block, size, split, splits, of: whole(block, size, 0, splits + 1, of)
     )
     with pytest.raises(CountError, match="rows were lost or repeated"):
-        graph.clique_count(4)
+        graph.cliques(4)
 
 
 def test_a_task_that_came_twice_in_place_of_another_is_an_error(monkeypatch):
     """Both have as many wedges, so that the sum of all wedges is right."""
     edges = [(u + 5 * k, v + 5 * k) for k in range(16) for u, v in oracle.complete(5)]
     graph, whole = prepared(edges, threads=1), cliques._counted
-    assert graph.clique_count(4) == 16 * 5
+    assert graph.cliques(4) == 16 * 5
     monkeypatch.setattr(
         cliques, "_counted", lambda block, size, split, *given: whole(block, size, 3 if split == 5 else split, *given)
     )
     with pytest.raises(CountError, match="16 tasks of 16 handled 160 wedges, but the degrees give 160: rows were"):
-        graph.clique_count(4)
+        graph.cliques(4)
 
 
 @pytest.mark.slow
@@ -188,7 +190,7 @@ on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which 
     ids=["half of K70", "wheel", "random"],
 )
 def test_a_device_counts_the_same(edges, reorder):
-    (block,) = prepared(edges, reorder=reorder).blocks.values()
+    (block,) = prepared(edges, reorder=reorder)._context.blocks.values()
     task = BlockTask(block, block, block)
     for size in (3, 4, 5):
         for reverse in (False, True):
@@ -201,7 +203,7 @@ def test_lines_that_a_warp_shares():
     """Rows of 2,048 targets have lines of 32 words, one for each lane."""
     edges = [*oracle.complete(60), *oracle.star(2100)]
     edges += [(1, v) for v in range(60, 2100)] + [(2, v) for v in range(60, 2100)]
-    (block,) = prepared([(v, u) for u, v in edges], reorder="none").blocks.values()
+    (block,) = prepared([(v, u) for u, v in edges], reorder="none")._context.blocks.values()
     assert np.diff(block.offsets).max() < 2048
     rows = block.rows  # turned round hubs point to all others
     source, target = block.columns.astype("int64"), np.repeat(np.arange(rows), np.diff(block.offsets))
@@ -232,13 +234,13 @@ def test_command():
 
 @pytest.mark.catalog
 def test_published_numbers(graphs_dir):
-    with dasktc.prepare(str(graphs_dir / "facebook_combined.txt.gz"), partition="whole") as graph:
+    with dasktc.prepare(str(graphs_dir / "facebook_combined.txt.gz"), method=Method(partition="whole")) as graph:
         assert counts(graph) == [1_612_010, 30_004_668, 517_965_151]
 
 
 @pytest.mark.slow
 def test_a_larger_graph():
     source = generate.kronecker(10)
-    with dasktc.prepare(source, backend="cpu", partition="whole") as graph:
+    with dasktc.prepare(source, backend="cpu", method=Method(partition="whole")) as graph:
         edges = graph.edge_support()[["src", "dst"]].to_numpy().tolist()
-        assert graph.clique_count(4) == len(igraph.Graph(edges).cliques(4, 4))
+        assert graph.cliques(4) == len(igraph.Graph(edges).cliques(4, 4))

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, Future, LocalCluster, get_client
+from keywords import keywords
 from pipeline import random_edges, skewed_edges, source_of
 from processes import patience, until
 from tiers import some
@@ -33,7 +34,6 @@ from tiers import some
 import dasktc
 from dasktc import generate
 from dasktc.api.count import as_source, build
-from dasktc.api.plan import plan_source
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors import connect as places
 from dasktc.executors.connect import active_client, connect
@@ -41,11 +41,12 @@ from dasktc.executors.dask import late_workers
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.place import Place
 from dasktc.executors.shared_context import SharedContext
 from dasktc.executors.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import Options, RunOptions
+from dasktc.options import Method, Options, RunOptions
 
 KRONECKER_14 = 2_843_668
 """Triangles of `generate.kronecker(14)`: 262,144 rows, enough for several partitions."""
@@ -75,14 +76,14 @@ def facts(result):
     for name in ("seconds", "workers", "time_imbalance", *rates):
         del shown[name]
     del shown["read"]["what"]  # the type of the source
-    return shown, [(record.job, record.count._replace(seconds=0.0)) for record in result.records]
+    return shown, [(record.job, record.count._replace(seconds=0.0)) for record in result._records]
 
 
 # The same result
 
 
 def in_files(source, client, verify=0.0, **options):
-    return dasktc.triangle_count(source, client, verify=verify, **options)
+    return dasktc.triangle_count(source, client, verify=verify, **keywords(**options))
 
 
 def on_workers(source, client, verify=0.0, **options):
@@ -115,7 +116,7 @@ def test_direct_and_cluster_agree(client, count, options):
     named = [(f"v{u}", f"v{v}") for u, v in edges]
     for source in (source_of(edges, parts=7), source_of(named, "text", parts=4), source_of([])):
         chosen = {"memory": "1GB", "verify": 0.5, **options}
-        assert facts(count(source, client, **chosen)) == facts(dasktc.triangle_count(source, **chosen))
+        assert facts(count(source, client, **chosen)) == facts(dasktc.triangle_count(source, **keywords(**chosen)))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_direct_and_cluster_agree(client, count, options):
 @pytest.mark.slow
 def test_direct_and_cluster_agree_after_a_shuffle(client, count, options):
     chosen = {"memory": "1GB", "splits": 2, "reorder": "collective", **options}
-    here = dasktc.triangle_count(generate.kronecker(14), **chosen)
+    here = dasktc.triangle_count(generate.kronecker(14), **keywords(**chosen))
     there = count(generate.kronecker(14, parts=5), client, **chosen)
     assert int(there) == KRONECKER_14
     assert facts(here) == facts(there)
@@ -206,7 +207,7 @@ def test_a_large_array_goes_in_pieces_that_dask_takes_without_a_warning(client):
     edges = np.random.default_rng(1).integers(0, 40_000, (1_500_000, 2))
     result = dasktc.triangle_count(edges, client)
     assert result.edges + result.loops_dropped + result.duplicates_dropped == 1_500_000
-    assert (int(result), result.wedges) == (int(here := dasktc.triangle_count(edges)), here.wedges)
+    assert (int(result), result.stats.wedges) == (int(here := dasktc.triangle_count(edges)), here.stats.wedges)
 
 
 @both_ways
@@ -215,8 +216,8 @@ def test_a_dask_dataframe_is_computed_on_the_cluster(client, count):
 
     edges = pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"])
     frame = dd.from_pandas(edges, npartitions=5)
-    expected = facts(dasktc.triangle_count(edges, splits=2, memory="1GB"))[0]
-    assert facts(dasktc.triangle_count(frame, splits=2, memory="1GB"))[0] == expected
+    expected = facts(dasktc.triangle_count(edges, method=Method(splits=2), memory="1GB"))[0]
+    assert facts(dasktc.triangle_count(frame, method=Method(splits=2), memory="1GB"))[0] == expected
     assert facts(count(frame, client, splits=2, memory="1GB"))[0] == expected
 
 
@@ -224,7 +225,7 @@ def test_a_dask_dataframe_is_computed_on_the_cluster(client, count):
 
 
 def ran_here(result):
-    return all(record.worker.endswith(f":{os.getpid()}") for record in result.records)
+    return all(record.worker.endswith(f":{os.getpid()}") for record in result._records)
 
 
 TRIANGLE = ([0, 1, 2], [1, 2, 0])
@@ -261,7 +262,7 @@ def test_the_address_of_a_scheduler(cluster, tmp_path):
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": cluster.scheduler_address}))
     for place in ({"scheduler": cluster.scheduler_address}, {"scheduler_file": str(file)}):
-        result = dasktc.triangle_count(TRIANGLE, **place)
+        result = dasktc.triangle_count(TRIANGLE, **keywords(**place))
         assert (int(result), result.workers, ran_here(result)) == (1, 2, False)
         assert active_client() is None
 
@@ -274,12 +275,12 @@ def test_local_workers_are_started_and_ended():
             taken.listen()
         except OSError:
             pass  # somebody else has it: as good
-        result = dasktc.triangle_count(generate.kronecker(8), workers=2)
+        result = dasktc.triangle_count(generate.kronecker(8), client=Place(workers=2))
     assert (result.workers, ran_here(result)) == (2, False)
     assert int(result) == int(dasktc.triangle_count(generate.kronecker(8)))
     with pytest.raises(ValueError, match="client"):
         get_client()
-    pids = {int(record.worker.rpartition(":")[2]) for record in result.records}
+    pids = {int(record.worker.rpartition(":")[2]) for record in result._records}
     until(lambda: not any(alive(pid) for pid in pids))
 
 
@@ -307,7 +308,7 @@ def test_a_task_may_count():
 @pytest.mark.parametrize(
     "given",
     [
-        {"client": object(), "workers": 2},
+        {"client": object(), "threads": 2},
         {"workers": 2, "scheduler": "tcp://127.0.0.1:1"},
         {"scheduler": "tcp://127.0.0.1:1", "scheduler_file": "x.json"},
     ],
@@ -315,20 +316,20 @@ def test_a_task_may_count():
 )
 def test_two_places_at_a_time_are_refused(given):
     with pytest.raises(InputError) as error:
-        dasktc.triangle_count(TRIANGLE, **given)
+        dasktc.triangle_count(TRIANGLE, **keywords(**given))
     for name in given:
-        assert name.replace("_", "-") in str(error.value)
+        assert name in str(error.value)
 
 
 @pytest.mark.parametrize("workers", [0, -3])
 def test_fewer_than_one_worker_is_refused(workers):
-    with pytest.raises(InputError, match=f"--workers {workers} is below 1"):
-        dasktc.triangle_count(TRIANGLE, workers=workers)
+    with pytest.raises(InputError, match=f"workers={workers} is below 1"):
+        dasktc.triangle_count(TRIANGLE, client=Place(workers=workers))
 
 
 def test_what_is_no_client_is_refused():
-    with pytest.raises(InputError, match=r"client is a str.*Client"):
-        dasktc.triangle_count(TRIANGLE, "tcp://127.0.0.1:8786")
+    with pytest.raises(InputError, match=r"client is a float.*Client"):
+        dasktc.triangle_count(TRIANGLE, 0.5)
 
 
 # Whose cluster
@@ -355,7 +356,7 @@ def test_a_closed_graph_refuses_and_ends_what_was_opened_for_it(threads, inner, 
         "a client": {"client": inner},
         "a scheduler": {"scheduler": threads.scheduler_address},
     }
-    with dasktc.prepare(TRIANGLE, **where[place]) as graph:
+    with dasktc.prepare(TRIANGLE, **keywords(**where[place])) as graph:
         client = graph.client
         assert (int(graph.triangle_count()), client is inner) == (1, place == "a client")
         assert (client is None) == (place in ("here", "in files"))
@@ -370,8 +371,8 @@ def test_a_closed_graph_refuses_and_ends_what_was_opened_for_it(threads, inner, 
 
 
 def test_a_graph_that_nobody_holds_ends_what_was_opened_for_it(threads):
-    graph = dasktc.prepare(TRIANGLE, scheduler=threads.scheduler_address)
-    client, other = graph.client, dasktc.prepare(TRIANGLE, scheduler=threads.scheduler_address)
+    graph = dasktc.prepare(TRIANGLE, client=threads.scheduler_address)
+    client, other = graph.client, dasktc.prepare(TRIANGLE, client=threads.scheduler_address)
     assert int(graph.triangle_count(kernel="merge")) == 1
     assert client.status == "running"
     del graph
@@ -394,7 +395,10 @@ def test_a_client_that_closes_during_a_count_is_said_in_one_line(threads, option
         closing.start()
         try:
             dasktc.triangle_count(
-                source, client, progress=lambda *_, c=client, t=told, m=moment: next(t) == m and c.close(), **options
+                source,
+                client,
+                progress=lambda *_, c=client, t=told, m=moment: next(t) == m and c.close(),
+                **keywords(**options),
             )
             ended.append("counted")
         except InputError as error:
@@ -413,18 +417,19 @@ def test_a_client_whose_cluster_did_not_start_is_none():
 
 def test_what_was_opened_for_a_graph_that_could_not_be_prepared_is_closed(threads):
     with pytest.raises(InputError, match="fraction"):
-        dasktc.prepare(pd.DataFrame({"a": [0.5], "b": [1.0]}), scheduler=threads.scheduler_address)
+        dasktc.prepare(pd.DataFrame({"a": [0.5], "b": [1.0]}), client=threads.scheduler_address)
     until(lambda: set(threads.scheduler.clients) == {"fire-and-forget"})
 
 
 OWNED = """
 import os
 import dasktc
+from dasktc.executors.place import Place
 
 if __name__ == "__main__":
-    with dasktc.prepare(([0, 1, 2], [1, 2, 0]), workers=1) as graph:
+    with dasktc.prepare(([0, 1, 2], [1, 2, 0]), Place(workers=1)) as graph:
         print(int(graph.triangle_count()), *graph.client.run(os.getpid).values())
-    left = dasktc.prepare(([0, 1, 2], [1, 2, 0]), workers=1)
+    left = dasktc.prepare(([0, 1, 2], [1, 2, 0]), Place(workers=1))
     print(int(left.triangle_count()), *left.client.run(os.getpid).values())
 """
 
@@ -482,7 +487,7 @@ def test_workers_of_a_users_cluster_come_back_after_its_timeout(tmp_path):
         died = time.monotonic()
         os.kill(nanny.pid, signal.SIGKILL)
         until(lambda: not client.ncores())
-        assert int(graph.clique_count(3)) == expected == int(dasktc.triangle_count(generate.kronecker(8), client))
+        assert int(graph.cliques(3)) == expected == int(dasktc.triangle_count(generate.kronecker(8), client))
         assert time.monotonic() - died > 2
         del graph
         until(lambda: (gc.collect(), dask.config.get(late_workers.TIMEOUT))[1] == "1s")
@@ -514,7 +519,7 @@ def silent_port():
 )
 def test_an_address_without_a_scheduler_is_refused(short, address):
     with pytest.raises(ClusterError, match="scheduler") as error:
-        dasktc.triangle_count(TRIANGLE, scheduler=address)
+        dasktc.triangle_count(TRIANGLE, client=address)
     assert address in str(error.value)
     assert "\n" not in str(error.value)
     assert active_client() is None
@@ -526,7 +531,7 @@ def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
     file.write_text(json.dumps({"address": f"tcp://127.0.0.1:{silent_port}"}))
     for place in ({"scheduler": f"tcp://127.0.0.1:{silent_port}"}, {"scheduler_file": str(file)}):
         with pytest.raises(ClusterError, match=r"no scheduler answered at .* in 1 s"):
-            dasktc.triangle_count(TRIANGLE, **place)
+            dasktc.triangle_count(TRIANGLE, **keywords(**place))
 
 
 FROM_FILES = """
@@ -534,7 +539,7 @@ import sys, dasktc, dasktc.executors.connect
 dasktc.executors.connect.CONNECT_SECONDS = 0.2
 for file in sys.argv[1:]:
     try:
-        dasktc.triangle_count(([0], [1]), scheduler_file=file)
+        dasktc.triangle_count(([0], [1]), file)
     except dasktc.ClusterError as error:
         print(error)
 """
@@ -558,11 +563,11 @@ def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"scheduler_file": 5}, "--scheduler-file 5 is of type int"),
-        ({"scheduler_file": ""}, "--scheduler-file '' is no path"),
-        ({"scheduler_file": "{}"}, "--scheduler-file .* is no regular file"),
-        ({"scheduler_file": "{}/fifo"}, "--scheduler-file .* is no regular file"),
-        ({"scheduler": 5}, "--scheduler 5 is no address"),
+        ({"scheduler_file": 5}, "scheduler_file=5 is of type int"),
+        ({"scheduler_file": ""}, "scheduler_file='' is no path"),
+        ({"scheduler_file": "{}"}, "scheduler_file=.* is no regular file"),
+        ({"scheduler_file": "{}/fifo"}, "scheduler_file=.* is no regular file"),
+        ({"scheduler": 5}, "scheduler=5 is no address"),
         ({"scheduler": b"tcp://127.0.0.1:1"}, "is no address"),
     ],
 )
@@ -570,7 +575,9 @@ def test_what_is_no_file_or_no_address_is_refused(tmp_path, given, why):
     os.mkfifo(tmp_path / "fifo")
     (name, value), *_ = given.items()
     with pytest.raises(InputError, match=why):
-        dasktc.triangle_count(TRIANGLE, **{name: value.format(tmp_path) if isinstance(value, str) else value})
+        dasktc.triangle_count(
+            TRIANGLE, **keywords(**{name: value.format(tmp_path) if isinstance(value, str) else value})
+        )
 
 
 @pytest.mark.timeout(30)
@@ -578,13 +585,13 @@ def test_what_is_no_file_or_no_address_is_refused(tmp_path, given, why):
 def test_certificates_are_regular_files(tmp_path, name):
     os.mkfifo(tmp_path / "fifo")
     for value, why in ((tmp_path / "fifo", "is no regular file"), (5, "5 is of type int"), ("", "is no path")):
-        with pytest.raises(InputError, match=rf"--tls-{name.replace('_', '-')} .*{why}"):
+        with pytest.raises(InputError, match=rf"tls_(client_)?{name}=.*{why}"):
             security_of(**({"ca_file": None, "cert": None, "key": None} | {name: value}))
 
 
 UNGUARDED = """
 import dasktc
-print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=2).triangles)
+print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), dasktc.cluster(workers=2)).triangles)
 """
 
 
@@ -609,23 +616,26 @@ def test_workers_that_cannot_be_started_are_one_line(monkeypatch):
     refused.__cause__ = BlockingIOError(11, "Resource temporarily unavailable")
     monkeypatch.setattr("distributed.LocalCluster", mock.Mock(side_effect=refused))
     with pytest.raises(ClusterError, match=r"^2 workers could not be started \(Nanny .*; .*unavailable\): the system"):
-        dasktc.triangle_count(TRIANGLE, workers=2)
+        dasktc.triangle_count(TRIANGLE, client=Place(workers=2))
 
 
-@pytest.mark.parametrize("door", [dasktc.triangle_count, dasktc.prepare, plan_source])
+@pytest.mark.parametrize("door", [dasktc.triangle_count, dasktc.prepare, dasktc.plan])
 def test_a_cluster_without_workers_is_refused(door):
     with (
         local_cluster(n_workers=0, processes=False) as empty,
         Client(empty, set_as_default=False) as client,
-        pytest.raises(ClusterError, match=r"no worker joined inproc://\S+ in 0\.5 s: .*--worker-timeout$"),
+        pytest.raises(
+            ClusterError,
+            match=r"no worker joined inproc://\S+ in 0\.5 s: .*\(worker_timeout=\.\.\.\)$",
+        ),
     ):
-        door(TRIANGLE, client, worker_timeout=0.5)
+        door(TRIANGLE, client, run=RunOptions(worker_timeout=0.5))
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "60"])
 def test_a_time_out_that_is_no_time_is_refused(seconds):
-    with pytest.raises(InputError, match=r"--worker-timeout .* is no number of seconds above 0"):
-        dasktc.triangle_count(TRIANGLE, worker_timeout=seconds)
+    with pytest.raises(InputError, match=r"worker_timeout=.* is no number of seconds above 0"):
+        dasktc.triangle_count(TRIANGLE, run=RunOptions(worker_timeout=seconds))
 
 
 def test_workers_may_come_late():
@@ -667,7 +677,7 @@ def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage, o
 
     source = source_of(random_edges(50, 400, 5), parts=3)
     with pytest.raises(ClusterError, match=r"all workers of inproc://\S+ were lost, and none came back in 0\.5 s: "):
-        dasktc.triangle_count(source, inner, progress=leave, worker_timeout=0.5, **options)
+        dasktc.triangle_count(source, inner, progress=leave, **keywords(worker_timeout=0.5, **options))
 
 
 def test_a_cancelled_task_is_an_error_not_a_result(inner):
@@ -700,7 +710,7 @@ def test_a_worker_that_cannot_be_asked_is_an_error(inner):
 @pytest.mark.slow
 def test_workers_start_where_dasks_folder_for_files_is_not_there_yet(tmp_path):
     with dask.config.set({"temporary-directory": str(tmp_path / "missing")}):
-        assert int(dasktc.triangle_count([(0, 1), (1, 2), (2, 0)], workers=1)) == 1
+        assert int(dasktc.triangle_count([(0, 1), (1, 2), (2, 0)], client=Place(workers=1))) == 1
 
 
 def not_allowed():
@@ -795,10 +805,10 @@ STAGES = {"read-rows", "canonical", "orient", "orient-plan", "blocks", "count"}
 @pytest.mark.parametrize("options", some([{}, {"memory": "1GB"}], lambda options: not options), ids=str)
 def test_every_stage_is_a_task_group(threads, inner, options):
     """There are no other groups, and in particular no shuffle of dask.dataframe."""
-    dasktc.triangle_count(generate.kronecker(14, parts=5), inner, partition="hash2d", parts=2, **options)
+    dasktc.triangle_count(generate.kronecker(14, parts=5), inner, **keywords(partition="hash2d", parts=2, **options))
     stages = STAGES | {"plan"} | ({"vertices"} if options else set())
     assert prefixes(threads) == stages
-    dasktc.triangle_count(generate.kronecker(8), inner, reorder="collective", verify=1.0, **options)
+    dasktc.triangle_count(generate.kronecker(8), inner, verify=1.0, **keywords(reorder="collective", **options))
     assert prefixes(threads) == stages | {"degrees", "reorder", "verify"}
 
 
@@ -807,7 +817,7 @@ def test_a_dask_dataframe_brings_no_shuffle(threads, inner, options):
     import dask.dataframe as dd
 
     frame = dd.from_pandas(pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"]), npartitions=3)
-    dasktc.triangle_count(frame, inner, **options)
+    dasktc.triangle_count(frame, inner, **keywords(**options))
     assert not [name for name in threads.scheduler.task_prefixes if "shuffle" in name or "p2p" in name]
     assert prefixes(threads) - {"frompandas"} == STAGES | ({"vertices"} if options else set())
 
@@ -821,9 +831,9 @@ def test_a_dask_dataframe_brings_no_shuffle(threads, inner, options):
     ids=str,
 )
 def test_nothing_stays_on_the_cluster(threads, inner, options):
-    result = dasktc.triangle_count(generate.kronecker(10, parts=4), inner, **options)
+    result = dasktc.triangle_count(generate.kronecker(10, parts=4), inner, **keywords(**options))
     until(lambda: not threads.scheduler.tasks)
-    graph = dasktc.prepare(generate.kronecker(10, parts=4), inner, **options)
+    graph = dasktc.prepare(generate.kronecker(10, parts=4), inner, **keywords(**options))
     assert int(graph.triangle_count(verify=0.5)) == int(result)
     assert threads.scheduler.tasks
     del graph
@@ -845,7 +855,7 @@ def test_a_task_that_failed_leaves_nothing_either(threads, inner, tmp_path, memo
     graph.write_text("0 1\n1 2\n2 none\n")
     for count in (dasktc.prepare, dasktc.triangle_count):
         with pytest.raises(InputError, match="none"):
-            count(graph, inner, ids="int", distribute="always", memory=memory, work_dir=tmp_path)
+            count(graph, inner, ids="int", memory=memory, run=RunOptions(distribute="always", work_dir=tmp_path))
     until(lambda: (gc.collect(), not inner.futures and not threads.scheduler.tasks)[1])
     assert os.listdir(tmp_path) == ["graph.txt"]
 
@@ -863,7 +873,7 @@ def _timed_out():
 
 def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):
     """Nothing of the size of the edge list stays in memory from the stages before."""
-    graph = dasktc.prepare(generate.kronecker(14, parts=5), inner, partition="whole")
+    graph = dasktc.prepare(generate.kronecker(14, parts=5), inner, method=Method(partition="whole"))
 
     def held():
         return sum(task.nbytes for task in threads.scheduler.tasks.values() if task.who_has)
@@ -928,7 +938,7 @@ def test_the_meter_sees_what_travels(inner, meter):
 )
 def test_no_edge_list_reaches_the_client(client, meter, options):
     """213,100 edges take 1.7 MB as keys: the client receives only samples of them and numbers."""
-    result = dasktc.triangle_count(generate.kronecker(14, parts=5), client, **options)
+    result = dasktc.triangle_count(generate.kronecker(14, parts=5), client, **keywords(**options))
     assert (int(result), result.edges) == (KRONECKER_14, 213_100)
     assert max(meter.brought) < 40_000
     assert max(meter.sent) < 4_000
@@ -1033,10 +1043,10 @@ def test_the_plan_is_for_the_cluster(client):
 
 
 def test_connect_closes_what_it_opened_and_nothing_else(cluster, client):
-    with connect(RunOptions(client)) as tasks:
+    with connect(Place(client)) as tasks:
         assert tasks.client is client
     assert client.status == "running"
-    with connect(RunOptions(scheduler=cluster.scheduler_address)) as tasks:
+    with connect(Place(scheduler=cluster.scheduler_address)) as tasks:
         opened = tasks.client
     assert opened.status == "closed"
     with connect() as tasks:

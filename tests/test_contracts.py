@@ -13,10 +13,10 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from keywords import keywords
 from pipeline import source_of
 
 import dasktc
-from dasktc.api.plan import plan_size
 from dasktc.backends.cpu import sizes, visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
@@ -28,7 +28,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill import shared_file_store
 from dasktc.executors.spill.file_store import FileStore, SpillableResult
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.options import Options, bytes_of
+from dasktc.options import Method, Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.planning import plan as planning
@@ -48,7 +48,7 @@ CSR = OrientedCSR(np.array([0, 2, 3]), np.array([0, 1, 0], np.int32))
 
 def prepared(edges, **options):
     frame = pd.DataFrame(edges, columns=["src", "dst"])
-    return dasktc.prepare(frame, **{"backend": "cpu", "partition": "whole"} | options)
+    return dasktc.prepare(frame, **keywords(**{"backend": "cpu", "partition": "whole"} | options))
 
 
 # from edges to blocks
@@ -59,7 +59,9 @@ def prepared(edges, **options):
 def test_rows_read_are_edges_and_what_was_dropped(edges, text):
     """A vertex of a loop alone is none."""
     frame = pd.DataFrame(edges, columns=["src", "dst"])
-    found = dasktc.triangle_count(frame.astype("str") if text else frame, backend="cpu", partition="whole")
+    found = dasktc.triangle_count(
+        frame.astype("str") if text else frame, backend="cpu", method=Method(partition="whole")
+    )
     loops = sum(u == v for u, v in edges)
     assert (found.vertices, found.loops_dropped) == (3, loops)
     assert found.edges + found.loops_dropped + found.duplicates_dropped == len(edges)
@@ -127,10 +129,10 @@ def test_bands_of_more_vertices_than_64_bits_hold_are_refused():
 def test_as_many_parts_as_vertices_if_no_fewer_fit():
     """For a graph of 40 vertices, n = 40 is tried last, where only its tasks fit."""
     size = {"vertices": 40, "edges": 780, "partition": "hash2d", "splits": 1}
-    most, fewer = (plan_size(**size, parts=n, memory="1 GB").bytes_per_task for n in (40, 39))
+    most, fewer = (dasktc.plan(memory="1 GB", **keywords(**size, parts=n)).plan.bytes_per_task for n in (40, 39))
     assert most < fewer
-    assert plan_size(**size, memory=fewer).parts < 40
-    assert plan_size(**size, memory=most).parts == 40
+    assert dasktc.plan(memory=fewer, **keywords(**size)).plan.parts < 40
+    assert dasktc.plan(memory=most, **keywords(**size)).plan.parts == 40
 
 
 def test_the_sizes_measured_last_are_those_of_the_plan():
@@ -149,7 +151,7 @@ def test_the_sizes_measured_last_are_those_of_the_plan():
 
 
 def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
-    size, options = (10**8, 10**9), Options("cpu", "hub", reorder="degree")
+    size, options = (10**8, 10**9), Options(backend="cpu", kernel="hub", reorder="degree")
     for memory, lean in (("60GB", False), ("7GB", True)):
         limits = Limits(1, bytes_of(memory), "whole", splits=64)
         plan, kept = plan_count(
@@ -163,7 +165,10 @@ def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
 )
 def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_built(partition, edges, ahead):
     """No block comes ahead of tasks that all have the same one."""
-    options, task = Options("cpu", "merge", partition, reorder="degree"), TaskSize(10**6, 10**6, 10**6, 1000)
+    options, task = (
+        Options(backend="cpu", kernel="merge", partition=partition, reorder="degree"),
+        TaskSize(10**6, 10**6, 10**6, 1000),
+    )
     alone = scratch_of(options, edges, None)(task)
     block = 4 * 10**6 + 8 * 1001
     for memory in (1 << 20, 1 << 40):
@@ -187,10 +192,10 @@ def test_no_task_is_planned_to_take_longer_than_the_longest_and_no_more_are_made
 
 
 def test_a_plan_says_which_wishes_it_did_not_fulfil():
-    asked = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7)
-    beyond = plan_size(1000, 9000, partition="hash2d", parts=3, splits=7000)
+    asked = dasktc.plan(vertices=1000, edges=9000, method=Method(partition="hash2d", parts=3, splits=7)).plan
+    beyond = dasktc.plan(vertices=1000, edges=9000, method=Method(partition="hash2d", parts=3, splits=7000)).plan
     assert "is taken as" not in asked.why
-    assert f"--splits 7000 is taken as {beyond.splits}: the largest index block has no more rows" in beyond.why
+    assert f"7000 splits are taken as {beyond.splits}: the largest index block has no more rows" in beyond.why
 
 
 def test_the_splits_of_a_heavy_triple_are_no_more_than_its_rows():
@@ -275,13 +280,15 @@ def test_work_is_shared_by_several_workers_or_the_threads_of_one():
 @pytest.mark.parametrize(("workers", "turns"), [(1, 8), (2, 4), (3, 3), (8, 1), (100, 1)])
 def test_tasks_are_counted_in_turns_of_all_workers(workers, turns):
     """Fewer tasks than workers take one task's time."""
-    plan = plan_size(1000, 9000, partition="hash2d", parts=2, splits=1, workers=workers)
+    plan = dasktc.plan(
+        vertices=1000, edges=9000, method=Method(partition="hash2d", parts=2, splits=1), workers=workers
+    ).plan
     work = 2 * 9000 / RATES["cpu"].edges + PROBES_PER_WEDGE * 10**6 / RATES["cpu"].probes
     assert counting_seconds(plan, 10**6, 3.0, "cpu") == pytest.approx(3 * work * turns / 8)
 
 
 def test_triples_with_empty_blocks_have_finite_work():
-    plan = plan_size(1000, 9000, partition="hash2d", parts=2, splits=1)
+    plan = dasktc.plan(vertices=1000, edges=9000, method=Method(partition="hash2d", parts=2, splits=1)).plan
     rows = np.array([[0, 0], [5, 5]])
     work = work_of_triples(plan, Sizes(np.array([[0, 0], [0, 90]]), rows, rows))
     assert np.isfinite(work).all()
@@ -447,7 +454,7 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "SYNC_SECONDS", -1.0)
     monkeypatch.setattr(checkpoint.os, "fsync", noted)
     edges = pd.DataFrame(oracle.complete(20), columns=["src", "dst"])
-    found = dasktc.triangle_count(edges, backend="cpu", partition="hash2d", parts=2, checkpoint=tmp_path)
+    found = dasktc.triangle_count(edges, backend="cpu", method=Method(partition="hash2d", parts=2), checkpoint=tmp_path)
     assert found.triangles == 1140
     assert synced == [*range(2, len(found.tasks) + 2), len(found.tasks) + 1]
     assert len(found.tasks) > 4
@@ -455,7 +462,9 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
     clock = itertools.count(step=0.4)
     monkeypatch.setattr(checkpoint, "SYNC_SECONDS", 1.0)
     monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    dasktc.triangle_count(edges, backend="cpu", partition="hash2d", parts=2, checkpoint=tmp_path / "seldom")
+    dasktc.triangle_count(
+        edges, backend="cpu", method=Method(partition="hash2d", parts=2), checkpoint=tmp_path / "seldom"
+    )
     assert 2 <= len(synced) <= len(found.tasks) / 2
 
 
@@ -463,11 +472,11 @@ def test_visits_beyond_memory_are_refused(monkeypatch):
     """No kernel with outputs fits: a visit fits with exactly the bytes that it takes, and is refused with one less."""
     monkeypatch.setattr(edge_support, "support_kernels", lambda *given: [])
     graph = prepared(oracle.complete(60))
-    kernel, need = edge_support.kernel_and_bytes(graph)
+    kernel, need = edge_support.kernel_and_bytes(graph._context)
     assert kernel == edge_support.VISITED
     for memory in (need, need - 1, need * 3 // 4):
         plan = replace(graph.plan, memory=memory)
-        tight = replace(graph, prepared=replace(graph.prepared, plan=plan))
+        tight = replace(graph._context, prepared=replace(graph._context.prepared, plan=plan))
         if memory == need:
             assert edge_support.kernel_and_bytes(tight) == (kernel, need)
         else:
@@ -477,8 +486,8 @@ def test_visits_beyond_memory_are_refused(monkeypatch):
 
 def test_sums_are_reserved_beside_what_a_task_takes(monkeypatch):
     graph, asked = prepared(oracle.complete(60)), []
-    _, need = edge_support.kernel_and_bytes(graph)
-    monkeypatch.setattr(type(graph.executor), "set_task_memory", lambda executor, needed: asked.append(needed))
+    _, need = edge_support.kernel_and_bytes(graph._context)
+    monkeypatch.setattr(type(graph._context.executor), "set_task_memory", lambda executor, needed: asked.append(needed))
     graph.triangles()
     assert asked[0] >= need + 2 * 8 * 60
 

@@ -23,16 +23,19 @@ import pytest
 from dask.sizeof import sizeof
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import complete, wheel
-from pipeline import EVERY_KERNEL, block_of, cpu, random_edges, skewed_edges, source_of
+from pipeline import EVERY_KERNEL, block_of, changed, cpu, random_edges, skewed_edges, source_of
 
 import dasktc
 from dasktc.api.progress import json_lines
 from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.counting import tasks as counting
+from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
+from dasktc.options import Method
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.planning import scratch
@@ -43,12 +46,12 @@ EDGES = skewed_edges(120, 900, 1)
 
 @pytest.fixture(scope="module")
 def graph():
-    return dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2, splits=2)
+    return dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=2, splits=2))
 
 
 @pytest.fixture(scope="module")
 def records(graph):
-    return graph.triangle_count().records
+    return graph.triangle_count()._records
 
 
 @contextmanager
@@ -73,32 +76,32 @@ def only(kernel, **wrong):
 
 
 def test_check_passes_what_is_right(graph, records):
-    check(records, graph.plan, graph.prepared.graph.wedges)
-    check(records[::-1], graph.plan, graph.prepared.graph.wedges)
+    check(records, graph.plan, graph._context.prepared.graph.wedges)
+    check(records[::-1], graph.plan, graph._context.prepared.graph.wedges)
 
 
 @pytest.mark.parametrize("which", [0, 7, -1])
 def test_a_lost_record_is_refused(graph, records, which):
     left = [record for record in records if record is not records[which]]
     with pytest.raises(CountError, match=r"15 counting tasks reported, 15 of them different, but 16 planned"):
-        check(left, graph.plan, graph.prepared.graph.wedges)
+        check(left, graph.plan, graph._context.prepared.graph.wedges)
 
 
 def test_a_repeated_record_is_refused(graph, records):
     with pytest.raises(CountError, match=r"17 counting tasks reported, 16 of them different, but 16 planned"):
-        check([*records, records[3]], graph.plan, graph.prepared.graph.wedges)
+        check([*records, records[3]], graph.plan, graph._context.prepared.graph.wedges)
 
 
 def test_a_record_in_another_s_place_is_refused(graph, records):
     """There are as many records as planned; where both tasks have no wedges, even the sums agree."""
     swapped = [*records[1:], records[1]]
     with pytest.raises(CountError, match=r"16 counting tasks reported, 15 of them different"):
-        check(swapped, graph.plan, graph.prepared.graph.wedges)
+        check(swapped, graph.plan, graph._context.prepared.graph.wedges)
 
 
 @pytest.mark.parametrize("difference", [-1, 1, 10**6])
 def test_wrong_wedges_are_refused_with_both_figures(graph, records, difference):
-    wedges = graph.prepared.graph.wedges
+    wedges = graph._context.prepared.graph.wedges
     found = [*records[1:], replace(records[0], count=wrong(records[0].count, wedges=difference))]
     with pytest.raises(CountError, match=rf"handled {wedges + difference:,} wedges, but the degrees give {wedges:,}"):
         check(found, graph.plan, wedges)
@@ -124,7 +127,7 @@ def test_every_job_of_the_plan_is_run_once(graph):
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_what_has_ended_lies_evenly_among_the_splits(workers):
     """For each worker, any first part of its splits has their mean place, so its time predicts that of the others."""
-    with dasktc.prepare(source_of(EDGES), splits=60) as whole:
+    with dasktc.prepare(source_of(EDGES), method=Method(splits=60)) as whole:
         plan = replace(whole.plan, workers=workers)
     work = jobs(plan, "hub", "cpu")
     each = len(work) // workers
@@ -176,35 +179,35 @@ def test_a_block_that_lost_an_edge_is_refused(partition, reorder):
         build_with(without_a_column),
         pytest.raises(CountError, match=r"block P\[0\]\[0\] holds [\d,]+ edges, the plan [\d,]+"),
     ):
-        dasktc.triangle_count(source_of(EDGES), reorder=reorder, **partition)
+        dasktc.triangle_count(source_of(EDGES), **keywords(reorder=reorder, **partition))
 
 
 @pytest.mark.parametrize("partition", [{"partition": "whole"}, {"partition": "hash2d", "parts": 2}])
 @pytest.mark.parametrize("damage", [without_a_column, with_a_column_changed])
 def test_a_block_that_changes_after_it_was_built_is_refused(damage, partition):
-    graph = dasktc.prepare(source_of(EDGES), **partition)
+    graph = dasktc.prepare(source_of(EDGES), **keywords(**partition))
     assert int(graph.triangle_count()) > 0
-    blocks = {place: damage(block) for place, block in graph.blocks.items()}
+    blocks = {place: damage(block) for place, block in graph._context.blocks.items()}
     with pytest.raises(CountError, match=r"handled [\d,]+ wedges, but the degrees give [\d,]+"):
-        replace(graph, blocks=blocks).triangle_count()
+        changed(graph, blocks=blocks).triangle_count()
 
 
 def test_a_block_in_another_s_place_is_refused():
-    graph = dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2)
-    blocks = dict(graph.blocks)
+    graph = dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=2))
+    blocks = dict(graph._context.blocks)
     blocks[0, 1], blocks[1, 0] = blocks[1, 0], blocks[0, 1]
     with pytest.raises(CountError):
-        replace(graph, blocks=blocks).triangle_count()
+        changed(graph, blocks=blocks).triangle_count()
 
 
 def test_a_task_refuses_blocks_of_other_places():
     """Wedges are sums over index and stream, which a wrong table would not change."""
-    graph = dasktc.prepare(source_of(EDGES), partition="hash2d", parts=3)
+    graph = dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=3))
     job = jobs(graph.plan, "hub", "cpu")[5]
-    right = [graph.blocks[place] for place in job.triple.places]
+    right = [graph._context.blocks[place] for place in job.triple.places]
     assert counting._count(job, *right).job == job
     for role, (i, j) in enumerate(job.triple.places):
-        other = graph.blocks[i, (j + 1) % 3]
+        other = graph._context.blocks[i, (j + 1) % 3]
         with pytest.raises(CountError):
             counting._count(job, *right[:role], other, *right[role + 1 :])
 
@@ -224,18 +227,18 @@ def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(stage
 @pytest.mark.parametrize("field", ["triangles", "probes"])
 def test_a_kernel_that_lies_is_caught(kernel, field):
     with kernels(only(kernel, **{field: 1})), pytest.raises(CountError) as error:
-        dasktc.triangle_count(source_of(EDGES), kernel=kernel, verify=1.0)
+        dasktc.triangle_count(source_of(EDGES), method=Method(kernel=kernel), verify=1.0)
     text = str(error.value)
     assert "\n" not in text
     assert f"kernel {kernel} is wrong there" in text
-    assert f"--kernel {kernel}" not in text.split("count with")[1]
+    assert f"kernel={kernel!r}" not in text.split("count with")[1]
     assert "split" in text
 
 
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
 def test_a_kernel_that_lies_about_wedges_is_caught_without_verify(kernel):
     with kernels(only(kernel, wedges=1)), pytest.raises(CountError, match="wedges"):
-        dasktc.triangle_count(source_of(EDGES), kernel=kernel)
+        dasktc.triangle_count(source_of(EDGES), method=Method(kernel=kernel))
 
 
 def test_wedges_that_are_wrong_in_two_tasks_and_right_in_sum_are_caught():
@@ -254,17 +257,17 @@ def test_without_verify_a_lying_kernel_is_believed():
     with kernels(only("hub", triangles=1)):
         result = dasktc.triangle_count(source_of(EDGES))
     assert int(result) == honest + result.plan.tasks
-    assert result.verified == 0
+    assert result.stats.verified == 0
 
 
 @pytest.mark.parametrize(("share", "tasks"), [(0.0, 0), (1e-9, 1), (0.25, 4), (0.5, 8), (1.0, 16)])
 def test_a_share_of_the_tasks_is_verified(graph, share, tasks):
-    assert graph.triangle_count(verify=share).verified == tasks
+    assert graph.triangle_count(verify=share).stats.verified == tasks
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), float("inf")])
 def test_verify_is_a_share(graph, share):
-    with pytest.raises(InputError, match="--verify"):
+    with pytest.raises(InputError, match="verify="):
         graph.triangle_count(verify=share)
 
 
@@ -278,15 +281,15 @@ def verified_jobs(graph, records, seed):
             seen.extend(call[0].job for call in calls)
             return super().map_unordered(stage, function, calls)
 
-    verify_records(Watched(), graph.blocks, records, 0.3, seed)
+    verify_records(Watched(), graph._context.blocks, records, 0.3, seed)
     return seen
 
 
 @given(st.integers(0, 2**32), st.randoms(use_true_random=False))
 def test_the_seed_alone_chooses_what_is_verified(seed, rng):
     """Results do not depend on the order in which tasks end on a cluster."""
-    graph = dasktc.prepare(source_of(wheel(9)), partition="hash2d", parts=2)
-    records = graph.triangle_count().records
+    graph = dasktc.prepare(source_of(wheel(9)), method=Method(partition="hash2d", parts=2))
+    records = graph.triangle_count()._records
     shuffled = rng.sample(records, len(records))
     assert set(verified_jobs(graph, shuffled, seed)) == set(verified_jobs(graph, records, seed))
 
@@ -309,7 +312,7 @@ def test_tasks_frame_has_a_row_a_task(graph):
     assert list(frame.columns) == ["index", "table", "stream", "split", *TaskCount._fields, "worker", "began", "ended"]
     assert frame["began"].min() == 0
     assert (frame["began"] <= frame["ended"]).all()
-    assert (frame["triangles"].sum(), frame["wedges"].sum()) == (int(result), result.wedges)
+    assert (frame["triangles"].sum(), frame["wedges"].sum()) == (int(result), result.stats.wedges)
     assert set(frame["split"]) == {0, 1}
 
 
@@ -331,7 +334,7 @@ def test_the_result_of_an_empty_graph_is_whole(graph):
     shown = json.loads(json.dumps(result.to_dict()))
     assert (shown["triangles"], shown["vertices"], shown["edges"], shown["wedges"]) == (0, 0, 0, 0)
     assert "<table>" in result._repr_html_()
-    assert "triangles" in str(result)
+    assert "triangles" in repr(result)
 
 
 def test_html_escapes_what_came_from_outside():
@@ -344,20 +347,30 @@ def fake_record(worker, seconds):
     return Record(job, TaskCount(0, 0, 0, 3, seconds), worker)
 
 
+def statistics_of(graph, records, workers=1, **more):
+    """The statistics of a count whose tasks reported these records."""
+    return CountStatistics.of(records, TaskCount(0, 0, 0, 3, 0.0), graph.plan, workers, 2.0, **more)
+
+
 def test_time_imbalance_is_busiest_over_least_busy(graph):
-    result = graph.triangle_count()
     found = [fake_record("a", 1.0), fake_record("b", 0.5), fake_record("a", 2.0)]
-    assert result._replace(records=found, workers=2).time_imbalance == 6.0
-    assert result._replace(records=found[:1], workers=1).time_imbalance == 1.0
+    assert statistics_of(graph, found, workers=2).time_imbalance == 6.0
+    assert statistics_of(graph, found[:1]).time_imbalance == 1.0
 
 
 def test_the_kernels_rate_is_that_of_the_busiest_worker(graph):
     found = [fake_record("a", 1.0), fake_record("b", 2.5), fake_record("a", 2.0)]
-    result = graph.triangle_count()._replace(records=found, edges=1200)
-    shown = result.to_dict()
-    assert (shown["kernel_seconds"], shown["kernel_edges_per_second"]) == (3.0, 400.0)
-    assert result._replace(records=[fake_record("a", 0.0)]).kernel_edges_per_second is None
-    assert result._replace(records=[]).kernel_seconds == 0.0
+    stats = statistics_of(graph, found)
+    assert (stats.kernel_seconds, stats.kernel_edges_per_second) == (3.0, graph.edges / 3)
+    assert stats.edges_per_second == graph.edges / 2
+    assert statistics_of(graph, [fake_record("a", 0.0)]).kernel_edges_per_second is None
+    assert statistics_of(graph, []).kernel_seconds == 0.0
+
+
+def test_a_resumed_count_has_no_times(graph):
+    stats = statistics_of(graph, [fake_record("a", 1.0)], resumed=1, verified=2)
+    assert (stats.time_imbalance, stats.kernel_seconds, stats.edges_per_second) == (None, None, None)
+    assert (stats.kernel_edges_per_second, stats.resumed, stats.verified, stats.max_collision) == (None, 1, 2, 3)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 10])
@@ -371,8 +384,7 @@ def test_counts_are_added_up_in_batches(batch, monkeypatch):
 
 def test_a_worker_that_did_nothing_is_no_balance(graph):
     """One of two workers ran everything: the balance is not 1.0."""
-    result = graph.triangle_count()._replace(records=[fake_record("a", 1.0)], workers=2)
-    assert result.time_imbalance != 1.0
+    assert statistics_of(graph, [fake_record("a", 1.0)], workers=2).time_imbalance != 1.0
 
 
 # A prepared graph
@@ -380,14 +392,18 @@ def test_a_worker_that_did_nothing_is_no_balance(graph):
 
 def test_a_prepared_graph_is_counted_again_and_again(graph):
     first, second = graph.triangle_count(), graph.triangle_count(verify=0.5, seed=3)
-    assert (int(first), first.wedges, first.probes) == (int(second), second.wedges, second.probes)
+    assert (int(first), first.stats.wedges, first.stats.probes) == (
+        int(second),
+        second.stats.wedges,
+        second.stats.probes,
+    )
 
 
 def test_a_prepared_graph_is_counted_by_any_kernel(graph):
     results = [graph.triangle_count(kernel=kernel, verify=1.0) for kernel in EVERY_KERNEL]
     assert [result.kernel for result in results] == EVERY_KERNEL
-    assert len({(int(result), result.wedges) for result in results}) == 1
-    with pytest.raises(InputError, match="--kernel"):
+    assert len({(int(result), result.stats.wedges) for result in results}) == 1
+    with pytest.raises(InputError, match="kernel='fastest' does not exist"):
         graph.triangle_count(kernel="fastest")
 
 
@@ -396,21 +412,23 @@ def test_another_kernel_keeps_the_budget_too():
     edges = random_edges(40, 200, 2)
     with mock.patch.object(scratch, "scratch_bytes", lambda name, kernel, *_: 10**6 * (kernel == "merge")):
         with pytest.raises(InputError):
-            dasktc.triangle_count(source_of(edges), kernel="merge", partition="whole", memory="100kB")
-        graph = dasktc.prepare(source_of(edges), kernel="hub", partition="whole", memory="100kB")
+            dasktc.triangle_count(source_of(edges), method=Method(kernel="merge", partition="whole"), memory="100kB")
+        graph = dasktc.prepare(source_of(edges), method=Method(kernel="hub", partition="whole"), memory="100kB")
         with pytest.raises(InputError):
             graph.triangle_count(kernel="merge")
 
 
 def test_progress_says_every_stage_in_order():
     said = []
-    dasktc.triangle_count(source_of(EDGES), verify=1.0, splits=3, progress=lambda *step: said.append(step))
+    dasktc.triangle_count(
+        source_of(EDGES), verify=1.0, method=Method(splits=3), progress=lambda *step: said.append(step)
+    )
     stages = list(dict.fromkeys(stage for stage, _, _ in said))
     assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify"]
     assert [step for step in said if step[0] == "count"] == [("count", done, 3) for done in range(4)]
 
 
-def test_a_result_is_its_number(graph):
+def test_a_result_is_its_number(graph, capsys):
     result = graph.triangle_count()
     number = int(result)
     assert type(number) is int
@@ -423,10 +441,12 @@ def test_a_result_is_its_number(graph):
     assert json.loads(json.dumps({"triangles": result})) == {"triangles": number}
     assert np.asarray([result, 1]).tolist() == [number, 1]
     assert np.asarray(result).dtype == np.int64
-    assert repr(result).startswith(f"TriangleCount(triangles={number}, ")
-    assert f"triangles  {number:,}" in str(result)
+    assert str(result) == f"{number}"
+    assert repr(result).startswith(f"triangles  {number:,}\nvertices   ")
+    assert result.summary() is None
+    assert capsys.readouterr().out == f"{result!r}\n"
     for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
-        assert (type(same), same, same.plan, same.wedges) == (type(result), result, result.plan, result.wedges)
+        assert (type(same), same, same.plan, same.stats) == (type(result), result, result.plan, result.stats)
     assert str(number) in result._repr_html_().replace(",", "")
 
 
@@ -463,8 +483,8 @@ def test_other_libraries_take_a_result_for_an_integer():
         assert type(number) is int
     assert Fraction(result, 4) == Fraction(5, 2)
     assert (math.isqrt(result), math.gcd(result, 4), divmod(result, 3), list(range(result))[-1]) == (3, 2, (3, 1), 9)
-    changed = getattr(copy, "replace", type(result)._replace)(result, verified=1)  # of Python from 3.13 on
-    assert (changed, changed.verified, changed.plan) == (result, 1, result.plan)
+    same = getattr(copy, "replace", type(result)._replace)(result, backend="none")  # of Python from 3.13 on
+    assert (same, same.backend, same.plan) == (result, "none", result.plan)
 
 
 def test_a_count_beyond_64_bits_is_its_number(graph):
@@ -473,14 +493,18 @@ def test_a_count_beyond_64_bits_is_its_number(graph):
     assert pickle.loads(pickle.dumps(large)) - 1 == 2**70
 
 
-def test_a_graph_says_what_it_holds():
-    with dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2) as graph:
+def test_a_graph_says_what_it_holds(capsys):
+    with dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=2)) as graph:
         held = f"{graph.edges:,}"
-        assert repr(graph).startswith(f"Graph(vertices={graph.vertices}, edges={graph.edges}, hash2d, ")
+        assert str(graph).startswith(f"Graph(vertices={graph.vertices}, edges={graph.edges}, hash2d, ")
+        assert "in this process" in str(graph)
         assert "in this process" in repr(graph)
-        assert held in str(graph)
+        assert held in repr(graph)
+        assert graph.summary() is None
+        assert capsys.readouterr().out == f"{graph!r}\n"
         assert held in graph._repr_html_()
-    assert repr(graph) == "Graph(closed)"
+    assert str(graph) == "Graph(closed)"
+    assert "\n" not in repr(graph)
     assert "closed" in graph._repr_html_()
 
 
@@ -509,19 +533,19 @@ def test_only_public_names_are_listed():
 
 def test_progress_is_shown(capsys):
     for count in (
-        lambda **more: dasktc.triangle_count(source_of(EDGES), **more),
+        lambda **more: dasktc.triangle_count(source_of(EDGES), **keywords(**more)),
         dasktc.prepare(source_of(EDGES)).triangle_count,
     ):
         number = count(progress=False)
         assert capsys.readouterr().err == ""
         assert count(progress=True) == number
         assert "count" in capsys.readouterr().err
-    with pytest.raises(InputError, match="progress 'yes' cannot be called: pass True"):
+    with pytest.raises(InputError, match="progress='yes' cannot be called: pass True"):
         dasktc.triangle_count(source_of(EDGES), progress="yes")
 
 
 def test_progress_as_lines_of_json(capsys):
-    dasktc.triangle_count(source_of(EDGES), splits=3, progress=json_lines())
+    dasktc.triangle_count(source_of(EDGES), method=Method(splits=3), progress=json_lines())
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     said = [(event["stage"], event["event"], event["done"], event["total"]) for event in events]
     assert said[:2] == [("run", "begun", 0, 1), ("read", "begun", 0, 1)]

@@ -15,18 +15,18 @@ from emulation import cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from tiers import each_once, some
 
 import dasktc
 from dasktc.api import count as triangles
-from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words
 from dasktc.backends.kernel import hub_count
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline import autotune as choose
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import orient
@@ -251,7 +251,7 @@ def test_loops_are_no_vertices(emulated, edges, scale):
 
 def test_ids_are_pickled_without_their_device(emulated):
     graph = dasktc.prepare(kronecker(6), backend="cuda")
-    vertices = graph.prepared.vertices
+    vertices = graph._context.prepared.vertices
     again = pickle.loads(pickle.dumps(vertices))
     ids = np.arange(vertices.size)
     assert again.external(ids).tolist() == vertices.external(ids).tolist()
@@ -269,12 +269,12 @@ def counted_bytes(graph):
     used = cupy_strict.MEMORY_USED
     used.peak = before = used.now
     count = int(graph.triangle_count())
-    return used.peak - before + sum(block.nbytes for block in graph.blocks.values()), count
+    return used.peak - before + sum(block.nbytes for block in graph._context.blocks.values()), count
 
 
 @pytest.mark.parametrize(("name", "kernel"), each_once(product(SHAPES, ["auto", "hub"])))
 def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
-    graph = dasktc.prepare(SHAPES[name], backend="cuda", kernel=kernel)
+    graph = dasktc.prepare(SHAPES[name], backend="cuda", method=Method(kernel=kernel))
     fixed = 4 * _bitmap_words(hub_count(graph.edges, graph.vertices)) + (1 << 12)
     assert counted_bytes(graph)[0] <= 16 * graph.edges + fixed
 
@@ -287,12 +287,17 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES[name]
     roomy = dasktc.prepare(recipe, backend="cuda")
-    assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
+    assert (roomy.plan.lean, roomy._context.options.kernel) == (False, "hub")
     few = dasktc.prepare(recipe, backend="cuda", memory=roomy.plan.bytes_per_task - 1)
-    assert (few.plan.partition, few.plan.splits, few.plan.lean, few.options.kernel) == ("whole", 2, False, "hub")
-    memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
+    assert (few.plan.partition, few.plan.splits, few.plan.lean, few._context.options.kernel) == (
+        "whole",
+        2,
+        False,
+        "hub",
+    )
+    memory = dasktc.prepare(recipe, backend="cuda", method=Method(splits=4)).plan.bytes_per_task - 1
     graph = dasktc.prepare(recipe, backend="cuda", memory=memory)
-    assert (graph.plan.partition, graph.plan.lean, graph.options.kernel) == ("whole", True, "bitmap")
+    assert (graph.plan.partition, graph.plan.lean, graph._context.options.kernel) == ("whole", True, "bitmap")
     assert graph.plan.choice.startswith("kernel bitmap: plain CSR")
     assert "more than the" in graph.plan.why
     hubs = hub_count(graph.edges, graph.vertices)
@@ -300,7 +305,7 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     assert held <= 6 * graph.edges + 8 * graph.vertices + 4 * _bitmap_words(hubs) + (1 << 12)
     assert held <= graph.plan.bytes_per_task <= memory
     assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
-    asked = dasktc.prepare(recipe, backend="cuda", memory=memory, kernel="hub")
+    asked = dasktc.prepare(recipe, backend="cuda", memory=memory, method=Method(kernel="hub"))
     assert (asked.plan.partition, asked.plan.splits, asked.plan.lean) == ("whole", 8, False)
     assert asked.plan.why.endswith("in fewer splits")
     held, count = counted_bytes(asked)
@@ -313,27 +318,27 @@ def test_a_graph_saved_where_memory_is_short_has_the_usual_kernel_where_it_is_no
     usual = choose.rules("cuda")[-1:]  # as of larger graphs: hub
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES["Kronecker"]
-    memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
+    memory = dasktc.prepare(recipe, backend="cuda", method=Method(splits=4)).plan.bytes_per_task - 1
     with dasktc.prepare(recipe, backend="cuda", memory=memory) as tight:
-        assert (tight.plan.lean, tight.options.kernel) == (True, "bitmap")
+        assert (tight.plan.lean, tight._context.options.kernel) == (True, "bitmap")
         tight.save(tmp_path / "graph")
     again, roomy = (dasktc.open_graph(tmp_path / "graph", backend="cuda", memory=bound) for bound in (memory, None))
-    assert (again.plan.lean, again.options.kernel) == (True, "bitmap")
-    assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
+    assert (again.plan.lean, again._context.options.kernel) == (True, "bitmap")
+    assert (roomy.plan.lean, roomy._context.options.kernel) == (False, "hub")
     assert int(roomy.triangle_count()) == int(dasktc.triangle_count(recipe, backend="cpu"))
 
 
 def test_five_billion_edges_fit_an_h200():
     """24 bytes an edge during preparation are 120 GB; counting takes less, and leaves a fifth of the memory free."""
     size = {"vertices": 2 * 10**8, "edges": 5 * 10**9, "gpus": 1}
-    roomy, tight, cut = (plan_size(**size, memory=memory) for memory in ("125GB", "30GB", "20GB"))
+    roomy, tight, cut = (dasktc.plan(memory=memory, **keywords(**size)).plan for memory in ("125GB", "30GB", "20GB"))
     assert (roomy.partition, roomy.fits, roomy.lean) == ("whole", True, False)
     assert (tight.partition, tight.fits, tight.lean) == ("whole", True, True)
     assert tight.bytes_per_task <= 6 * size["edges"]
     assert "kernel bitmap" in tight.choice
     assert (cut.partition, cut.fits, cut.lean) == ("hash2d", True, False)
-    assert not plan_size(**size, memory="30GB", kernel="hub").lean
-    refused = plan_size(**size, memory="20GB", partition="whole")
+    assert not dasktc.plan(memory="30GB", **keywords(**size, kernel="hub")).plan.lean
+    refused = dasktc.plan(memory="20GB", **keywords(**size, partition="whole")).plan
     assert (refused.fits, refused.lean) == (False, False)
 
 
@@ -407,4 +412,4 @@ def test_at_most_24_bytes_an_edge_on_the_device(recipe):
     assert peak[0] + raw.nbytes <= 24 * len(raw.source) + (64 << 20)
     with cuda_memory.peak() as peak:
         graph.triangle_count()
-    assert peak[0] + sum(block.nbytes for block in graph.blocks.values()) <= 16 * graph.edges + (512 << 20)
+    assert peak[0] + sum(block.nbytes for block in graph._context.blocks.values()) <= 16 * graph.edges + (512 << 20)

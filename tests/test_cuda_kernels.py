@@ -72,13 +72,18 @@ VARIANTS = {
     "search-log": ("search-log", BINS | {"SUB": 1}),
     "lstc": ("lstc", {"THREADS": 64}),
     "lstc tiny": ("lstc", {"TILE": 5, "THREADS": 32, "CHUNK": 3}),
-    "lstc without shared memory": ("lstc", {"TILE": 0, "THREADS": 64}),
+    "lstc-unshared": ("lstc-unshared", {"THREADS": 64}),
     "tcstream": ("tcstream", BINS),
     "tcstream by vertices, few at a time": ("tcstream", BINS | {"TOP": 3, "FEW": 1, "SHORT": 4, "TAKE": 5}),
     "tcstream by edges": ("tcstream", BINS | {"vertices": 0, "SHORT": 0}),
     "tcstream tiny": ("tcstream", BINS | {"TOP": 2, "FEW": 2}),
     "tcstream of a wide tree": ("tcstream", BINS | {"TOP": 7, "FEW": 1}),
     "tcstream without a tree": ("tcstream", BINS | {"TOP": 0}),
+    "tcstream-recursive": ("tcstream-recursive", BINS),
+    "tcstream-recursive tiny": ("tcstream-recursive", BINS | {"TOP": 2, "FEW": 2, "SHORT": 4}),
+    "tcstream-recursive by edges, without a tree": ("tcstream-recursive", BINS | {"TOP": 0, "vertices": 0}),
+    "tcstream-backward": ("tcstream-backward", BINS | {"FEW": 2}),
+    "tcstream-backward without a tree": ("tcstream-backward", BINS | {"TOP": 0, "vertices": 0}),
     "short": ("short", {"BLOCK": 64}),
     "short tiny": ("short", {"BLOCK": 64, "FEW": 2}),
     "plain": ("plain", {"BLOCK": 64}),
@@ -122,13 +127,20 @@ def any_numbering(edges, vertices):
 
 
 BESIDE = ("visit", "support", "edges", "vertices", "answers", "generate", "bitmatrix", "cliques", "wedges")
-VARIANTS_OF_OTHERS = ("bitmap", "hindex-unbinned", "search-log")
+VARIANTS_OF_OTHERS = (
+    "bitmap",
+    "hindex-unbinned",
+    "search-log",
+    "lstc-unshared",
+    "tcstream-recursive",
+    "tcstream-backward",
+)
 FILES = [*(kernel for kernel in launch.KERNELS if kernel not in VARIANTS_OF_OTHERS), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
 """Code that compiles for the oldest and the newest compiles for those between: kernels test at most for 8.0."""
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
-    "tcstream without a tree", "edges of wide ids", "generate of wide ids",
+    "tcstream without a tree", "tcstream-recursive", "tcstream-backward", "edges of wide ids", "generate of wide ids",
     "support of vertices", "short of vertices",
 ]  # fmt: skip
 
@@ -353,6 +365,25 @@ def test_edges_listed_in_slices(kernel, most, monkeypatch):
         vertices, edges = GRAPHS[name]
         macros = BINS | ({"vertices": 0} if kernel == "tcstream" else {})
         check(on_host(False), list(tasks(edges, vertices, 1, 2)), kernel, macros, edges)
+
+
+@emulated
+@pytest.mark.parametrize("kernel", ["tcstream", "tcstream-recursive", "tcstream-backward"])
+@pytest.mark.parametrize("top", [0, 3])
+def test_long_lists_are_searched_from_end_to_end(kernel, top):
+    """A lane's share is some twenty entries: lists that are equal, interleaved, one behind the other, or one entry."""
+    few, many = np.arange(0, 1400, 2), np.arange(0, 2000, 2)
+    pairs = [
+        (few, many), (few + 1, many), (few, many + 1400), (few + 2000, many), (many, many), (few[-1:], few),
+        (few[:1], few), (np.random.default_rng(1).choice(2000, 700, replace=False), many), (few // 2 * 3, many),
+    ]  # fmt: skip
+    for a, b in pairs:
+        row, list_ = np.unique(a), np.unique(b)
+        index = OrientedCSR(np.array([0, 1, 1]), np.array([0], "int32"))
+        table = OrientedCSR(np.array([0, len(row), len(row)]), row.astype("int32"))
+        stream = OrientedCSR(np.array([0, len(list_)]), list_.astype("int32"))
+        found = on_host(False)(BlockTask(index, table, stream), kernel, BINS | {"TOP": top, "vertices": 0})
+        assert found[:3] == (len(np.intersect1d(row, list_)), len(list_), min(len(row), len(list_)))
 
 
 @emulated

@@ -18,6 +18,7 @@ from emulation import cuda as emulated_cuda
 from emulation import cudf_strict, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given
+from keywords import keywords
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
 from test_cuda_kernels import moved
 from test_kernels import GRAPHS as ORIENTED
@@ -43,7 +44,7 @@ from dasktc.io.formats import text
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import ReadOptions
 from dasktc.io.write import write_edges
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline import prepare as stages
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -69,7 +70,7 @@ def facts(result):
         result.edges,
         result.loops_dropped,
         result.duplicates_dropped,
-        result.wedges,
+        result.stats.wedges,
     )
 
 
@@ -126,7 +127,7 @@ def test_the_device_s_work_is_part_of_the_stage_that_submits_it(emulated):
     """A device still works when calls return: counting would be blamed for the time of preparation."""
     slow = replace(emulated, wait=lambda: time.sleep(0.1))
     graph = build(LocalExecutor(backend=slow), source_of(EDGES), Options(backend="cuda"))
-    assert graph.prepared.seconds["prepare"] >= 0.1
+    assert graph._context.prepared.seconds["prepare"] >= 0.1
 
 
 @pytest.mark.parametrize("name", [name for name, _, _ in oracle.GRAPHS])
@@ -143,7 +144,7 @@ def test_every_graph(emulated, name):
 def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition):
     """Pairwise combinations, above 1,000 edges; below that `test_cuda_registry.py` has every combination."""
     found = dasktc.triangle_count(
-        source_of(LARGER, parts=3), backend="cuda", kernel=kernel, reorder=reorder, verify=1.0, **partition
+        source_of(LARGER, parts=3), backend="cuda", verify=1.0, **keywords(kernel=kernel, reorder=reorder, **partition)
     )
     assert (found.triangles, found.edges > 1000) == (oracle.triangles(LARGER), True)
     assert found.plan.splits == partition["splits"]
@@ -152,7 +153,7 @@ def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition
 @given(oracle.multigraphs())
 def test_any_integer_ids(edges):
     with emulated_cuda.backend():
-        graph = dasktc.prepare(source_of(edges, parts=2), backend="cuda", partition="hash2d", parts=2)
+        graph = dasktc.prepare(source_of(edges, parts=2), backend="cuda", method=Method(partition="hash2d", parts=2))
         assert int(graph.triangle_count()) == oracle.triangles(edges)
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
 
@@ -168,7 +169,9 @@ def test_any_text_ids(edges):
 
 @pytest.mark.parametrize("partition", [{}, {"splits": 3}, {"partition": "hash2d", "parts": 3}])
 def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
-    on_cpu, on_device = (dasktc.prepare(source_of(EDGES), backend=name, **partition) for name in ("cpu", "cuda"))
+    on_cpu, on_device = (
+        dasktc.prepare(source_of(EDGES), backend=name, **keywords(**partition)) for name in ("cpu", "cuda")
+    )
     assert on_device.triangles().equals(on_cpu.triangles())
     assert on_device.edge_support().equals(on_cpu.edge_support())
     assert on_device.clustering().equals(on_cpu.clustering())
@@ -184,9 +187,11 @@ def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
 
 def test_a_checkpoint_says_how_rows_were_dealt(emulated, monkeypatch, tmp_path):
     """Other cuts give splits other rows, which the wedges need not reveal."""
-    on_cpu, on_device = (dasktc.prepare(source_of(EDGES), backend=name, splits=3) for name in ("cpu", "cuda"))
-    assert "rows" not in checkpoint.fingerprint(on_cpu)
-    assert checkpoint.fingerprint(on_device)["rows"] == "dealt by 32"
+    on_cpu, on_device = (
+        dasktc.prepare(source_of(EDGES), backend=name, method=Method(splits=3)) for name in ("cpu", "cuda")
+    )
+    assert "rows" not in checkpoint.fingerprint(on_cpu._context)
+    assert checkpoint.fingerprint(on_device._context)["rows"] == "dealt by 32"
     with monkeypatch.context() as other:
         other.setattr(checkpoint, "GROUP", 16)
         on_device.triangle_count(checkpoint=tmp_path)
@@ -392,7 +397,7 @@ def test_what_visits_take(emulated):
     graph, used = dasktc.prepare(source_of(EDGES), backend="cuda"), cupy_strict.MEMORY_USED
     before = used.peak = used.now
     graph.triangles()
-    (block,) = graph.blocks.values()
+    (block,) = graph._context.blocks.values()
     assert 4 * graph.edges < used.peak - before <= support_bytes("cuda", graph.edges, block.rows) + 2 * 8 * block.rows
 
 
@@ -409,7 +414,7 @@ def test_many_chunks_and_partitions(emulated, monkeypatch):
     monkeypatch.setattr(edge_stage, "ONE_PARTITION", 1)
     monkeypatch.setitem(edge_stage.PARTITION_EDGES, "cuda", 50)
     for reorder in EVERY_REORDER:
-        graph = dasktc.prepare(source_of(EDGES, parts=2), backend="cuda", reorder=reorder)
+        graph = dasktc.prepare(source_of(EDGES, parts=2), backend="cuda", method=Method(reorder=reorder))
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
     object.__setattr__(emulated, "chunk", chunk)
 
@@ -425,8 +430,8 @@ def test_ids_are_narrowed_where_they_fit(emulated):
 
 def test_a_checkpoint(emulated, tmp_path):
     options = {"backend": "cuda", "splits": 2, "checkpoint": tmp_path}
-    first, again = (dasktc.triangle_count(source_of(EDGES), **options) for _ in range(2))
-    assert (first.resumed, again.resumed) == (0, 2)
+    first, again = (dasktc.triangle_count(source_of(EDGES), **keywords(**options)) for _ in range(2))
+    assert (first.stats.resumed, again.stats.resumed) == (0, 2)
     assert again.triangles == first.triangles == oracle.triangles(EDGES)
 
 
@@ -466,7 +471,7 @@ def test_memory_is_what_the_device_has_left(emulated, monkeypatch):
 
 def test_too_little_device_memory_is_refused(emulated):
     with pytest.raises(InputError, match=r"needs .* more than the 1 kB of one worker"):
-        dasktc.triangle_count(source_of(EDGES), backend="cuda", memory=1000, partition="whole")
+        dasktc.triangle_count(source_of(EDGES), backend="cuda", memory=1000, method=Method(partition="whole"))
 
 
 # the choice
@@ -485,7 +490,7 @@ def test_auto_takes_a_gpu(emulated):
 def test_auto_takes_a_kernel_by_the_rows_on_a_device_too(emulated, source, kernel):
     found = dasktc.triangle_count(source, backend="cuda")
     assert found.plan.choice.startswith(f"kernel {kernel}: ")
-    assert {record.job.kernel for record in found.records} == {kernel}
+    assert {record.job.kernel for record in found._records} == {kernel}
     assert found.triangles == dasktc.triangle_count(source, backend="cpu").triangles
 
 
@@ -519,9 +524,8 @@ def test_a_kernel_that_the_backend_has_not(monkeypatch):
 def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
     """The client's own questions about a backend import no GPU library."""
     assert all(scratch_bytes("cuda", kernel, TaskSize(1000, 1000, 1000, 100)) > 0 for kernel in launch.KERNELS)
-    from dasktc.api.plan import plan_size
 
-    assert plan_size(10**6, 10**7, backend="cuda", memory="8GB").fits
+    assert dasktc.plan(vertices=10**6, edges=10**7, backend="cuda", memory="8GB").plan.fits
 
 
 @needs_compiler
@@ -534,7 +538,7 @@ def test_on_a_cluster(emulated):
         Client(cluster, set_as_default=False) as client,
     ):
         options = {"backend": "cuda", "partition": "hash2d", "parts": 2, "splits": 2, "verify": 1.0}
-        found = dasktc.triangle_count(source_of(EDGES, parts=3), client, **options)
+        found = dasktc.triangle_count(source_of(EDGES, parts=3), client, **keywords(**options))
         assert (found.backend, found.triangles) == ("cuda", oracle.triangles(EDGES))
         graph = dasktc.prepare(source_of(EDGES), client, backend="cuda")
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
@@ -580,7 +584,7 @@ def test_visits_are_those_of_the_cpu(parts, splits, ordered, reverse):
 def test_pipeline_on_the_device(kernel, reorder):
     for name, edges, count in oracle.GRAPHS:
         found = dasktc.triangle_count(
-            source_of(edges, parts=2), backend="cuda", kernel=kernel, reorder=reorder, verify=1.0
+            source_of(edges, parts=2), backend="cuda", method=Method(kernel=kernel, reorder=reorder), verify=1.0
         )
         assert (found.backend, found.triangles) == ("cuda", count), name
 
@@ -593,7 +597,7 @@ def test_every_way_on_the_device(partition, kernel):
     for edges, orders in ((EDGES, EVERY_REORDER), (LARGER, ["degree"])):
         for reorder in orders:
             how = {"kernel": kernel, "reorder": reorder, **partition}
-            found = dasktc.triangle_count(source_of(edges, parts=3), backend="cuda", verify=1.0, **how)
+            found = dasktc.triangle_count(source_of(edges, parts=3), backend="cuda", verify=1.0, **keywords(**how))
             assert found.triangles == oracle.triangles(edges), how
 
 
@@ -626,7 +630,7 @@ def test_measures_on_the_device():
 )
 def test_kronecker_from_end_to_end_on_the_device(scale, edges, count):
     for options in ({}, {"partition": "hash2d", "parts": 3}, {"kernel": "trust"}):
-        found = dasktc.triangle_count(kronecker(scale), backend="cuda", **options)
+        found = dasktc.triangle_count(kronecker(scale), backend="cuda", **keywords(**options))
         assert (found.edges, found.triangles) == (edges, count)
 
 
@@ -636,7 +640,7 @@ def test_arrays_of_the_device_stay_there():
     from dasktc.backends import get_backend
 
     prepared = triangles.build(LocalExecutor(), kronecker(12), Options(backend="cuda"))
-    (block,) = prepared.blocks.values()
+    (block,) = prepared._context.blocks.values()
     assert isinstance(block.columns, cupy.ndarray)
     assert isinstance(on_host(block.columns), np.ndarray)
     assert get_backend("cuda").memory() > 1 << 30
@@ -651,7 +655,7 @@ def test_local_cuda_cluster(protocol):
     with dasktc.cluster(backend="cuda", protocol=protocol) as client:
         assert client.scheduler.address.startswith(protocol)
         for options in ({"splits": 2}, {"partition": "hash2d", "parts": 2}):
-            found = dasktc.triangle_count(kronecker(14, parts=4), client, backend="cuda", **options)
+            found = dasktc.triangle_count(kronecker(14, parts=4), client, backend="cuda", **keywords(**options))
             assert (found.backend, found.triangles) == ("cuda", 2843668)
 
 
@@ -662,7 +666,7 @@ def test_dask_frames_have_cudf_partitions(place):
     pytest.importorskip("dask_cudf")
     expected = dasktc.prepare(kronecker(10), backend="cpu").oriented_edges(frame="pandas")
     options = {"workers": 1} if place == "workers" else {}
-    with dasktc.prepare(kronecker(10), backend="cuda", partition="hash2d", parts=2, **options) as graph:
+    with dasktc.prepare(kronecker(10), backend="cuda", **keywords(partition="hash2d", parts=2, **options)) as graph:
         found = graph.oriented_edges()
         kinds = found.map_partitions(lambda part: pd.Series([type(part).__module__]), meta=pd.Series([], dtype="str"))
         whole = graph.client.compute(found).result() if graph.client else found.compute()
@@ -683,9 +687,9 @@ def test_estimates_and_updates(emulated, options):
     )
     changes = []
     for backend in ("cuda", "cpu"):
-        graph = dasktc.prepare(kronecker(8), backend=backend, **options)
-        counted = estimates._wedges(graph)
-        sampled = estimates._sample(graph, counted, sum(counted.values()) // 3, 5)
+        graph = dasktc.prepare(kronecker(8), backend=backend, **keywords(**options))
+        counted = estimates._wedges(graph._context)
+        sampled = estimates._sample(graph._context, counted, sum(counted.values()) // 3, 5)
         change = graph.update(add=add, remove=remove)
         assert int(change.graph.triangle_count(verify=1.0)) == int(graph.triangle_count()) + change.triangles
         assert change.graph.edge_support().support.sum() == 3 * int(change.graph.triangle_count())

@@ -9,6 +9,7 @@ import oracle
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import HostDevice, compiler, count_on
+from keywords import keywords
 from test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
 
 import dasktc
@@ -17,6 +18,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import probes as device_probes
 from dasktc.cli.main import main
+from dasktc.options import Method
 from dasktc.registry import ORDERS, SCHEMES
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -30,7 +32,10 @@ MACROS = {
     "search": BINS | {"SUB": 2},
     "search-log": BINS | {"SUB": 1},
     "lstc": {"TILE": 8, "THREADS": 64},
+    "lstc-unshared": {"THREADS": 64},
     "tcstream": BINS | {"FEW": 2},
+    "tcstream-recursive": BINS | {"FEW": 2},
+    "tcstream-backward": BINS | {"TOP": 2, "FEW": 2},
 }
 """Small blocks and tables, so that small graphs meet every path quickly."""
 
@@ -52,11 +57,11 @@ def test_every_scheme_and_order(partition, emulated):
     edges = [*random_edges(60, 350, 5, below=25), (3, 3), (7, 1), (1, 7)]
     for reorder, (parts, splits) in product(ORDERS, [(2, 2), (3, 1)]):
         how = {"partition": partition, "reorder": reorder, "parts": parts, "splits": splits, "memory": "8GB"}
-        graph = dasktc.prepare(np.array(edges), backend="cuda", **how)
+        graph = dasktc.prepare(np.array(edges), backend="cuda", **keywords(**how))
         for kernel in launch.KERNELS:
             result = graph.triangle_count(kernel=kernel, verify=1.0)
             assert int(result) == oracle.triangles(edges), (kernel, how)
-            assert result.verified == len(result.tasks)
+            assert result.stats.verified == len(result.tasks)
             assert result.kernel == kernel
 
 
@@ -87,7 +92,7 @@ def test_a_sixth_kernel_is_one_file_and_one_line(tmp_path, monkeypatch, emulated
             assert count == (triangles_of(edges), wedges_of(edges), launch.expected_probes(np, task, "toy"), 0)
     edges = random_edges(60, 350, 5)
     result = dasktc.triangle_count(
-        np.array(edges), backend="cuda", kernel="toy", partition="hash2d", parts=2, splits=2, verify=1.0
+        np.array(edges), backend="cuda", method=Method(kernel="toy", partition="hash2d", parts=2, splits=2), verify=1.0
     )
     assert int(result) == oracle.triangles(edges)
     (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))

@@ -11,6 +11,7 @@ from emulation import cuda, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import pairwise_cover
 from test_cuda_kernels import TINY
 from test_kernels import GRAPHS, graphs, tasks, turned
@@ -23,6 +24,7 @@ from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, on_host
 from dasktc.backends.cuda import block_cache, supports
 from dasktc.counting import edge_support
+from dasktc.options import Method
 from dasktc.planning.schemes import SCHEMES
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -123,11 +125,11 @@ def emulated():
 
 def check_graph(source, **options):
     """Check that vertices and edges on the device equal those on the CPU, which have three for each triangle."""
-    known, mine = dasktc.prepare(source, backend="cpu"), dasktc.prepare(source, backend="cuda", **options)
-    counted = edge_support.kernel_and_bytes(mine)[0]
-    assert counted in support_kernels("cuda", mine.options.chosen_kernel)
-    if mine.options.chosen_kernel in ("hub", "bitmap", "short"):
-        assert counted == mine.options.chosen_kernel
+    known, mine = dasktc.prepare(source, backend="cpu"), dasktc.prepare(source, backend="cuda", **keywords(**options))
+    counted = edge_support.kernel_and_bytes(mine._context)[0]
+    assert counted in support_kernels("cuda", mine._context.options.chosen_kernel)
+    if mine._context.options.chosen_kernel in ("hub", "bitmap", "short"):
+        assert counted == mine._context.options.chosen_kernel
     triangles, edges = mine.triangles(), mine.edge_support()
     assert triangles.attrs["kernel"] == edges.attrs["kernel"] == counted
     assert triangles.equals(known.triangles())
@@ -155,7 +157,7 @@ def test_every_scheme_order_and_kernel(emulated, scheme, reorder, kernel):
 @pytest.mark.parametrize("kernel", ["hub", "bitmap", "short"])
 @pytest.mark.parametrize("source", [generate.kronecker(10), generate.random_graph(4_000, 8_000)], ids=["hubs", "short"])
 def test_bytes_that_are_planned_for(emulated, kernel, source):
-    (block,) = dasktc.prepare(source, backend="cuda", partition="whole").blocks.values()
+    (block,) = dasktc.prepare(source, backend="cuda", method=Method(partition="whole"))._context.blocks.values()
     task, used, gpu = BlockTask(block, block, block, dealt=True), cupy_strict.MEMORY_USED, get_backend("cuda")
     of = TaskSize(block.edges, block.edges, block.edges, block.rows)
     for count, nbytes in (
@@ -210,6 +212,6 @@ def test_complete_graphs_on_the_device(kernel):
     """Rows with more entries than there are counters, and more lists against them than an item holds."""
     vertices = 5_000
     source = np.tril_indices(vertices, -1)
-    graph = dasktc.prepare(source, backend="cuda", kernel=kernel, partition="whole")
+    graph = dasktc.prepare(source, backend="cuda", method=Method(kernel=kernel, partition="whole"))
     assert set(graph.edge_support()["support"].unique()) == {vertices - 2}
     assert set(graph.triangles().unique()) == {(vertices - 1) * (vertices - 2) // 2}

@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from keywords import keywords
 from processes import patience, until
 from tiers import some
 
@@ -28,7 +29,7 @@ from dasktc.counting.tasks import jobs
 from dasktc.errors import ClusterError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
-from dasktc.options import Options
+from dasktc.options import Method, Options, RunOptions
 
 GRAPH, TRIANGLES, EDGES = generate.kronecker(14, parts=6), 2_843_668, 213_100
 
@@ -117,8 +118,10 @@ def test_only_what_died_is_counted_again(mortal, tmp_path, seed, options):
     graph = prepared(mortal, **options)
     rng, log, taken, killed = random.Random(seed), tmp_path / "log", {}, []
     strikes = rng.sample(range(1, 24), 3)
-    calls = [(job, log, *(graph.blocks[p] for p in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
-    for record in graph.executor.map_unordered("count", counted_and_logged, calls):
+    calls = [
+        (job, log, *(graph._context.blocks[p] for p in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")
+    ]
+    for record in graph._context.executor.map_unordered("count", counted_and_logged, calls):
         taken[str(record.job)] = record
         if len(taken) in strikes:
             killed.append(rng.choice(until(lambda: pids(mortal))))
@@ -184,7 +187,11 @@ def test_workers_die_between_prepare_and_count(mortal):
 def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected, tmp_path, files):
     """Sums that they held are made again; of files, those that were not written."""
     options, in_files = {"partition": "hash2d", "parts": 3, "splits": 2}, {"memory": "1GB", "work_dir": tmp_path}
-    graph = dasktc.prepare(GRAPH, mortal.client, **options, **in_files) if files else prepared(mortal, **options)
+    graph = (
+        dasktc.prepare(GRAPH, mortal.client, **keywords(**options, **in_files))
+        if files
+        else prepared(mortal, **options)
+    )
     with killing(mortal, seed=1, kills=4) as killed:
         found = graph.triangles()
     assert killed
@@ -200,7 +207,7 @@ QUESTIONS = {
     "supports": lambda graph: graph.edge_support(frame="pandas"),
     "measures": lambda graph: graph.measures(),
     "list": lambda graph: graph.triangle_list(limit=10**6, frame="pandas"),
-    "trusses": lambda graph: graph.trussness(frame="pandas"),
+    "trusses": lambda graph: graph.truss(frame="pandas"),
     "cores": lambda graph: graph.core_number(),
     "oriented edges": lambda graph: graph.oriented_edges(frame="pandas"),
 }
@@ -214,7 +221,7 @@ def test_answers_are_exact_while_workers_die(mortal, question):
     with killing(mortal, seed=3, kills=2) as killed:
         found = ask(graph)
     assert killed
-    known = ask(dasktc.prepare(GRAPH, partition="hash2d", parts=2))
+    known = ask(dasktc.prepare(GRAPH, method=Method(partition="hash2d", parts=2)))
     assert found.reset_index().equals(known.reset_index())
 
 
@@ -222,7 +229,7 @@ def test_answers_are_exact_while_workers_die(mortal, question):
 def test_a_visit_that_kills_every_worker_is_named(mortal):
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = jobs(graph.plan, "trust", "cpu")
-    calls = [(job, job == work[3], *(graph.blocks[place] for place in job.triple.places)) for job in work]
+    calls = [(job, job == work[3], *(graph._context.blocks[place] for place in job.triple.places)) for job in work]
     with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3]))}\) ended its worker 4 times"):
         DaskExecutor(mortal.client, retries=0).fold_unordered(
             "support", visited_by_the_unlucky, calls, lambda _: [0], SUM
@@ -281,8 +288,10 @@ class DeadlyPart:
 @pytest.mark.slow
 @pytest.mark.parametrize(("retries", "deaths"), [(0, 4), (1, 5)])
 def test_a_part_that_kills_every_worker_is_refused_in_one_line(mortal, retries, deaths):
-    with pytest.raises(ClusterError, match=rf"'read-.* ended its worker {deaths} times: .* raise --retries$") as error:
-        dasktc.triangle_count(Source("deadly", (DeadlyPart(),)), mortal.client, retries=retries)
+    with pytest.raises(
+        ClusterError, match=rf"'read-.* ended its worker {deaths} times: .*\(retries=\.\.\.\)$"
+    ) as error:
+        dasktc.triangle_count(Source("deadly", (DeadlyPart(),)), mortal.client, run=RunOptions(retries=retries))
     assert "\n" not in str(error.value)
 
 
@@ -328,10 +337,12 @@ def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
     That may be the task of a block, which was lost with the worker and is built again beside.
     """
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
-    work = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
+    work = [
+        (job, *(graph._context.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")
+    ]
     lives = Lives(tmp_path / "lives", 6)
     calls = [(job, lives if job == work[3][0] else None, *blocks) for job, *blocks in work]
-    found = list(graph.executor.map_unordered("count", counted_by_the_unlucky, calls))
+    found = list(graph._context.executor.map_unordered("count", counted_by_the_unlucky, calls))
     assert sum(record.count.triangles for record in found) == TRIANGLES
     hopeless = [(job, Lives(tmp_path / "more", 100) if job == work[3][0] else None, *b) for job, *b in work]
     with pytest.raises(ClusterError, match=rf"({COUNTING}|{OF_A_BLOCK}) ended its worker 5 times"):

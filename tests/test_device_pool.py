@@ -20,7 +20,7 @@ import dasktc
 from dasktc.backends.calls import one_call
 from dasktc.backends.out_of_memory import run
 from dasktc.errors import InputError
-from dasktc.options import Options
+from dasktc.options import Method, Options
 
 EDGES = skewed_edges(60, 700, 7)
 SOURCE = np.array(EDGES)
@@ -71,7 +71,7 @@ def test_the_caller_s_resource_and_allocator_are_put_back(emulated, first):
     assert (resource(), allocator()) == before
     assert seen[-1]
     with pytest.raises(InputError, match="more than the 1 kB of one worker"):
-        dasktc.triangle_count(SOURCE, backend="cuda", memory=1000, partition="whole")
+        dasktc.triangle_count(SOURCE, backend="cuda", memory=1000, method=Method(partition="whole"))
     with pytest.raises(ValueError, match="anything"):
         run(fail)
     assert (resource(), allocator()) == before
@@ -123,11 +123,11 @@ def test_calls_of_several_threads(emulated):
 
 
 def test_what_is_not_needed_goes_back_and_what_is_held_stays(emulated):
-    graph = dasktc.prepare(SOURCE, backend="cuda", kernel="plain")
+    graph = dasktc.prepare(SOURCE, backend="cuda", method=Method(kernel="plain"))
     (pool,) = cupy_strict.POOLS.values() if len(cupy_strict.POOLS) == 1 else [list(cupy_strict.POOLS.values())[-1]]
     gc.collect()
     held = pool.used
-    assert held >= sum(block.nbytes for block in graph.blocks.values())
+    assert held >= sum(block.nbytes for block in graph._context.blocks.values())
     assert (emulated.held(), pool.reserved, pool.threshold) == (0, held, 0)
     assert int(graph.triangle_count()) == oracle.triangles(EDGES)
     del graph
@@ -314,7 +314,7 @@ def test_the_pool_on_a_device():
     assert free - cp.cuda.runtime.memGetInfo()[0] <= total / 128 + (64 << 20)
     graph = dasktc.prepare(kronecker(18), backend="cuda")
     with pytest.raises(InputError, match="more than"):
-        dasktc.triangle_count(kronecker(18), backend="cuda", memory=1000, partition="whole")
+        dasktc.triangle_count(kronecker(18), backend="cuda", memory=1000, method=Method(partition="whole"))
     assert rmm.mr.get_current_device_resource() is before
     assert int(graph.triangle_count()) == 82_704_862, "what a graph holds stays valid"
     assert memory.held() <= total / 128

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import compiler
+from keywords import keywords
 from pipeline import random_edges, skewed_edges, source_of
 
 import dasktc
@@ -18,6 +19,7 @@ from dasktc.counting.distributions import STARTS, degree_bins, edge_summary, ver
 from dasktc.counting.tasks import Record
 from dasktc.counting.timeline import timeline
 from dasktc.errors import InputError
+from dasktc.options import Method, RunOptions
 from dasktc.pipeline.sharded import vertex_budget
 
 EDGES = skewed_edges(90, 900, 3)
@@ -28,7 +30,7 @@ WAYS = [{}, {"partition": "hash2d", "parts": 2}, {"partition": "proxy", "parts":
 def check(graph):
     """Check that the workers' distributions equal those of the frames of all vertices and edges."""
     vertices, edges = graph.measures(frame="pandas").reset_index(), graph.edge_support(frame="pandas")
-    found, of_edges = vertex_summary(graph), edge_summary(graph)
+    found, of_edges = vertex_summary(graph._context), edge_summary(graph._context)
     same = dict(check_dtype=False, check_index_type=False)
     place = STARTS.searchsorted(vertices["degree"], side="right") - 1
     grouped = vertices.groupby(STARTS[place])
@@ -36,7 +38,7 @@ def check(graph):
     assert found.bins["vertices"].tolist() == grouped.size().tolist()
     np.testing.assert_allclose(found.bins["clustering"], grouped["clustering"].mean())
     np.testing.assert_allclose(found.bins["triangles"], grouped["triangles"].mean())
-    pd.testing.assert_frame_equal(degree_bins(graph), found.bins[["degree", "last", "vertices"]])
+    pd.testing.assert_frame_equal(degree_bins(graph._context), found.bins[["degree", "last", "vertices"]])
     best = vertices[vertices["triangles"] > 0].sort_values(["triangles", "vertex"], ascending=[False, True])
     best = best.head(distributions.MOST).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.most, best[["vertex", "degree", "triangles", "clustering"]], **same)
@@ -49,17 +51,17 @@ def check(graph):
 @pytest.mark.parametrize("options", WAYS, ids=str)
 @pytest.mark.parametrize("edges", [EDGES, NAMES], ids=["int", "text"])
 def test_workers_find_what_the_frames_say(options, edges):
-    with dasktc.prepare(source_of(edges, "int" if edges is EDGES else "text", parts=2), **options) as graph:
+    with dasktc.prepare(source_of(edges, "int" if edges is EDGES else "text", parts=2), **keywords(**options)) as graph:
         check(graph)
 
 
 @pytest.mark.slow
 def test_on_a_cluster_and_out_of_core(client, tmp_path):
-    with dasktc.prepare(source_of(EDGES, parts=3), client, partition="hash2d", parts=2) as graph:
+    with dasktc.prepare(source_of(EDGES, parts=3), client, method=Method(partition="hash2d", parts=2)) as graph:
         check(graph)
-    with dasktc.prepare(source_of(EDGES), memory="16MB", work_dir=tmp_path) as graph:
-        assert edge_summary(graph).bins["edges"].sum() == graph.edges
-        assert vertex_summary(graph).bins["vertices"].sum() == graph.vertices
+    with dasktc.prepare(source_of(EDGES), memory="16MB", run=RunOptions(work_dir=tmp_path)) as graph:
+        assert edge_summary(graph._context).bins["edges"].sum() == graph.edges
+        assert vertex_summary(graph._context).bins["vertices"].sum() == graph.vertices
 
 
 @pytest.mark.slow
@@ -67,7 +69,7 @@ def test_on_a_cluster_and_out_of_core(client, tmp_path):
 def test_where_vertices_are_in_shards(client, edges):
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3):
         graph = dasktc.prepare(
-            source_of(edges, "int" if edges is EDGES else "text", parts=2), client, partition="hash2d"
+            source_of(edges, "int" if edges is EDGES else "text", parts=2), client, method=Method(partition="hash2d")
         )
     assert graph.plan.shards == 3
     check(graph)
@@ -76,7 +78,7 @@ def test_where_vertices_are_in_shards(client, edges):
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 @pytest.mark.parametrize("options", [{}, {"partition": "vertical"}], ids=str)
 def test_on_a_device(options):
-    with emulated_cuda.backend(), dasktc.prepare(np.array(EDGES), backend="cuda", **options) as graph:
+    with emulated_cuda.backend(), dasktc.prepare(np.array(EDGES), backend="cuda", **keywords(**options)) as graph:
         check(graph)
 
 
@@ -89,14 +91,19 @@ def test_bins_hold_every_number():
 def test_ties_go_to_the_lower_ids(monkeypatch):
     monkeypatch.setattr(distributions, "MOST", 3)
     with dasktc.prepare(([0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 0, 4, 5, 3, 7, 8, 6])) as graph:
-        assert vertex_summary(graph).most["vertex"].tolist() == [0, 1, 2]
-        assert edge_summary(graph).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
+        assert vertex_summary(graph._context).most["vertex"].tolist() == [0, 1, 2]
+        assert edge_summary(graph._context).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
 def test_without_edges():
     with dasktc.prepare(source_of([])) as graph:
-        assert len(degree_bins(graph)) == len(vertex_summary(graph).bins) == len(edge_summary(graph).bins) == 0
-        assert len(vertex_summary(graph).most) == len(edge_summary(graph).most) == 0
+        assert (
+            len(degree_bins(graph._context))
+            == len(vertex_summary(graph._context).bins)
+            == len(edge_summary(graph._context).bins)
+            == 0
+        )
+        assert len(vertex_summary(graph._context).most) == len(edge_summary(graph._context).most) == 0
 
 
 def record(worker, began, ended):
@@ -121,7 +128,7 @@ def axes():
 
 
 def test_plots(axes, monkeypatch):
-    with dasktc.prepare(source_of(EDGES), splits=4) as graph:
+    with dasktc.prepare(source_of(EDGES), method=Method(splits=4)) as graph:
         for name in ("plot_degrees", "plot_clustering", "plot_support"):
             axes[0].clear()
             assert getattr(graph, name)(axes[0]) is axes[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -15,6 +14,8 @@ from click.testing import CliRunner
 from emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
+from pipeline import changed
 from tiers import some
 
 import dasktc
@@ -28,6 +29,7 @@ from dasktc.counting import estimate as estimates
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.write import write_edges
+from dasktc.options import Method, RunOptions
 
 PLANS = [
     dict(partition="whole"),
@@ -45,9 +47,9 @@ def frame(edges):
 
 def every_wedge(graph):
     """The wedges of a graph, and how many of them are closed, from a sample of all wedges."""
-    counted = estimates._wedges(graph)
+    counted = estimates._wedges(graph._context)
     wedges = sum(counted.values())
-    return (wedges, *estimates._sample(graph, counted, wedges, 1)) if wedges else (0, 0, 0)
+    return (wedges, *estimates._sample(graph._context, counted, wedges, 1)) if wedges else (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +61,15 @@ def every_wedge(graph):
 )
 def test_every_triangle_closes_one_wedge(options, reorder):
     for _, edges, triangles in oracle.GRAPHS:
-        wedges, sampled, closed = every_wedge(dasktc.prepare(frame(edges), backend="cpu", reorder=reorder, **options))
+        wedges, sampled, closed = every_wedge(
+            dasktc.prepare(frame(edges), backend="cpu", **keywords(reorder=reorder, **options))
+        )
         assert (sampled, closed) == (wedges, triangles)
 
 
 @given(edges=oracle.multigraphs(), parts=st.integers(1, 3))
 def test_every_wedge_of_any_graph(edges, parts):
-    graph = dasktc.prepare(frame(edges), backend="cpu", partition="hash2d", parts=parts)
+    graph = dasktc.prepare(frame(edges), backend="cpu", method=Method(partition="hash2d", parts=parts))
     wedges, sampled, closed = every_wedge(graph)
     assert (sampled, closed) == (wedges, oracle.triangles(edges))
 
@@ -91,10 +95,10 @@ def test_triples_share_the_strata(wedges, width, cuts):
 @pytest.mark.parametrize("options", [PLANS[0], PLANS[2]], ids=["whole", "hash2d"])
 @pytest.mark.parametrize("reorder", ["degree", "none"])
 def test_a_device_tests_the_same_wedges(options, reorder):
-    graph = dasktc.prepare(generate.kronecker(8), backend="cpu", reorder=reorder, **options)
+    graph = dasktc.prepare(generate.kronecker(8), backend="cpu", **keywords(reorder=reorder, **options))
     before = 0
     for triple in graph.plan.triples():
-        task, one = BlockTask(*(graph.blocks[place] for place in triple.places)), triple.index == triple.table
+        task, one = BlockTask(*(graph._context.blocks[place] for place in triple.places)), triple.index == triple.table
         wedges = estimates._wedges_of(triple, "cpu", task.index, task.table)[1]
         for width in (1, 7, 10**6):
             of = Strata(before // width, -(-(before + wedges) // width), before, width, 2**63 + 5, one)
@@ -136,21 +140,22 @@ def kronecker():
 
 def test_an_estimate(kronecker):
     graph, triangles = kronecker
-    estimate = graph.estimate_triangles(error=0.1, seed=5)
+    estimate = graph.estimate(error=0.1, seed=5)
     assert not estimate.exact
     assert estimate.low <= triangles <= estimate.high
     assert 0 < estimate.half_width <= 0.1
     assert estimate.low < estimate.value < estimate.high
     assert estimate.sampled < estimate.wedges
-    again, other = graph.estimate_triangles(error=0.1, seed=5), graph.estimate_triangles(error=0.1, seed=4)
+    again, other = graph.estimate(error=0.1, seed=5), graph.estimate(error=0.1, seed=4)
     assert (again.value, again.low) == (estimate.value, estimate.low)
     assert other.value != estimate.value
-    assert "interval" in str(estimate)
+    assert "interval" in repr(estimate)
+    assert str(estimate) == str(estimate.value)
 
 
 def test_an_estimate_is_no_count(kronecker):
     graph, _ = kronecker
-    estimate, count = graph.estimate_triangles(error=0.1), graph.triangle_count()
+    estimate, count = graph.estimate(error=0.1), graph.triangle_count()
     with pytest.raises(TypeError):
         int(estimate)
     assert not isinstance(estimate, dasktc.TriangleCount)
@@ -167,7 +172,7 @@ def test_the_facts_of_the_graph_are_those_of_its_count(kronecker):
     facts = ("vertices", "edges", "loops_dropped", "duplicates_dropped", "backend", "partition", "workers")
     estimate, count = (
         {name: fields[name] for name in facts}
-        for fields in (graph.estimate_triangles(error=0.1).to_dict(), graph.triangle_count().to_dict())
+        for fields in (graph.estimate(error=0.1).to_dict(), graph.triangle_count().to_dict())
     )
     assert estimate["loops_dropped"] > 0
     assert estimate == count
@@ -178,7 +183,7 @@ def test_value_and_interval_are_those_of_the_sample(kronecker, confidence, z):
     """Wilson's two-sided interval with its ends rounded outwards, and the nearest whole number of triangles."""
     graph, _ = kronecker
     for seed in range(8):
-        found = graph.estimate_triangles(error=0.1, confidence=confidence, seed=seed)
+        found = graph.estimate(error=0.1, confidence=confidence, seed=seed)
         assert not found.exact
         share = Fraction(found.closed, found.sampled)
         assert abs(found.value - found.wedges * share) <= Fraction(1, 2)
@@ -190,7 +195,7 @@ def test_value_and_interval_are_those_of_the_sample(kronecker, confidence, z):
 def test_the_half_width_is_kept_where_the_second_sample_has_a_smaller_share(kronecker):
     """Large errors need small samples, whose shares differ most from that of the first sample."""
     graph, _ = kronecker
-    made = [graph.estimate_triangles(error=0.3, seed=seed) for seed in range(150)]
+    made = [graph.estimate(error=0.3, seed=seed) for seed in range(150)]
     assert not any(estimate.exact for estimate in made)
     assert sum(estimate.half_width > 0.3 for estimate in made) <= 1
 
@@ -206,7 +211,7 @@ def test_no_sample_has_the_key_of_another(kronecker, monkeypatch):
 
     monkeypatch.setattr(estimates, "_tested", noted)
     for seed in range(-2, 4):
-        assert not graph.estimate_triangles(error=0.1, seed=seed).exact
+        assert not graph.estimate(error=0.1, seed=seed).exact
     assert len(set(keys)) == 2 * 6
 
 
@@ -218,7 +223,7 @@ def test_no_more_than_half_of_all_wedges_are_sampled():
     for number, shape in shapes:
         ends += [np.add.outer(first + 4 * np.arange(number), shape).reshape(-1, 2)]
         first += 4 * number
-    estimate = dasktc.estimate_triangles(np.concatenate(ends), backend="cpu", error=0.1)
+    estimate = dasktc.estimate(np.concatenate(ends), backend="cpu", error=0.1)
     assert estimate.wedges == squares + triangles
     assert (estimate.value, estimate.exact) == (triangles, True)
 
@@ -227,19 +232,19 @@ def test_no_more_than_half_of_all_wedges_are_sampled():
 def test_where_sampling_does_not_pay_it_counts(kronecker, error):
     graph, triangles = kronecker
     for source, count in ((frame(oracle.complete(20)), 1140), (generate.kronecker(12), 486_234)):
-        small = dasktc.estimate_triangles(source, backend="cpu", error=error)
+        small = dasktc.estimate(source, backend="cpu", error=error)
         assert (small.value, small.low, small.high, small.exact, small.sampled) == (*[count] * 3, True, 0)
         assert "below 65,536 a first sample alone" in small.why
-    estimate = graph.estimate_triangles(error=error)
+    estimate = graph.estimate(error=error)
     assert estimate.exact == (error == 1e-3)
     if estimate.exact:
         assert (estimate.value, estimate.low, estimate.high, estimate.half_width) == (triangles,) * 3 + (0,)
         assert "takes as long as the count" in estimate.why
-        assert "counted exactly" in str(estimate)
+        assert "counted exactly" in repr(estimate)
 
 
 def test_a_graph_without_triangles():
-    torus = dasktc.estimate_triangles(generate.grid3d(30), backend="cpu", error=0.1)
+    torus = dasktc.estimate(generate.grid3d(30), backend="cpu", error=0.1)
     assert (torus.value, torus.exact) == (0, True)
     assert "as many wedges as there are" in torus.why
 
@@ -249,7 +254,7 @@ def test_a_graph_without_triangles():
 )
 def test_refused(bad):
     with pytest.raises(InputError):
-        dasktc.estimate_triangles(frame([(0, 1)]), **bad)
+        dasktc.estimate(frame([(0, 1)]), **keywords(**bad))
 
 
 @pytest.mark.parametrize(
@@ -264,41 +269,42 @@ def test_lost_and_repeated_wedges_and_more_than_all_are_refused(kronecker, monke
 
     monkeypatch.setattr(estimates, "_tested", tested)
     with pytest.raises(CountError, match="wedges were tested, of strata of"):
-        graph.estimate_triangles(error=0.1)
+        graph.estimate(error=0.1)
 
 
 def test_blocks_that_were_mixed_up_are_refused():
-    with dasktc.prepare(generate.kronecker(13), backend="cpu", partition="hash2d", parts=2) as graph:
-        mixed = replace(graph, blocks=graph.blocks | {(0, 1): graph.blocks[1, 0], (1, 0): graph.blocks[0, 1]})
+    with dasktc.prepare(generate.kronecker(13), backend="cpu", method=Method(partition="hash2d", parts=2)) as graph:
+        blocks = graph._context.blocks
+        mixed = changed(graph, blocks=blocks | {(0, 1): blocks[1, 0], (1, 0): blocks[0, 1]})
         with pytest.raises(CountError, match="they were mixed up"):
-            mixed.estimate_triangles(error=0.1)
+            mixed.estimate(error=0.1)
 
 
 @pytest.mark.parametrize("size", [1, 2047, 2048, 1_000_000, 1_500_000])
 def test_at_least_as_many_wedges_as_asked_are_tested(kronecker, size):
     graph, _ = kronecker
-    counted = estimates._wedges(graph)
-    sampled, _ = estimates._sample(graph, counted, size, 1)
+    counted = estimates._wedges(graph._context)
+    sampled, _ = estimates._sample(graph._context, counted, size, 1)
     assert size <= sampled <= 2 * size
 
 
 def test_the_total_has_every_stage(kronecker):
     for error in (0.1, 1e-3):
-        seconds = kronecker[0].estimate_triangles(error=error).seconds
+        seconds = kronecker[0].estimate(error=error).seconds
         assert seconds["read"] + seconds["prepare"] > 0
         assert seconds["total"] >= sum(seconds[name] for name in seconds if name != "total")
 
 
 @pytest.mark.parametrize("options", some([PLANS[0], PLANS[2]], lambda of: of is PLANS[2]), ids=["whole", "hash2d"])
 def test_on_workers(client, kronecker, options):
-    here = dasktc.prepare(generate.kronecker(13), backend="cpu", **options).estimate_triangles(error=0.1)
-    there = dasktc.estimate_triangles(generate.kronecker(13), client, backend="cpu", error=0.1, **options)
+    here = dasktc.prepare(generate.kronecker(13), backend="cpu", **keywords(**options)).estimate(error=0.1)
+    there = dasktc.estimate(generate.kronecker(13), client, backend="cpu", error=0.1, **keywords(**options))
     assert (there.value, there.low, there.high, there.exact) == (here.value, here.low, here.high, False)
 
 
 def test_within_memory(tmp_path, kronecker):
-    estimate = dasktc.estimate_triangles(
-        generate.kronecker(13), backend="cpu", memory="16MiB", error=0.1, work_dir=tmp_path
+    estimate = dasktc.estimate(
+        generate.kronecker(13), backend="cpu", memory="16MiB", error=0.1, run=RunOptions(work_dir=tmp_path)
     )
     assert estimate.low <= kronecker[1] <= estimate.high
     assert not list(tmp_path.iterdir())
@@ -329,7 +335,7 @@ def test_command(tmp_path):
 def test_intervals_hold_the_count(source, error):
     graph = dasktc.prepare(source, backend="cpu")
     triangles = int(graph.triangle_count())
-    made = [graph.estimate_triangles(error=error, seed=seed) for seed in range(200)]
+    made = [graph.estimate(error=error, seed=seed) for seed in range(200)]
     assert not any(estimate.exact for estimate in made)
     assert sum(estimate.low <= triangles <= estimate.high for estimate in made) >= 181
     assert sum(estimate.half_width <= error for estimate in made) >= 190

@@ -475,7 +475,7 @@ def test_formats_are_told_by_content_then_by_name(name, head, format):
         (b'\xef\xbb\xbf{"nodes": []}', "JSON"),
         (b"c by hand\nc\np edge 3 2\ne 1 2\n", "DIMACS"),
         (b"p sp 3 2\r\na 1 2 7\r\n", "DIMACS"),
-        (b"<http://a> <http://p> <http://b> .\n", "--columns 0,2"),
+        (b"<http://a> <http://p> <http://b> .\n", "columns=(0, 2)"),
         (b"@prefix e: <http://e/> .\n", "RDF"),
         (b">>graph6<<Bw\n", "graph6"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:4c\nsize 8\n", "git lfs pull"),
@@ -497,7 +497,7 @@ def test_formats_are_told_by_content_then_by_name(name, head, format):
     ],
 )
 def test_what_is_not_read_is_named_with_the_way_out(head, says):
-    refused(detect, "g.dat", head, says=["g.dat", says, "--format", ", ".join(FORMATS)])
+    refused(detect, "g.dat", head, says=["g.dat", says, "format=...", ", ".join(FORMATS)])
 
 
 @pytest.mark.parametrize(
@@ -505,12 +505,12 @@ def test_what_is_not_read_is_named_with_the_way_out(head, says):
     [
         ("g.adjlist", "adjacency list"),
         ("g.lgl.gz", "lines with # are vertices"),
-        ("g.sif", "--columns 0,2"),
+        ("g.sif", "columns=(0, 2)"),
         ("g.tgf", "sed"),
     ],
 )
 def test_text_that_looks_like_edges_and_holds_others_is_refused_by_its_name(name, says):
-    refused(detect, name, b"1 2 3 4\n", says=[says, "--format"])
+    refused(detect, name, b"1 2 3 4\n", says=[says, "format=..."])
 
 
 @pytest.mark.parametrize(
@@ -599,17 +599,17 @@ def test_a_format_is_a_module_and_one_entry_of_the_registry(tmp_path, monkeypatc
     paths = [str(tmp_path / name) for name in ("a.prs.gz", "b.txt")]
     assert open_source(str(tmp_path), ReadOptions(columns=("0", "1"))).parts == ()
     assert seen == [(path, ("0", "1")) for path in paths]
-    refused(open_source, paths[0], ReadOptions(skip=1), says=["--skip 1", "format pairs:"])
+    refused(open_source, paths[0], ReadOptions(skip=1), says=["skip=1", "format pairs:"])
 
 
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize(
     ("option", "value", "given", "change"),
     [
-        ("columns", ("1", "0"), "--columns 1,0", lambda arcs: [(v, u) for u, v in arcs]),
-        ("ids", "text", "--ids text", lambda arcs: [(str(u), str(v)) for u, v in arcs]),
-        ("skip", 1, "--skip 1", lambda arcs: arcs[1:]),
-        ("skip", 0, "--skip 0", lambda arcs: arcs),
+        ("columns", ("1", "0"), "columns=('1', '0')", lambda arcs: [(v, u) for u, v in arcs]),
+        ("ids", "text", "ids='text'", lambda arcs: [(str(u), str(v)) for u, v in arcs]),
+        ("skip", 1, "skip=1", lambda arcs: arcs[1:]),
+        ("skip", 0, "skip=0", lambda arcs: arcs),
     ],
 )
 @pytest.mark.parametrize("format", SAMPLES)
@@ -619,7 +619,7 @@ def test_an_option_is_honoured_or_refused(sample, format, option, value, given, 
     if option in SAMPLES[format][2]:
         assert edges(path, **options) == change(ARCS)
     else:
-        refused(open_source, path, ReadOptions(**options), says=[given, path, f"format {format}:", "--format"])
+        refused(open_source, path, ReadOptions(**options), says=[given, path, f"format {format}:", "format=..."])
 
 
 @pytest.mark.parametrize("format", SAMPLES)
@@ -631,7 +631,7 @@ def test_ids_that_are_integers_may_be_asked_for(sample, format):
 @pytest.mark.parametrize("format", ["parquet", "npy", "npz"])
 def test_a_binary_file_is_not_read_as_another(sample, format):
     for other in {"parquet", "npy", "npz"} - {format}:
-        refused(edges, sample(format), format=other, says=[f"no {other} file", "--format"])
+        refused(edges, sample(format), format=other, says=[f"no {other} file", "format=..."])
 
 
 def test_a_sparse_matrix_has_no_columns_to_choose_from(tmp_path):
@@ -640,13 +640,13 @@ def test_a_sparse_matrix_has_no_columns_to_choose_from(tmp_path):
     path = str(tmp_path / "g.npz")
     scipy.sparse.save_npz(path, scipy.sparse.coo_array(([1, 1], ([0, 1], [1, 2])), shape=(3, 3)))
     assert edges(path) == [(0, 1), (1, 2)]
-    refused(edges, path, columns=("row", "col"), says=["--columns row,col", path, "sparse matrix"])
+    refused(edges, path, columns=("row", "col"), says=["columns=('row', 'col')", path, "sparse matrix"])
 
 
 def test_an_option_is_refused_for_the_file_that_has_no_use_for_it(tmp_path, sample):
     sample("text")
     metis = sample("metis")
-    refused(edges, str(tmp_path), skip=1, says=[metis, "--skip 1"])
+    refused(edges, str(tmp_path), skip=1, says=[metis, "skip=1"])
 
 
 # Several files
@@ -669,10 +669,10 @@ def test_first_rows_of_several_files_are_told_from_edges_together(tmp_path, capl
         (tmp_path / f"{name}.csv").write_bytes(f"u,v\n{name},x\n".encode())
     assert edges(str(tmp_path)) == [("a", "x"), ("b", "x"), ("c", "x")]
     (said,) = [record.getMessage() for record in caplog.records]
-    assert "a.csv, 'u,v', is taken for a header, as those of 2 other files are; use --skip 1 if" in said
+    assert "a.csv, 'u,v', is taken for a header, as those of 2 other files are; use skip=1 if" in said
     for name in "abc":
         (tmp_path / f"{name}.csv").write_bytes(f"person,friend\n{name},x\n".encode())
-    refused(edges, str(tmp_path), says=["a.csv holds 'person,friend'", "3 files begin", "--skip 1", "--skip 0"])
+    refused(edges, str(tmp_path), says=["a.csv holds 'person,friend'", "3 files begin", "skip=1", "skip=0"])
     assert len(edges(str(tmp_path), skip=1)) == 3
     assert len(edges(str(tmp_path), skip=0)) == 6
 
@@ -680,7 +680,7 @@ def test_first_rows_of_several_files_are_told_from_edges_together(tmp_path, capl
 def test_integers_and_text_do_not_go_together_unless_asked(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"0 1\n")
     (tmp_path / "b.txt").write_bytes(b"x y\n")
-    refused(edges, str(tmp_path), says=["a.txt", "b.txt", "--ids text"])
+    refused(edges, str(tmp_path), says=["a.txt", "b.txt", "ids='text'"])
     assert edges(str(tmp_path), ids="text") == [("0", "1"), ("x", "y")]
 
 

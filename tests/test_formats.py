@@ -337,7 +337,7 @@ COUNTED_REFUSED = {
     "smat empty": (smat, "", "line 1 "),
     "smat negative": (smat, "3 3 -1\n0 1 1\n", "line 1 "),
     "smat rectangular": (smat, "3 4 1\n0 1 1\n", "3 x 4"),
-    "smat too few": (smat, "3 3 2\n0 1 1\n", "1 edges", "says 2"),
+    "smat too few": (smat, "3 3 2\n0 1 1\n", "1 edge ", "says 2"),
     "smat too many": (smat, "3 3 1\n0 1 1\n1 2 1\n", "2 edges", "says 1"),
     "smat beyond": (smat, "3 3 2\n0 1 1\n\n3 1 1\n", "line 4 ", "from 0 to 2"),
     "smat negative id": (smat, "3 3 2\n0 1 1\n-1 1 1\n", "line 3 "),
@@ -540,8 +540,8 @@ def test_ids_in_names_of_folders_are_not_passed_over(tmp_path):
         ({"Unnamed: 0": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "perhaps numbers the rows"),
         ({"id": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "perhaps numbers the rows"),
         ({"src": pa.array([1, 2], "date32"), "dst": [1, 2]}, {}, "'src' date32"),
-        ({"src": [1, None], "dst": [1, 2]}, {}, "lacks 1 ids"),
-        ({"src": ["a", None], "dst": ["a", "b"]}, {}, "lacks 1 ids"),
+        ({"src": [1, None], "dst": [1, 2]}, {}, "lacks 1 id"),
+        ({"src": ["a", None], "dst": ["a", "b"]}, {}, "lacks 1 id"),
         ({"src": pa.array([1, 1 << 63], "uint64"), "dst": [1, 2]}, {}, f"{1 << 63}: integer ids are below 2^63"),
         ({"src": [True, False], "dst": [1, 2]}, {}, "'src' bool"),
         ({"src": [[1], [2]], "dst": [1, 2]}, {}, "list"),
@@ -607,8 +607,8 @@ def test_npy_is_refused(tmp_path, array, says):
 
 def test_damaged_npy_is_refused(tmp_path, write):
     good = saved(tmp_path / "g.npy", np.array(EDGES)).read_bytes()
-    refused(columnar, write("cut.npy", good[:-1]), "1 bytes before", "cut short")
-    refused(columnar, write("cut.npy.gz", gzip.compress(good[:-1])), "1 bytes before")
+    refused(columnar, write("cut.npy", good[:-1]), "1 byte before", "cut short")
+    refused(columnar, write("cut.npy.gz", gzip.compress(good[:-1])), "1 byte before")
     refused(columnar, write("head.npy", good[:20]))
     refused(columnar, write("version.npy", good[:6] + b"\x09" + good[7:]))
 
@@ -635,7 +635,7 @@ def test_npz(tmp_path, name, save):
 @pytest.mark.parametrize(
     ("arrays", "columns", "says"),
     [
-        ({"a": SRC, "b": DST}, None, "--columns"),
+        ({"a": SRC, "b": DST}, None, "columns=..."),
         ({"src": SRC, "dst": DST[:3]}, None, "(4,) and (3,)"),
         ({"src": EDGES, "dst": EDGES}, None, "(4, 2) and (4, 2)"),
         ({"src": SRC, "dst": [0.5] * 4}, None, "float64"),

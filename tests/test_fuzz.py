@@ -23,6 +23,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from keywords import keywords
 
 import dasktc
 from dasktc.errors import InputError
@@ -78,7 +79,7 @@ def text(folder: Path, edges: list[tuple[int, int]], style: dict[str, Any]) -> N
     path = folder / f"edges.txt{style['pack']}"
     path.write_bytes(in_style(edges, style))
     columns = (0, 1) if style["weight"] else None
-    result = dasktc.triangle_count(path, columns=columns, skip=0, **CPU)
+    result = dasktc.triangle_count(path, columns=columns, skip=0, **keywords(**CPU))
     simple = oracle.clean(edges)
     found = (
         result.triangles,
@@ -172,7 +173,7 @@ def files(folder: Path, kind: str, edges: list[tuple[int, int]], damage: list[tu
     path = folder / f"edges.{kind}"
     path.write_bytes(damaged(WRITERS[kind](edges), damage))
     try:
-        with dasktc.prepare(path, **CPU) as graph:
+        with dasktc.prepare(path, **keywords(**CPU)) as graph:
             read = graph.edge_support(frame="pandas")
             found = graph.triangle_count(verify=1)
     except InputError as error:
@@ -217,7 +218,7 @@ def objects(folder: Path, kind: str, rows: list[tuple[Any, Any]]) -> None:
     except (ValueError, TypeError, OverflowError, pa.ArrowException):
         return  # no such object
     try:
-        result = dasktc.triangle_count(source, **CPU)
+        result = dasktc.triangle_count(source, **keywords(**CPU))
     except InputError as error:
         one_line(error)
         if len(rows) > 2 and kind not in ("array", "categories") and all(map(is_id, chain(*rows))):
@@ -252,7 +253,7 @@ def counts(folder: Path, edges: list[tuple[int, int]], ways: list[dict[str, Any]
     source = np.array(edges, dtype=np.int64).reshape(-1, 2) if edges else ([], [])
     for way in ways:
         try:
-            with dasktc.prepare(source, backend="cpu", **way) as graph:
+            with dasktc.prepare(source, backend="cpu", **keywords(**way)) as graph:
                 for kernel in kernels:
                     result = graph.triangle_count(kernel=kernel, verify=1)
                     assert result == expected, (way, kernel)

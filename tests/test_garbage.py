@@ -14,6 +14,7 @@ import dasktc
 from dasktc.executors.dask import worker_state
 from dasktc.executors.dask.gc_freeze import frozen_heap
 from dasktc.io.generators.synthetic import kronecker
+from dasktc.options import RunOptions
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def kept_by_dask(dask_worker):
 
 def test_workers_keep_no_sums_of_tasks_long_gone(client):
     for _ in range(2):
-        dasktc.triangle_count(kronecker(8), client, distribute="always")
+        dasktc.triangle_count(kronecker(8), client, run=RunOptions(distribute="always"))
     until(lambda: not any(client.run(kept_by_dask).values()))
 
 

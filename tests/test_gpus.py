@@ -22,7 +22,7 @@ from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors import ucx
 from dasktc.executors.connect import connect
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.options import RunOptions
+from dasktc.executors.place import Place
 
 SMI = "NVIDIA H200, 143771, 143155, 580.95.05, 9.0\nNVIDIA L4, 23034, 2048, 580.95.05, 8.9\n"
 
@@ -75,7 +75,7 @@ def test_devices_and_packages(machine):
         "capability": "9.0",
     }
     assert (len(found["devices"]), found["missing"]) == (2, {})
-    assert found["state"] == "ready for 2 GPUs: --backend auto takes it"
+    assert found["state"] == "ready for 2 GPUs, which backend auto takes"
     assert "GPU 1               NVIDIA L4, 24.2 GB, driver 580.95.05" in gpus.describe(found)
 
 
@@ -84,9 +84,9 @@ def test_what_is_missing_and_how_to_get_it(machine, driver, extra):
     found = machine(SMI.replace("580.95.05", driver), ("cupy-cuda13x", "rmm"))
     command = f"pip install 'dasktc[{extra}]'"
     assert set(found["missing"]) == {"cuDF", "dask-cuda", "dask-cuDF", "UCXX"}
-    assert found["missing"]["cuDF"] == ["--backend cuda", command]
+    assert found["missing"]["cuDF"] == ["counting on a GPU", command]
     assert found["state"] == f"not installed, cuDF missing: {command}"
-    assert f"cuDF is missing, for --backend cuda: {command}" in gpus.describe(found)
+    assert f"cuDF is missing, for counting on a GPU: {command}" in gpus.describe(found)
 
 
 # workers
@@ -122,7 +122,7 @@ def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
     monkeypatch.setattr(ucx, "_installed", lambda: protocol == "ucx")
     monkeypatch.setattr(cluster, "log_ucx", lambda client: None)
     monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
-    with connect(RunOptions(workers=workers), "cuda") as tasks:
+    with connect(Place(workers=workers), "cuda") as tasks:
         assert tasks.workers == 1
     options = dask_cuda.options
     assert (options["n_workers"], options["threads_per_worker"], options["protocol"]) == (started, 1, protocol)
@@ -164,9 +164,9 @@ def test_a_pool_begins_with_little_of_what_others_leave(dask_cuda, monkeypatch, 
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     if pool is None:
         with pytest.raises(ClusterError, match=r"a GPU has 0 B free, a worker takes 1.61 GB"):
-            connect(RunOptions(workers=workers), "cuda").__enter__()
+            connect(Place(workers=workers), "cuda").__enter__()
         return
-    with connect(RunOptions(workers=workers), "cuda"):
+    with connect(Place(workers=workers), "cuda"):
         pass
     assert dask_cuda.options["rmm_pool_size"] == pool
     assert "rmm_maximum_pool_size" not in dask_cuda.options
@@ -216,7 +216,7 @@ def test_a_cluster_for_notebooks(dask_cuda, monkeypatch, how):
     assert client.closed == [True]
 
 
-@pytest.mark.parametrize(("backend", "error"), [("gpu", "--backend 'gpu'"), (None, "--backend None")])
+@pytest.mark.parametrize(("backend", "error"), [("gpu", "backend='gpu'"), (None, "backend=None")])
 def test_a_cluster_of_no_backend(backend, error):
     with pytest.raises(InputError, match=error):
         dasktc.cluster(1, backend)
@@ -250,7 +250,7 @@ def test_workers_that_do_not_start_are_told_at_once(dask_cuda):
     """dask-cuda returns a cluster whose workers failed as if nothing were wrong."""
     dask_cuda.workers = {0: SimpleNamespace(status=Status.running), 1: SimpleNamespace(status=Status.failed)}
     with pytest.raises(ClusterError, match=r"^1 of 2 workers could not be started on a GPU: other programs hold"):
-        connect(RunOptions(workers=2), "cuda").__enter__()
+        connect(Place(workers=2), "cuda").__enter__()
 
 
 def test_a_script_that_starts_workers_whenever_it_is_imported(dask_cuda, monkeypatch):
@@ -263,7 +263,7 @@ def test_a_script_that_starts_workers_whenever_it_is_imported(dask_cuda, monkeyp
     started, dask_cuda.workers = dask_cuda.LocalCUDACluster, {0: SimpleNamespace(status=Status.failed)}
     dask_cuda.LocalCUDACluster = start
     with pytest.raises(InputError, match='below `if __name__ == "__main__":`'):
-        connect(RunOptions(workers=1), "cuda").__enter__()
+        connect(Place(workers=1), "cuda").__enter__()
 
 
 def test_ucx_is_refused_where_it_cannot_be(monkeypatch):
@@ -272,7 +272,7 @@ def test_ucx_is_refused_where_it_cannot_be(monkeypatch):
         dasktc.cluster(1, "cpu", protocol="ucx")
     with pytest.raises(InputError, match="pip install distributed-ucxx-cu13"):
         dasktc.cluster(1, "cuda", protocol="ucx")
-    with pytest.raises(InputError, match="--protocol 'infiniband'"):
+    with pytest.raises(InputError, match="protocol='infiniband'"):
         dasktc.cluster(1, "cuda", protocol="infiniband")
 
 
@@ -298,7 +298,7 @@ def test_what_ucx_says_is_logged_and_not_shown(caplog, capsys, monkeypatch):
 def test_too_many_gpus(dask_cuda):
     dask_cuda.fails = ValueError("Can not scale beyond\nvisible devices")
     expected = r"no cluster of 9 GPUs could be started \(Can not scale beyond visible devices\)"
-    with pytest.raises(InputError, match=expected), connect(RunOptions(workers=9), "cuda"):
+    with pytest.raises(InputError, match=expected), connect(Place(workers=9), "cuda"):
         pass
 
 
@@ -306,7 +306,7 @@ def test_no_dask_cuda(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask_cuda", None)
     with (
         pytest.raises(InputError, match=r"dask-cuda cannot be imported .* install dasktc\[cuda13\]"),
-        connect(RunOptions(workers=1), "cuda"),
+        connect(Place(workers=1), "cuda"),
     ):
         pass
 
@@ -314,7 +314,7 @@ def test_no_dask_cuda(monkeypatch):
 @pytest.mark.parametrize("workers", [0, -1, True, "many", 1.5])
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_numbers_of_workers(workers, backend):
-    with pytest.raises(InputError, match=f"--workers {workers!r}"), connect(RunOptions(workers=workers), backend):
+    with pytest.raises(InputError, match=f"workers={workers!r}"), connect(Place(workers=workers), backend):
         pass
 
 

@@ -17,6 +17,7 @@ from emulation import cupy_strict
 from emulation.host import compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import EVERY_KERNEL, EVERY_PARTITION, cpu, pairwise_cover, skewed_edges, source_of
 from test_kernels import GRAPHS, tasks
 from test_out_of_core import facts
@@ -31,6 +32,7 @@ from dasktc.counting import tasks as counting
 from dasktc.counting import triangle_list as lists
 from dasktc.errors import CountError
 from dasktc.io.generators.synthetic import kronecker
+from dasktc.options import Method
 
 EDGES = skewed_edges(120, 900, 1)
 
@@ -105,39 +107,39 @@ def faulty(most, refused):
     ("kernel", "partition", "most"), each_once(pairwise_cover(EVERY_KERNEL, EVERY_PARTITION, [40, 100, 10**6]))
 )
 def test_every_kernel_and_partition_gives_the_same(kernel, partition, most):
-    graph, refused = dasktc.prepare(source_of(EDGES), backend="cpu", kernel=kernel, **partition), []
+    graph, refused = dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(kernel=kernel, **partition)), []
     expected = graph.triangle_count()
     with faulty(most, refused):
         found = graph.triangle_count(verify=1.0)
     assert facts(found) == facts(expected)
     assert bool(refused) == any(
         edges > most
-        for edges in (edges_of(counting.task_of(*arguments(graph, record.job))) for record in found.records)
+        for edges in (edges_of(counting.task_of(*arguments(graph, record.job))) for record in found._records)
     )
 
 
 @pytest.mark.parametrize("partition", [{"splits": 2}, {"partition": "hash2d", "parts": 2}], ids=str)
 def test_visits_and_lists_of_halves_are_the_same(partition):
-    graph, refused = dasktc.prepare(source_of(EDGES), backend="cpu", **partition), []
+    graph, refused = dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(**partition)), []
     expected = graph.triangles(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(100)
     with faulty(40, refused):
-        graph.counted.forget()
+        graph._context.counted.forget()
         found = graph.triangles(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(100)
     assert refused
     pd.testing.assert_series_equal(found[0], expected[0])
     for one, other in zip(found[1:], expected[1:], strict=True):
         pd.testing.assert_frame_equal(one, other)
-    graph.counted.forget()
+    graph._context.counted.forget()
     with faulty(0, []), pytest.raises(CountError, match=r"split \d of \d: row \d+ alone, of \d+ edges"):
         graph.triangles()
 
 
 def arguments(graph, job):
-    return job, *(graph.blocks[place] for place in job.triple.places)
+    return job, *(graph._context.blocks[place] for place in job.triple.places)
 
 
 def test_a_row_that_does_not_fit_alone_is_refused_with_figures():
-    graph = dasktc.prepare(source_of(EDGES), backend="cpu", partition="hash2d", parts=2, splits=3)
+    graph = dasktc.prepare(source_of(EDGES), backend="cpu", method=Method(partition="hash2d", parts=2, splits=3))
     with faulty(0, []), pytest.raises(CountError) as error:
         graph.triangle_count()
     pattern = (
@@ -170,7 +172,7 @@ class Faulty:
 def test_numpy_without_memory(monkeypatch, caplog):
     """The lists of the CPU's hub kernel are shorter for half of the rows."""
     monkeypatch.setattr(sizes, "FEW", 1 << 20)
-    graph, roomy = dasktc.prepare(kronecker(17, 8), backend="cpu", kernel="hub", splits=1), Faulty(10**9)
+    graph, roomy = dasktc.prepare(kronecker(17, 8), backend="cpu", method=Method(kernel="hub", splits=1)), Faulty(10**9)
     hub_tables.forget()
     monkeypatch.setattr(hub_tables, "np", roomy)
     expected = graph.triangle_count()
@@ -234,7 +236,10 @@ def test_less_and_less_device_memory(emulated, monkeypatch, caplog, kernel, part
     monkeypatch.setattr(launch_trust, "TRUST_BYTES", 1)
     for name, value in {"SMALL": 2, "NEAR": 32, "BITMAP": 32, "SHORT": 0}.items():
         monkeypatch.setitem(launch.KERNELS["hub"].macros, name, value)
-    graph, used = dasktc.prepare(source_of(EDGES), backend="cuda", kernel=kernel, **partition), cupy_strict.MEMORY_USED
+    graph, used = (
+        dasktc.prepare(source_of(EDGES), backend="cuda", **keywords(kernel=kernel, **partition)),
+        cupy_strict.MEMORY_USED,
+    )
     used.peak = before = used.now
     expected, cut, failures = graph.triangle_count(), 0, []
     most = used.peak - before
@@ -264,7 +269,7 @@ def attempt(graph):
 def test_a_small_pool_on_the_device(kernel, caplog):
     import rmm
 
-    graph = dasktc.prepare(kronecker(18), backend="cuda", kernel=kernel)
+    graph = dasktc.prepare(kronecker(18), backend="cuda", method=Method(kernel=kernel))
     expected, cut = graph.triangle_count(), 0
     before = rmm.mr.get_current_device_resource()
     for mebibytes in (64, 48, 40, 32, 28, 24, 20, 16, 14, 12, 10, 8, 6, 4, 2, 1):

@@ -14,6 +14,7 @@ import dasktc
 from dasktc.backends import heap
 from dasktc.backends.calls import one_call
 from dasktc.backends.idle import Idle
+from dasktc.options import RunOptions
 
 EDGES = ([0, 1, 2], [1, 2, 0])
 SPAWNED = {"distributed.worker.multiprocessing-method": "spawn"}  # malloc reads its variables once
@@ -139,11 +140,11 @@ def test_workers_keep_memory_during_counts_and_not_within_a_budget(monkeypatch):
         assert not heap.KEEPING.keys() & os.environ.keys(), "programs that the user starts would inherit it"
         assert dask.config.get("distributed.nanny.pre-spawn-environ").get("MALLOC_TRIM_THRESHOLD_") != 1 << 30
         client.run(_idle_after, 6.0)
-        assert dasktc.triangle_count(EDGES, distribute="always") == 1
+        assert dasktc.triangle_count(EDGES, run=RunOptions(distribute="always")) == 1
         assert set(client.run(_keeps).values()) == {True}
         (kept,) = client.run(_held_back, 200).values()
         assert kept > 150_000_000
-        assert dasktc.triangle_count(EDGES, distribute="always", memory="100MB") == 1
+        assert dasktc.triangle_count(EDGES, run=RunOptions(distribute="always"), memory="100MB") == 1
         assert set(client.run(_keeps).values()) == {False}
         (kept,) = client.run(_held_back, 200).values()
         assert kept < 50_000_000
@@ -171,7 +172,7 @@ def test_workers_that_dask_started_keep_memory_during_counts():
         client.run(_idle_after, 6.0)
         (kept,) = client.run(_held_back, 200).values()
         assert kept < 50_000_000
-        assert dasktc.triangle_count(EDGES, distribute="always", backend="cpu") == 1
+        assert dasktc.triangle_count(EDGES, run=RunOptions(distribute="always"), backend="cpu") == 1
         (kept,) = client.run(_held_back, 200).values()
         assert kept > 150_000_000
         assert _within(60, lambda: set(client.run(_keeps).values()) == {False})
@@ -189,7 +190,7 @@ def test_what_the_user_set_for_dask_stays(monkeypatch):
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
-        assert dasktc.triangle_count(EDGES, distribute="always", backend="cpu") == 1
+        assert dasktc.triangle_count(EDGES, run=RunOptions(distribute="always"), backend="cpu") == 1
         assert set(client.run(_keeps).values()) == {False}
 
 

@@ -419,8 +419,8 @@ HEADERS = {
     "rows without end, by column": ("g.npy", npy((10**23, 2), order="True"), "bytes before its 100,000"),
     "rows without end, packed": ("g.npy.gz", gzip.compress(npy((10**23, 2), b"12345678")), "bytes before its 100,000"),
     "one row too many": ("g.npy", npy((3, 2), bytes(32)), "16 bytes before its 3 rows"),
-    "one row too few": ("g.npy", npy((1, 2), bytes(32)), "continues after its 1 rows"),
-    "one row too few, packed": ("g.npy.gz", gzip.compress(npy((1, 2), bytes(32))), "continues after its 1 rows"),
+    "one row too few": ("g.npy", npy((1, 2), bytes(32)), "continues after its 1 row"),
+    "one row too few, packed": ("g.npy.gz", gzip.compress(npy((1, 2), bytes(32))), "continues after its 1 row"),
     "two arrays": ("g.npy", npy((1, 2), bytes(16)) * 2, "continues after"),
     "a header that Python's parser gives up": ("g.npy", npy("-" * 9000 + "1"), "cannot be read"),
     "digits without end": ("g.npy", npy(f"({DIGITS}, 2)"), "cannot be read"),
@@ -436,11 +436,11 @@ HEADERS = {
     "METIS vertices": ("g.metis", b"1000000000000000000 1\n2\n1\n", "2 vertex lines"),
     "METIS neighbour": ("g.metis", f"2 1\n{DIGITS}\n1\n".encode(), "line 2"),
     "SMAT digits": ("g.smat", f"3 3 {DIGITS}\n0 1 1\n".encode(), "line 1"),
-    "SMAT entries": ("g.smat", b"3 3 1000000000000000000\n0 1 1\n", "1 edges"),
+    "SMAT entries": ("g.smat", b"3 3 1000000000000000000\n0 1 1\n", "1 edge "),
     "LightGraphs digits": ("g.lg", f"{DIGITS},1,u,g\n1,2\n".encode(), ""),
     "LightGraphs digits, no name": ("g", f"3,{DIGITS},u,g\n1,2\n".encode(), ""),
     "Matrix Market digits": ("g.mtx", MTX + f"3 3 {DIGITS}\n1 2\n".encode(), "g.mtx"),
-    "Matrix Market entries": ("g.mtx", MTX + b"3 3 1000000000000000000\n1 2\n", "1 edges"),
+    "Matrix Market entries": ("g.mtx", MTX + b"3 3 1000000000000000000\n1 2\n", "1 edge "),
     "Matrix Market sizes": ("g.mtx", MTX + b"9223372036854775807 9223372036854775807 1\n1 2\n", "out of range"),
     "Matrix Market field": ("g.mtx", MTX.replace(b"pattern", b"9" * 5000) + b"3 3 1\n1 2\n", "line 1"),
     "Parquet text": ("g.parquet", parquet(src=NOT_UTF8, dst=NOT_UTF8), "UTF8"),
@@ -491,7 +491,7 @@ TWICE = {
 def test_one_column_for_both_ends_is_refused(tmp_path, format, columns):
     name, data = TWICE[format]
     (tmp_path / name).write_bytes(data)
-    refused(str(tmp_path / name), "--columns " + ",".join(columns), "is one column", columns=columns)
+    refused(str(tmp_path / name), f"columns={columns!r}", "is one column", columns=columns)
     assert edges(str(tmp_path / name), columns=("src", "dst")) == [(0, 1), (1, 2), (2, 0)]
 
 

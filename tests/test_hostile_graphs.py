@@ -17,6 +17,7 @@ import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import compiler
 from hostile_graphs import changed, checksummed
+from keywords import keywords
 from pipeline import skewed_edges, source_of
 from processes import patience
 
@@ -26,6 +27,7 @@ from dasktc.backends.block_facts import ArrayFacts, Hash
 from dasktc.errors import InputError
 from dasktc.io import array_files
 from dasktc.io.saved_folder import MANIFEST
+from dasktc.options import Method, RunOptions
 from dasktc.pipeline import saved_graph
 
 EDGES = skewed_edges(70, 500, 3)
@@ -72,14 +74,14 @@ PLANS = {
 
 
 def saved_as(folder, plan="whole", **more):
-    dasktc.prepare(source_of(EDGES), backend="cpu", **PLANS[plan], **more).save(folder)
+    dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(**PLANS[plan], **more)).save(folder)
     return json.loads((folder / MANIFEST).read_text())
 
 
 def refused(folder, file, why, **options):
     """Assert that a graph is refused by an error about this file."""
     with pytest.raises(InputError, match=rf"{file} is damaged.*{why}") as caught:
-        dasktc.open_graph(folder, backend="cpu", **options)
+        dasktc.open_graph(folder, backend="cpu", **keywords(**options))
     assert len(str(caught.value)) <= 500
     assert "report" not in str(caught.value)
 
@@ -176,7 +178,7 @@ def test_in_degree_order_columns_are_below_their_rows(tmp_path):
 def test_an_edge_leads_to_its_end_of_higher_degree_in_any_order(tmp_path):
     """An edge that stands there in both directions has the degrees that the vectors say, and is one edge too many."""
     folder = tmp_path / "graph"
-    dasktc.prepare(([0, 2, 4], [1, 3, 5]), backend="cpu", reorder="none").save(folder)
+    dasktc.prepare(([0, 2, 4], [1, 3, 5]), backend="cpu", method=Method(reorder="none")).save(folder)
     content = json.loads((folder / MANIFEST).read_text())
     rows, columns = np.array([0, 1, 3]), np.array([1, 0, 2])
     arrays = {
@@ -200,7 +202,7 @@ def test_an_edge_leads_to_its_end_of_higher_degree_in_any_order(tmp_path):
 def test_both_families_of_columns_have_the_same_edges(tmp_path):
     """Two edges exchange their targets in one family alone: all degrees stay."""
     folder = tmp_path / "graph"
-    dasktc.prepare(([4, 5], [0, 1]), backend="cpu", partition="vertical", parts=1).save(folder)
+    dasktc.prepare(([4, 5], [0, 1]), backend="cpu", method=Method(partition="vertical", parts=1)).save(folder)
     manifest = (folder / MANIFEST).read_text()
     for number in range(2):
         content = json.loads(manifest)
@@ -235,7 +237,7 @@ def test_ids_ascend(tmp_path, ids, shards, monkeypatch):
 
     folder = tmp_path / "graph"
     edges = EDGES if ids == "int" else [(f"é{u:03}", f"é{v:03}") for u, v in EDGES]
-    dasktc.prepare(source_of(edges, ids), backend="cpu", partition="hash2d", parts=2).save(folder)
+    dasktc.prepare(source_of(edges, ids), backend="cpu", method=Method(partition="hash2d", parts=2)).save(folder)
     content = json.loads((folder / MANIFEST).read_text())
     monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", shards)
     assert dasktc.open_graph(folder).plan.shards == shards
@@ -294,7 +296,7 @@ def test_workers_check_the_blocks_that_they_read(tmp_path, client, plan):
 def test_blocks_are_checked_within_memory(tmp_path):
     folder = tmp_path / "graph"
     content = saved_as(folder, "hash2d")
-    with dasktc.open_graph(folder, memory="40MB", work_dir=tmp_path) as graph:
+    with dasktc.open_graph(folder, memory="40MB", run=RunOptions(work_dir=tmp_path)) as graph:
         assert int(graph.triangle_count()) > 0
     changed(folder, content, content["in_degree"][0]["values"], turned)
     refused(folder, rf"(out-degree-0\.bin|{MANIFEST})", "", memory="40MB", work_dir=tmp_path)
@@ -410,7 +412,7 @@ def manifests(tmp_path_factory):
     folders = [tmp_path_factory.mktemp("manifests") / name for name in ("attributed", "proxy")]
     frame = pd.DataFrame(EDGES, columns=["a", "b"]).assign(w=1.0)
     given = {"weight": "w", "directed": True, "duplicates": "last", "partition": "hash2d", "parts": 2}
-    dasktc.prepare(frame, **given).save(folders[0])
+    dasktc.prepare(frame, **keywords(**given)).save(folders[0])
     saved_as(folders[1], "proxy")
     return [(folder, (folder / MANIFEST).read_text()) for folder in folders]
 

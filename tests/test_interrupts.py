@@ -27,6 +27,7 @@ from dasktc.counting.checkpoint import FILE
 from dasktc.executors import connect
 from dasktc.executors import signals as interrupts
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.place import Place
 from dasktc.executors.signals import INTERRUPTED
 from dasktc.io.write import write_edges
 
@@ -216,11 +217,12 @@ EDGES = [0, 1, 2], [1, 2, 0]
 START = """
 import os, signal, sys, threading, time
 import dasktc
+from dasktc.executors.place import Place
 
 EDGES = [0, 1, 2], [1, 2, 0]
 QUESTIONS = {
-    "count": lambda: dasktc.triangle_count(EDGES, workers=2),
-    "prepare": lambda: dasktc.prepare(EDGES, workers=2).close(),
+    "count": lambda: dasktc.triangle_count(EDGES, Place(workers=2)),
+    "prepare": lambda: dasktc.prepare(EDGES, Place(workers=2)).close(),
     "cluster": lambda: dasktc.cluster(2, "cpu").close(),
 }
 
@@ -270,8 +272,8 @@ def interrupted(folder, question, delays):
 
 
 QUESTIONS = {
-    "count": lambda: dasktc.triangle_count(EDGES, workers=1),
-    "prepare": lambda: dasktc.prepare(EDGES, workers=1),
+    "count": lambda: dasktc.triangle_count(EDGES, client=Place(workers=1)),
+    "prepare": lambda: dasktc.prepare(EDGES, client=Place(workers=1)),
     "cluster": lambda: dasktc.cluster(1, "cpu"),
 }
 CASES = list(itertools.product(QUESTIONS, ["LocalCluster", "Client", "page"]))

@@ -35,6 +35,7 @@ from dasktc.backends.cpu.radix import FEW, sort
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
+from dasktc.options import Method
 from dasktc.pipeline.orient import inverse, order_by
 
 
@@ -733,8 +734,8 @@ def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
     toy = cpu.CpuKernel("toy", "a toy", toy_count, lambda of: np.where(of.a < 0, 0, 7))
     monkeypatch.setitem(cpu.KERNELS, "toy", toy)
     edges = [(1, 0), (2, 0), (2, 1), (3, 2)]
-    result = dasktc.triangle_count(np.array(edges), kernel="toy", partition="whole", splits=2)
-    assert (int(result), result.plan.splits, result.probes) == (1, 2, 14)
+    result = dasktc.triangle_count(np.array(edges), method=Method(kernel="toy", partition="whole", splits=2))
+    assert (int(result), result.plan.splits, result.stats.probes) == (1, 2, 14)
     assert cpu.expected_probes(next(tasks(edges, 4)), "toy") == 7 * len(edges)
     assert scratch_bytes("cpu", "toy", TaskSize(4, 4, 4, 4, splits=2)) > 0
     (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))

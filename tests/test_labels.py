@@ -5,9 +5,11 @@ from collections import Counter
 import networkx as nx
 import pandas as pd
 import pytest
+from keywords import keywords
 
 import dasktc
 from dasktc.errors import InputError
+from dasktc.options import Method, RunOptions
 
 TRIANGLE = [((0, 0), (0, 1)), ((0, 1), (1, 1)), ((1, 1), (0, 0))]
 MIXED = nx.Graph([*TRIANGLE, ((1, 1), frozenset({3})), (frozenset({3}), 2.5), (2.5, "a"), ("a", (1, 1)), (7.5, 7.5)])
@@ -44,8 +46,8 @@ def test_a_grid_is_not_a_multi_index():
 
 def test_answers_by_edge_and_lists_have_the_nodes(graph):
     assert edges_of(graph.edge_support()) == {frozenset((u, v)) for u, v in MIXED.edges() if u != v}
-    assert edges_of(graph.k_truss(3)) == set(map(frozenset, TRIANGLE))
-    assert edges_of(graph.oriented_edges(frame="pandas")) == edges_of(graph.trussness())
+    assert edges_of(graph.truss(3)) == set(map(frozenset, TRIANGLE))
+    assert edges_of(graph.oriented_edges(frame="pandas")) == edges_of(graph.truss())
     assert graph.triangle_list().to_numpy().tolist() == [[(0, 0), (0, 1), (1, 1)]]
 
 
@@ -68,9 +70,9 @@ def test_selections_are_translated(graph):
     ("question", "says"),
     [
         (lambda graph: graph.triangles(vertices=[(0, 0), (9, 9), (8, 8)]), r"2 ids .* for example \(9, 9\)"),
-        (lambda graph: graph.triangles(vertices=[7.5]), "1 ids .* for example 7.5"),
+        (lambda graph: graph.triangles(vertices=[7.5]), "1 id .* for example 7.5"),
         (lambda graph: graph.triangles(vertices=[[1]]), "its type list cannot be hashed"),
-        (lambda graph: graph.edge_support(edges=[((0, 0), 2.5)]), r"1 edges .* for example \(\(0, 0\), 2.5\)"),
+        (lambda graph: graph.edge_support(edges=[((0, 0), 2.5)]), r"1 edge .* for example \(\(0, 0\), 2.5\)"),
         (lambda graph: graph.edge_support(edges=[1, 2]), "edges holds 1 where a pair of vertices is expected"),
         (lambda graph: graph.edge_support(edges=5), "edges holds 5 where a pair"),
         (lambda graph: graph.edge_support(edges=[[1, 2, 3], [4, 5]]), "3 first ends and 2 second ones"),
@@ -112,7 +114,7 @@ def test_an_update_takes_and_gives_nodes(form):
 
 def test_files_have_the_text_of_the_nodes(tmp_path):
     outputs = {"per_vertex": tmp_path / "v.parquet", "per_edge": tmp_path / "e.csv", "report": tmp_path / "r.html"}
-    dasktc.triangle_count(MIXED, **outputs)
+    dasktc.triangle_count(MIXED, **keywords(**outputs))
     written = pd.read_parquet(outputs["per_vertex"])
     assert dict(zip(written["vertex"], written["triangles"], strict=True)) == {
         str(node): nx.triangles(MIXED)[node] for node in NODES
@@ -151,15 +153,17 @@ def test_workers_see_positions_alone(client, distribute):
 
     a, b, c = Node(), Node(), Node()
     source = nx.Graph([(a, b), (b, c), (c, a)])
-    assert int(dasktc.triangle_count(source, client, distribute=distribute)) == 1
-    graph = dasktc.prepare(source, client, distribute=distribute)
+    assert int(dasktc.triangle_count(source, client, run=RunOptions(distribute=distribute))) == 1
+    graph = dasktc.prepare(source, client, run=RunOptions(distribute=distribute))
     assert graph.triangles().to_dict() == {a: 1, b: 1, c: 1}
     assert edges_of(graph.edge_support()) == {frozenset((a, b)), frozenset((b, c)), frozenset((c, a))}
     assert graph.triangles(vertices=[b]).index.tolist() == [b]
 
 
 def test_vertices_in_shards(tmp_path):
-    graph = dasktc.prepare(GRID, memory="16MiB", threads=1, partition="hash2d", parts=2, work_dir=tmp_path)
+    graph = dasktc.prepare(
+        GRID, memory="16MiB", threads=1, method=Method(partition="hash2d", parts=2), run=RunOptions(work_dir=tmp_path)
+    )
     assert graph.measures()["degree"].to_dict() == dict(GRID.degree())
 
 

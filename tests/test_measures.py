@@ -10,11 +10,14 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
+from pipeline import changed
 
 import dasktc
+from dasktc import Graph
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
-from dasktc.counting import frames, measures
+from dasktc.counting import frames
 from dasktc.counting import triangle_list as lists
 from dasktc.counting import vertex_counts as by_vertex
 from dasktc.errors import CountError, InputError
@@ -33,7 +36,7 @@ CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
 
 
 def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **options)
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
 
 
 def simple(edges):
@@ -64,17 +67,17 @@ def all_triangles(edges):
 def assert_all_measures(edges, **options):
     graph = prepare(edges, **options)
     expected = simple(edges)
-    vertices = measures.triangles(graph)
+    vertices = Graph.triangles(graph)
     assert vertices.name == "triangles"
     assert vertices.dtype == np.int64
     assert vertices.index.is_monotonic_increasing
     assert vertices.to_dict() == oracle.triangles_per_vertex(edges)
-    assert supports(measures.edge_support(graph)) == oracle.support(edges)
-    assert listed(lists.triangle_list(graph)) == all_triangles(edges)
-    assert measures.clustering(graph).to_dict() == nx.clustering(expected)
-    assert measures.transitivity(graph) == nx.transitivity(expected)
+    assert supports(Graph.edge_support(graph)) == oracle.support(edges)
+    assert listed(graph.triangle_list()) == all_triangles(edges)
+    assert Graph.clustering(graph).to_dict() == nx.clustering(expected)
+    assert Graph.transitivity(graph) == nx.transitivity(expected)
     if len(expected):
-        assert measures.average_clustering(graph) == pytest.approx(nx.average_clustering(expected), rel=1e-14)
+        assert Graph.average_clustering(graph) == pytest.approx(nx.average_clustering(expected), rel=1e-14)
 
 
 @pytest.mark.parametrize("edges", CASES)
@@ -106,31 +109,31 @@ def test_any_multigraph_of_text(edges, plan, reorder):
 def test_results_do_not_depend_on_the_plan():
     edges = list(nx.gnm_random_graph(40, 250, seed=2).edges())
     first, second = prepare(edges, parts=3, reorder="none"), prepare(edges, partition="whole")
-    for measure in (measures.triangles, measures.clustering):
+    for measure in (Graph.triangles, Graph.clustering):
         pd.testing.assert_series_equal(measure(first), measure(second))
-    for measure in (measures.edge_support, lists.triangle_list):
+    for measure in (Graph.edge_support, Graph.triangle_list):
         pd.testing.assert_frame_equal(measure(first), measure(second))
-    assert measures.average_clustering(first) == measures.average_clustering(second)
+    assert Graph.average_clustering(first) == Graph.average_clustering(second)
 
 
 def test_ids_are_the_callers():
-    text = measures.edge_support(prepare([("b", "a"), ("a", "10"), ("10", "b"), ("9", "a")]))
+    text = Graph.edge_support(prepare([("b", "a"), ("a", "10"), ("10", "b"), ("9", "a")]))
     assert text.src.dtype == text.dst.dtype == "str"
     assert text.values.tolist() == [["10", "a", 1], ["10", "b", 1], ["9", "a", 0], ["a", "b", 1]]
-    far = measures.triangles(prepare([(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))]))
+    far = Graph.triangles(prepare([(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))]))
     assert far.to_dict() == {-(2**63): 1, 0: 1, 2**63 - 1: 1}
 
 
 def test_edges_come_in_partitions(monkeypatch):
     monkeypatch.setattr(frames, "PARTITION_BYTES", 7 * 24)
     edges = oracle.complete(9)
-    assert supports(measures.edge_support(prepare(edges, parts=2))) == oracle.support(edges)
+    assert supports(Graph.edge_support(prepare(edges, parts=2))) == oracle.support(edges)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5, 1139, 1140, 5000])
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_a_given_limit_is_kept(limit, plan):
-    found = listed(lists.triangle_list(prepare(oracle.complete(20), **plan), limit))
+    found = listed(Graph.triangle_list(prepare(oracle.complete(20), **plan), limit))
     assert len(found) == min(limit, 1140)
     assert all(len(triangle) == 3 for triangle in found)
 
@@ -138,39 +141,41 @@ def test_a_given_limit_is_kept(limit, plan):
 def test_a_list_without_limit_is_complete_or_refused(monkeypatch):
     graph = prepare(oracle.complete(20))
     monkeypatch.setattr(lists, "LIST_LIMIT", 1140)
-    assert len(lists.triangle_list(graph)) == 1140
+    assert len(graph.triangle_list()) == 1140
     monkeypatch.setattr(lists, "LIST_LIMIT", 1139)
     with pytest.raises(InputError, match=r"1,140 triangles.*limit=1140"):
-        lists.triangle_list(graph)
-    with pytest.raises(InputError, match="--limit -1 is below 0"):
-        lists.triangle_list(graph, -1)
+        graph.triangle_list()
+    with pytest.raises(InputError, match="limit=-1 is below 0"):
+        graph.triangle_list(-1)
 
 
 def test_memory_is_kept_or_refused():
     edges = list(nx.gnm_random_graph(300, 9000, seed=1).edges())
     graph = prepare(edges)
-    tight = replace(graph, prepared=replace(graph.prepared, plan=replace(graph.plan, memory=50_000)))
-    for measure in (measures.triangles, measures.edge_support):
+    plan = replace(graph.plan, memory=50_000)
+    tight = changed(graph, prepared=replace(graph._context.prepared, plan=plan))
+    for measure in (Graph.triangles, Graph.edge_support):
         with pytest.raises(InputError, match=r"50 kB of one worker.*parts=2"):
             measure(tight)
 
 
 def test_lost_edges_are_an_error():
     graph = prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2)
-    block = graph.blocks[0, 0]
+    block = graph._context.blocks[0, 0]
     offsets = np.minimum(block.offsets, block.edges - 1)
-    cut = replace(graph, blocks={**graph.blocks, (0, 0): replace(block, offsets=offsets, columns=block.columns[:-1])})
-    for measure in (measures.triangles, measures.edge_support, lists.triangle_list):
+    cut = replace(block, offsets=offsets, columns=block.columns[:-1])
+    cut = changed(graph, blocks={**graph._context.blocks, (0, 0): cut})
+    for measure in (Graph.triangles, Graph.edge_support, Graph.triangle_list):
         with pytest.raises(CountError, match="wedges"):
             measure(cut)
 
 
 def test_a_list_is_counted_within_the_plans_memory(monkeypatch):
     graph, kept = prepare(oracle.complete(20)), []
-    monkeypatch.setattr(type(graph.executor), "set_task_memory", lambda tasks, needed: kept.append(needed))
+    monkeypatch.setattr(type(graph._context.executor), "set_task_memory", lambda tasks, needed: kept.append(needed))
     graph.triangles()
     kept.clear()
-    lists.triangle_list(graph)
+    graph.triangle_list()
     assert kept[0] == graph.plan.bytes_per_task
 
 
@@ -223,13 +228,13 @@ def test_on_a_cluster(client, plan, monkeypatch):
     edges = list(nx.gnm_random_graph(50, 300, seed=7).edges())
     graph = prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan)
     alone = prepare([(f"v{u}", f"v{v}") for u, v in edges])
-    pd.testing.assert_series_equal(measures.triangles(graph), measures.triangles(alone))
-    pd.testing.assert_series_equal(measures.clustering(graph), measures.clustering(alone))
-    pd.testing.assert_frame_equal(lists.triangle_list(graph), lists.triangle_list(alone))
-    assert measures.transitivity(graph) == measures.transitivity(alone)
-    spread = measures.edge_support(graph)
+    pd.testing.assert_series_equal(Graph.triangles(graph), Graph.triangles(alone))
+    pd.testing.assert_series_equal(Graph.clustering(graph), Graph.clustering(alone))
+    pd.testing.assert_frame_equal(graph.triangle_list(), Graph.triangle_list(alone))
+    assert Graph.transitivity(graph) == Graph.transitivity(alone)
+    spread = Graph.edge_support(graph)
     assert spread.npartitions >= 3
-    expected = measures.edge_support(alone)
+    expected = Graph.edge_support(alone)
     assert spread.dtypes.to_dict() == expected.dtypes.to_dict()
     assert client.compute(spread.support.sum()).result() == expected.support.sum()
     found = client.compute(spread).result().sort_values(["src", "dst"], ignore_index=True)
@@ -237,5 +242,5 @@ def test_on_a_cluster(client, plan, monkeypatch):
 
 
 def test_no_edges_on_a_cluster(client):
-    spread = measures.edge_support(prepare([(1, 1)], client))
+    spread = Graph.edge_support(prepare([(1, 1)], client))
     assert client.compute(spread).result().empty

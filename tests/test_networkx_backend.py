@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import some
 
+import dasktc
 from dasktc.api import networkx_backend
 from dasktc.api.networkx_info import FUNCTIONS, get_info
 
@@ -382,3 +383,72 @@ def test_networkx_own_tests(module, tmp_path):
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-1000:]
     declined = json.loads((tmp_path / "declined.json").read_text())
     assert {name: calls for name, calls in declined.items() if name in FUNCTIONS} == OWN_DECLINED[module]
+
+
+# a dasktc.Graph is a graph of this backend
+
+HELD = {
+    "triangles": nx.triangles,
+    "triangles of a node": lambda graph: nx.triangles(graph, next(iter(nodes_of(graph)))),
+    "triangles of nodes": lambda graph: nx.triangles(graph, nodes_of(graph)[:3]),
+    "clustering": nx.clustering,
+    "clustering of nodes": lambda graph: nx.clustering(graph, nodes=nodes_of(graph)[1:4]),
+    "average_clustering": nx.average_clustering,
+    "square_clustering": nx.square_clustering,
+    "transitivity": nx.transitivity,
+    "core_number": nx.core_number,
+    "generalized_degree": nx.generalized_degree,
+    "all_triangles": lambda graph: {frozenset(corners) for corners in nx.all_triangles(graph)},
+    "some triangles": lambda graph: {frozenset(corners) for corners in nx.all_triangles(graph, nodes_of(graph)[:2])},
+    "k_truss": lambda graph: {frozenset(edge) for edge in nx.k_truss(graph, 4).edges},
+    "is_directed": nx.is_directed,
+    "is_multigraph": lambda graph: graph.is_multigraph(),
+}
+
+
+def nodes_of(graph):
+    return sorted(graph) if isinstance(graph, nx.Graph) else graph.triangles(frame="pandas").index.tolist()
+
+
+@pytest.mark.parametrize("ids", ["int", "text"])
+@pytest.mark.parametrize("name", HELD)
+def test_functions_take_a_prepared_graph(name, ids):
+    graph = nx.gnm_random_graph(30, 140, seed=3)
+    if ids == "text":
+        graph = nx.relabel_nodes(graph, lambda node: f"v{node:02}")
+    held = dasktc.prepare(graph, backend="cpu")
+    ask = HELD[name]
+    found, expected = ask(held), ask(graph)
+    assert found == (pytest.approx(expected) if "clustering" in name else expected)
+
+
+def test_functions_take_a_prepared_graph_with_weights_and_directions():
+    arcs = nx.gnp_random_graph(20, 0.3, seed=2, directed=True)
+    held = dasktc.prepare(arcs, directed=True)
+    assert nx.is_directed(held)
+    assert nx.triadic_census(held) == nx.triadic_census(arcs)
+    assert nx.clustering(held) == pytest.approx(nx.clustering(arcs))
+    with pytest.raises(nx.NetworkXNotImplemented, match="directed"):
+        nx.triangles(held)
+    with pytest.raises(NotImplementedError, match="nodelist"):
+        networkx_backend.triadic_census(held, [0, 1])
+    edges = nx.gnm_random_graph(20, 60, seed=1)
+    for number, (_, _, attributes) in enumerate(edges.edges(data=True), 1):
+        attributes["w"] = number
+    held = dasktc.prepare(edges, weight="w")
+    assert nx.clustering(held, weight="w") == pytest.approx(nx.clustering(edges, weight="w"))
+
+
+def test_a_prepared_graph_on_a_cluster_is_asked_there(client):
+    graph = nx.gnm_random_graph(40, 200, seed=5)
+    held = dasktc.prepare(graph, client)
+    assert nx.triangles(held) == nx.triangles(graph)
+    assert nx.generalized_degree(held) == nx.generalized_degree(graph)
+
+
+def test_functions_that_dasktc_lacks_say_so():
+    held = dasktc.prepare(nx.complete_graph(4))
+    with pytest.raises(NotImplementedError, match="pagerank"):
+        nx.pagerank(held)
+    with pytest.raises(NotImplementedError, match="what it was prepared from"):
+        networkx_backend.convert_to_nx(held)

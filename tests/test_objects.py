@@ -297,7 +297,7 @@ def test_text_that_is_none(obj):
 class Foreign:
     """An object of a library whose code fails."""
 
-    __module__ = "polars.dataframe"
+    __module__ = "ibis.expr"
     columns = ("u", "v")
 
     def __arrow_c_stream__(self, requested_schema=None):
@@ -305,9 +305,7 @@ class Foreign:
 
 
 def test_a_library_that_fails():
-    with pytest.raises(
-        InputError, match=r"polars.dataframe.Foreign cannot be read \(RuntimeError: no such type\)"
-    ) as error:
+    with pytest.raises(InputError, match=r"ibis.expr.Foreign cannot be read \(RuntimeError: no such type\)") as error:
         open_object(Foreign())
     one_line(error)
 
@@ -1064,7 +1062,7 @@ def test_whole_decimals_and_floats_are_integers(tmp_path, where, type_):
     [
         ([Decimal("1"), Decimal("2.5")], "row 1 of column 'src' of .* holds '2.5' .* a fraction is no id"),
         ([Decimal("1"), Decimal(BIG)], f"row 1 of column 'src' of .* holds {BIG} .* pass ids='text'"),
-        ([Decimal("1"), None], "row 1 of column 'src' of .* a missing value is no id|column 'src' of .* lacks 1 ids"),
+        ([Decimal("1"), None], "row 1 of column 'src' of .* a missing value is no id|column 'src' of .* lacks 1 id"),
         ([1.0, 2.5], "row 1 of column 'src' of .* holds 2.5 .* a fraction is no id"),
         ([1.0, 2.0**53], "row 1 of column 'src' of .* float64 rounds integers"),
         ([1.0, float("nan")], "row 1 of column 'src' of .* a missing value is no id"),

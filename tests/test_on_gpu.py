@@ -23,13 +23,13 @@ from emulation.host import compiler
 from emulation.streams import RaceError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from keywords import keywords
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, random_edges, skewed_edges, source_of
 from test_out_of_core import facts
 from tiers import each_once, some
 
 import dasktc
 from dasktc.api.count import build
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
@@ -41,7 +41,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
-from dasktc.options import Options, bytes_of
+from dasktc.options import Options, RunOptions, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.grid import Axis, Layout, Shape
@@ -125,7 +125,7 @@ def test_any_multigraph(tmp_path_factory, edges, partition, kept, host):
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
         found = graph.edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == oracle.support(edges)
-        graph.counted.by_vertex = None  # they are added up from the edges' now
+        graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
         assert len(graph.triangle_list()) == oracle.triangles(edges)
 
@@ -150,7 +150,7 @@ def test_vertices_in_shards(small, tmp_path, reorder, partition):
         assert graph.triangles(vertices=[7, 3]).to_list() == [oracle.triangles_per_vertex(given)[v] for v in (7, 3)]
         graph.save(tmp_path / "saved")
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2):
-        opened = dasktc.open_graph(tmp_path / "saved", backend="cuda", memory="1GB", work_dir=tmp_path)
+        opened = dasktc.open_graph(tmp_path / "saved", backend="cuda", memory="1GB", run=RunOptions(work_dir=tmp_path))
         assert opened.plan.shards == 2
         assert opened.triangles(frame="dask").compute().to_dict() == oracle.triangles_per_vertex(given)
 
@@ -173,7 +173,9 @@ def test_ids_of_text_in_shards(small, tmp_path, partition):
         graph.save(tmp_path / "saved")
     for shards in (1, 2):
         with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
-            opened = dasktc.open_graph(tmp_path / "saved", backend="cuda", memory="1GB", work_dir=tmp_path)
+            opened = dasktc.open_graph(
+                tmp_path / "saved", backend="cuda", memory="1GB", run=RunOptions(work_dir=tmp_path)
+            )
             assert opened.plan.shards == shards
             assert opened.triangles(frame="dask").compute().to_dict() == counts
 
@@ -225,7 +227,9 @@ def test_sources_of_every_kind(small, tmp_path):
     np.save(tmp_path / "e.npy", frame.to_numpy())
     sources = [str(tmp_path / name) for name in ("e.parquet", "e.txt", "e.npy")]
     for source in (*sources, frame, dd.from_pandas(frame, npartitions=3)):
-        found = dasktc.triangle_count(source, backend="cuda", memory="17MB", work_dir=tmp_path, host_memory="1MB")
+        found = dasktc.triangle_count(
+            source, backend="cuda", memory="17MB", run=RunOptions(work_dir=tmp_path, host_memory="1MB")
+        )
         assert int(found) == oracle.triangles(EDGES)
     assert sorted(os.listdir(tmp_path)) == ["e.npy", "e.parquet", "e.txt"]
 
@@ -307,7 +311,7 @@ def test_a_stage_that_does_not_fit_is_refused_with_figures(small, tmp_path):
     ):
         tasks.submit("read", lambda: cupy_strict.zeros(4_000, dtype="uint8"))
     assert forget.called
-    assert "a stage takes more than the 2 kB that --memory leaves it on the device" in str(error.value)
+    assert "a stage takes more than the 2 kB that memory leaves it on the device" in str(error.value)
     assert "out_of_memory" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -467,7 +471,7 @@ def test_what_fits_never_leaves_the_device(emulated, tmp_path):
     from dasktc.executors.device.copies import DeviceCopier
 
     with mock.patch.object(DeviceCopier, "to_host", side_effect=AssertionError("it fits")):
-        result = dasktc.triangle_count(kronecker(9), backend="cuda", memory="1GB", work_dir=tmp_path)
+        result = dasktc.triangle_count(kronecker(9), backend="cuda", memory="1GB", run=RunOptions(work_dir=tmp_path))
     assert int(result) == int(dasktc.triangle_count(kronecker(9)))
     assert os.listdir(tmp_path) == []
 
@@ -506,7 +510,7 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeyp
     dealt, rows_of = [], orient._rows_of
     monkeypatch.setattr(orient, "_rows_of", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
     source = kronecker(7, 8, parts=3)
-    expected = dasktc.triangle_count(source, backend="cuda", **options)
+    expected = dasktc.triangle_count(source, backend="cuda", **keywords(**options))
     with on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
         graph = build(tasks, source, Options(backend="cuda", memory="1GB", **options))
         result = graph.triangle_count(verify=0.5)
@@ -559,7 +563,7 @@ def test_who_keeps_the_budget(emulated, tmp_path):
     device = LocalExecutor().for_backend("cuda")
     assert isinstance(budgets.limited(device, "1GB", None).store, DeviceStore)
     assert isinstance(budgets.limited(device, None, tmp_path).store, MemoryStore)
-    with pytest.raises(InputError, match=r"--host-memory 'x' is not a size"):
+    with pytest.raises(InputError, match=r"host_memory='x' is not a size"):
         budgets.limited(device, "1GB", None, host="x")
     found = budgets.limited(device, 1, None, host="32MB")
     assert found.memory(1) == 1
@@ -569,9 +573,11 @@ def test_who_keeps_the_budget(emulated, tmp_path):
 @pytest.mark.parametrize("memory", ["17MB", "1GB"])
 def test_the_plan_is_that_of_the_count(emulated, memory):
     options = {"backend": "cuda", "memory": memory, "kernel": "lstc"}
-    plan = plan_source(kronecker(9), **options)
-    assert plan == dasktc.triangle_count(kronecker(9), **options).plan
-    sized = plan_size(plan.vertices, plan.edges, parts=plan.parts, partition=plan.partition, **options)
+    plan = dasktc.plan(kronecker(9), **keywords(**options)).plan
+    assert plan == dasktc.triangle_count(kronecker(9), **keywords(**options)).plan
+    sized = dasktc.plan(
+        vertices=plan.vertices, edges=plan.edges, **keywords(parts=plan.parts, partition=plan.partition, **options)
+    ).plan
     assert sized.memory == plan.memory
     assert sized.bytes_per_task <= plan.bytes_per_task
 
@@ -582,7 +588,7 @@ def test_the_command_line(emulated, tmp_path, capsys):
     assert main(["count", str(tmp_path / "e.parquet"), "--backend", "cuda", *places, "--quiet"]) == 0
     assert capsys.readouterr().out == f"{oracle.triangles(EDGES)}\n"
     assert main(["count", str(tmp_path / "e.parquet"), "--host-memory", "much"]) == 2
-    assert "--host-memory 'much' is not a size" in capsys.readouterr().err
+    assert "--host-memory much is not a size" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["e.parquet"]
 
 

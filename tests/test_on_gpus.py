@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 from emulation import cuda as emulated_cuda
 from emulation import cupy_strict, streams
 from emulation.host import compiler
+from keywords import keywords
 from pipeline import skewed_edges, source_of
 from test_on_gpu import OOC, TO_FILES, TO_HOST, same, values
 from test_out_of_core import facts
@@ -36,9 +37,10 @@ from dasktc.executors.device.cluster_store import DeviceClusterStore
 from dasktc.executors.device.handles import DeviceHandle
 from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.place import Place
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.options import Options, RunOptions
+from dasktc.options import Options
 from dasktc.pipeline.canonicalize import EDGE_BYTES
 from dasktc.pipeline.sharded import vertex_budget
 
@@ -122,7 +124,7 @@ def test_all_measures_are_the_same(client, tmp_path, host, options):
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
         frame = client.compute(graph.edge_support()).result()
         assert {frozenset(row[:2]): row[2] for row in frame.itertuples(index=False)} == oracle.support(EDGES)
-        graph.counted.by_vertex = None  # they are added up from the edges' now
+        graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
         assert len(graph.triangle_list()) == oracle.triangles(EDGES)
     assert os.listdir(tmp_path) == []
@@ -172,7 +174,7 @@ def test_what_must_be_whole_is_refused_with_figures(client, tmp_path, partition)
 def test_a_stage_that_does_not_fit_is_refused_with_figures(client, tmp_path):
     with on_gpus(client, tmp_path, 2_000, TO_HOST) as tasks, pytest.raises(InputError) as error:
         tasks.gather([tasks.submit("read", zeros, 4_000)])
-    assert "a stage takes more than the 2 kB that --memory leaves it on the device" in str(error.value)
+    assert "a stage takes more than the 2 kB that memory leaves it on the device" in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -230,7 +232,7 @@ def test_who_keeps_the_budget(client, tmp_path):
     assert isinstance(budgets.limited(DaskExecutor(client).for_backend("cuda"), None, tmp_path).store, MemoryStore)
     outputs = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
     options = {"backend": "cuda", "memory": "17MB", "work_dir": tmp_path, **outputs}
-    assert int(dasktc.triangle_count(source_of(EDGES), client, **options)) == oracle.triangles(EDGES)
+    assert int(dasktc.triangle_count(source_of(EDGES), client, **keywords(**options))) == oracle.triangles(EDGES)
     assert sorted(os.listdir(tmp_path)) == ["e.csv", "v.csv"]
     found = pd.read_csv(outputs["per_vertex"]).set_index("vertex")["triangles"]
     assert found.to_dict() == oracle.triangles_per_vertex(EDGES)
@@ -245,13 +247,17 @@ def test_workers_have_folders_of_their_own_where_they_see_none_together(client, 
     with dask.config.set(temporary_directory=str(tmp_path / "default")):
         for hidden, folders in ((lambda folder: None, 1), (lambda folder: "far", 0)):
             monkeypatch.setattr(budgets, "hidden_here", hidden)
-            graph = dasktc.prepare(source, client, **options)
-            assert len(os.listdir(tmp_path / "default")) == folders == (graph.executor.store._worker.folder is not None)
+            graph = dasktc.prepare(source, client, **keywords(**options))
+            assert (
+                len(os.listdir(tmp_path / "default"))
+                == folders
+                == (graph._context.executor.store._worker.folder is not None)
+            )
             assert int(graph.triangle_count()) == oracle.triangles(EDGES)
-            graph.executor.close()
+            graph._context.executor.close()
             assert os.listdir(tmp_path / "default") == []
     with pytest.raises(InputError, match=r"2 of 2 workers \(on far\) cannot write to this host's .*given"):
-        dasktc.prepare(source, client, work_dir=tmp_path / "given", **options)
+        dasktc.prepare(source, client, **keywords(work_dir=tmp_path / "given", **options))
     assert os.listdir(tmp_path / "given") == []
 
 
@@ -273,7 +279,7 @@ def test_workers_with_gpus_keep_their_budget():
 
     chosen = Options(backend="cuda", memory="128MB", parts=4)
     with (
-        connect(RunOptions(workers="all"), "cuda") as started,
+        connect(Place(workers="all"), "cuda") as started,
         budgets.within_memory(started.for_backend("cuda"), "128MB", None) as tasks,
     ):
         result = build(tasks, kronecker(20, parts=4), chosen).triangle_count()

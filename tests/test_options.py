@@ -7,16 +7,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from keywords import keywords
 
 import dasktc
 from dasktc import generate
-from dasktc.api.plan import CostModelOptions, plan_size, plan_source, predict_size
+from dasktc.api.plan import Rates
 from dasktc.backends import get_backend
 from dasktc.cli.main import cli, main
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors import connect as cluster
 from dasktc.executors.connect import connect
-from dasktc.options import Options, RunOptions, bytes_of
+from dasktc.executors.place import Place
+from dasktc.options import Method, Options, RunOptions, bytes_of
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [2, 3]])
 
@@ -61,18 +63,19 @@ SMALL = {
     "grid3d": {"side": 3},
     "theory": {"stars": (2,)},
 }
-OF_PLANS = [*inspect.signature(Options).parameters, "workers", "vertices", "edges"]
+OF_SIZES = ("vertices", "edges", "wedges", "workers", "gpus", "rates", "backend", "method", "memory", "run")
+OF_PLANS = [name for name in inspect.signature(dasktc.plan).parameters if name not in ("vertices", "edges", "gpus")]
 DOORS = {
     "triangle_count": (lambda **given: dasktc.triangle_count(EDGES, **given), dasktc.triangle_count),
     "prepare": (lambda **given: dasktc.prepare(EDGES, **given).triangle_count(), dasktc.prepare),
+    "Method": (lambda **given: dasktc.triangle_count(EDGES, method=Method(**given)), Method),
+    "RunOptions": (lambda **given: dasktc.triangle_count(EDGES, run=RunOptions(**given)), RunOptions),
     "Graph.triangle_count": (GRAPH.triangle_count, GRAPH.triangle_count),
     "Graph.triangle_list": (lambda **given: len(GRAPH.triangle_list(**given)) or 1, GRAPH.triangle_list),
-    "plan_source": (lambda **given: plan_source(EDGES, **given) and 1, ["means", *OF_PLANS[:-2]]),
-    "plan_size": (lambda **given: plan_size(**{"vertices": 30, "edges": 99} | given) and 1, OF_PLANS),
-    "CostModelOptions": (
-        lambda **given: str(predict_size(30, 99, means=CostModelOptions(**given))) and 1,
-        CostModelOptions,
-    ),
+    "plan of a source": (lambda **given: dasktc.plan(EDGES, **given) and 1, OF_PLANS),
+    "plan of a size": (lambda **given: dasktc.plan(**{"vertices": 30, "edges": 99} | given) and 1, list(OF_SIZES)),
+    "Method of a plan": (lambda **given: dasktc.plan(vertices=30, edges=99, method=Method(**given)) and 1, Method),
+    "Rates": (lambda **given: str(dasktc.plan(vertices=30, edges=99, rates=Rates(**given))) and 1, Rates),
     **{
         name: (lambda name=name, **given: getattr(generate, name)(**SMALL[name] | given) and 1, getattr(generate, name))
         for name in SMALL
@@ -132,15 +135,15 @@ def test_sizes(value, expected):
     ],
 )  # fmt: skip
 def test_what_is_no_size(value, message):
-    with pytest.raises(InputError, match=f"--memory .*{message}") as error:
+    with pytest.raises(InputError, match=f"memory=.*{message}") as error:
         Options(memory=value)
     one_line(error.value)
-    with pytest.raises(InputError, match="--host-memory "):
-        dasktc.triangle_count(EDGES, host_memory=value)
+    with pytest.raises(InputError, match="host_memory="):
+        dasktc.triangle_count(EDGES, run=RunOptions(host_memory=value))
 
 
 def test_integers_of_other_libraries():
-    found = dasktc.triangle_count(EDGES, parts=np.int64(2), splits=np.uint8(3), seed=np.int32(5))
+    found = dasktc.triangle_count(EDGES, method=Method(parts=np.int64(2), splits=np.uint8(3), seed=np.int32(5)))
     assert (int(found), found.plan.parts, type(found.plan.parts), type(found.plan.splits)) == (1, 2, int, int)
 
 
@@ -201,10 +204,8 @@ def test_workers_of_the_command_line(command, workers, tmp_path, capsys):
 @pytest.mark.parametrize("workers", [10**12, 10**5000], ids=["1e12", "1e5000"])
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_more_workers_than_a_host_has_memory_for(workers, backend):
-    expected = (
-        r"--workers .* is more than [\d,]+: each is a process of at least 134 MB, and this host has .*; give 1 to"
-    )
-    with pytest.raises(InputError, match=expected), connect(RunOptions(workers=workers), backend):
+    expected = r"workers=.* is more than [\d,]+: each is a process of at least 134 MB, and this host has .*; give 1 to"
+    with pytest.raises(InputError, match=expected), connect(Place(workers=workers), backend):
         pass
 
 
@@ -213,7 +214,7 @@ def test_without_numbas_compiler(monkeypatch, options):
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     get_backend.cache_clear()
     with pytest.raises(InputError, match=r"^NUMBA_DISABLE_JIT is set: kernels would run as Python, .*; unset it$"):
-        dasktc.triangle_count(EDGES, backend="cpu", **options)
+        dasktc.triangle_count(EDGES, backend="cpu", **keywords(**options))
     monkeypatch.undo()
     get_backend.cache_clear()
     assert int(dasktc.triangle_count(EDGES, backend="cpu")) == 1

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
 from pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges, source_of
 from processes import lines, patience, until
@@ -25,7 +26,6 @@ from tiers import some
 import dasktc
 from dasktc import generate
 from dasktc.api.count import as_source, build
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import DaskExecutor
@@ -36,7 +36,7 @@ from dasktc.executors.spill.file_store import LEAST, FileStore
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
-from dasktc.options import Options
+from dasktc.options import Method, Options, RunOptions
 
 KRONECKER_18 = 82_704_862
 ROOMY = "1GB"
@@ -53,8 +53,8 @@ def on_disk(folder, budget, kept=0):
 
 def facts(result):
     dropped = result.loops_dropped, result.duplicates_dropped
-    counts = sorted((record.job, record.count[:4]) for record in result.records)
-    return int(result), result.vertices, result.edges, *dropped, result.wedges, counts
+    counts = sorted((record.job, record.count[:4]) for record in result._records)
+    return int(result), result.vertices, result.edges, *dropped, result.stats.wedges, counts
 
 
 # The same numbers
@@ -85,7 +85,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
         with mock.patch("dasktc.counting.edge_frames.FRAME_BYTES", 1):
             found = graph.edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
-        graph.counted.by_vertex = None  # they are added up from the edges' now
+        graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == triangles_per_vertex(edges)
 
 
@@ -119,7 +119,7 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
         patch.setattr("dask.base.get_scheduler", lambda *args, **kwargs: client.get)
         computed = found.compute()
     assert {frozenset(row[:2]): row[2] for row in computed.itertuples(index=False)} == support(edges)
-    graph.counted.by_vertex = None  # they are added up from the edges' now
+    graph._context.counted.by_vertex = None  # they are added up from the edges' now
     assert graph.triangles().to_dict() == triangles_per_vertex(edges)
     assert len(graph.triangle_list()) == triangles(edges)
     assert len(os.listdir(tmp_path)) == 1
@@ -134,7 +134,7 @@ def test_a_file_per_frame_of_edges(tmp_path):
 
         graph = build(tasks, source_of(edges, parts=2), Options(memory=ROOMY))
         outputs = Outputs(per_vertex=tmp_path / "v.csv", per_edge=tmp_path / "e.parquet")
-        outputs.write(graph, graph.triangle_count())
+        outputs.write(graph._context, graph.triangle_count())
     assert (tmp_path / "e.parquet").is_dir()
     found = pd.read_parquet(tmp_path / "e.parquet")
     assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
@@ -158,7 +158,7 @@ def test_a_dask_dataframe_is_computed_a_partition_at_a_time(tmp_path):
 def test_what_fits_is_never_written(tmp_path):
     source = source_of(skewed_edges(300, 5_000, 2), parts=4)
     with mock.patch.object(FileStore, "_store", side_effect=AssertionError("it fits")):
-        result = dasktc.triangle_count(source, memory=ROOMY, work_dir=tmp_path)
+        result = dasktc.triangle_count(source, memory=ROOMY, run=RunOptions(work_dir=tmp_path))
     assert facts(result)[:6] == facts(dasktc.triangle_count(source))[:6]
     assert os.listdir(tmp_path) == []
 
@@ -171,13 +171,14 @@ import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 
 path, small, out, options = sys.argv[1:4] + [json.loads(sys.argv[4])]
-ask = options.pop("ask", None)
+ask, memory, place = (options.pop(name, None) for name in ("ask", "memory", "work_dir"))
+how = {"memory": memory, "method": dasktc.Method(**options), "run": dasktc.RunOptions(work_dir=place)}
 
 def run(path, out):
     outputs = {ask: out} if ask and ask.startswith("per_") else {}
     if ask and not outputs:
-        return len(dasktc.prepare(path, **options).triangle_list(limit=1000))
-    result = dasktc.triangle_count(path, **options, **outputs)
+        return len(dasktc.prepare(path, **how).triangle_list(limit=1000))
+    result = dasktc.triangle_count(path, **how, **outputs)
     return [int(result), result.plan.parts]
 
 run(small, out + "-small.parquet")
@@ -269,7 +270,8 @@ if __name__ == "__main__":
     framed = options.pop("frame", False)
     with given(*workers) as client:
         client.run(_warm, as_source(tiny))  # then every stage, in every process
-        dasktc.triangle_count(frame(8) if framed else kronecker(12, parts=8), client, parts=3, **options)
+        first = frame(8) if framed else kronecker(12, parts=8)
+        dasktc.triangle_count(first, client, method=dasktc.Method(parts=3), **options)
         before = client.run(resident_bytes)
         client.run(forget_peak)
         result = dasktc.triangle_count(frame(40) if framed else path, client, **options)
@@ -319,7 +321,7 @@ def test_workers_that_die_lose_no_file_that_counts(cluster, client, tmp_path):
     striking.start()
     options = {"partition": "hash2d", "parts": 3, "memory": "20MB", "work_dir": tmp_path}
     try:
-        result = dasktc.triangle_count(generate.kronecker(14, parts=6), client, **options)
+        result = dasktc.triangle_count(generate.kronecker(14, parts=6), client, **keywords(**options))
     finally:
         over.set()
         striking.join()
@@ -331,15 +333,19 @@ def test_workers_that_die_lose_no_file_that_counts(cluster, client, tmp_path):
 @pytest.mark.parametrize("partition", some(["whole", "edges"], lambda partition: partition == "whole"))
 def test_what_must_be_whole_is_refused_with_figures(kronecker, tmp_path, partition):
     with pytest.raises(InputError, match=rf"{partition} at n = 1 needs 2\d.* MB .*, more than the 15.8 MB") as error:
-        dasktc.triangle_count(kronecker[0], memory="20MB", partition=partition, work_dir=tmp_path)
+        dasktc.triangle_count(
+            kronecker[0], memory="20MB", method=Method(partition=partition), run=RunOptions(work_dir=tmp_path)
+        )
     assert "\n" not in str(error.value)
     assert os.listdir(tmp_path) == []
 
 
 def test_metis_is_refused_with_figures(kronecker):
     pytest.importorskip("pymetis")
-    with pytest.raises(InputError, match=r"--assign metis takes 457 MB, more than the 23.9 MB .* --assign random"):
-        dasktc.triangle_count(kronecker[0], memory="36MB", partition="proxy", parts=4, assign="metis")
+    with pytest.raises(
+        InputError, match=r"assign='metis' takes 457 MB, more than the 23.9 MB .* method=Method\(assign='random'\)"
+    ):
+        dasktc.triangle_count(kronecker[0], memory="36MB", method=Method(partition="proxy", parts=4, assign="metis"))
 
 
 def test_a_frame_of_all_edges_is_refused_with_figures(kronecker):
@@ -351,9 +357,9 @@ def test_a_frame_of_all_edges_is_refused_with_figures(kronecker):
 @pytest.mark.slow
 @pytest.mark.parametrize("memory", ["20MB", "1GB"])
 def test_the_plan_is_that_of_the_count(kronecker, memory):
-    plan = plan_source(kronecker[0], memory=memory)
+    plan = dasktc.plan(kronecker[0], memory=memory).plan
     assert plan == dasktc.triangle_count(kronecker[0], memory=memory).plan
-    sized = plan_size(plan.vertices, plan.edges, memory=memory, parts=plan.parts)
+    sized = dasktc.plan(vertices=plan.vertices, edges=plan.edges, memory=memory, method=Method(parts=plan.parts)).plan
     assert sized.memory == plan.memory
     assert sized.bytes_per_task <= plan.bytes_per_task <= 1.5 * sized.bytes_per_task
 
@@ -453,7 +459,7 @@ def test_a_disk_that_takes_no_more_is_said_in_one_line(kronecker, tmp_path, more
     done = subprocess.run([sys.executable, "-c", FULL, *arguments], capture_output=True, text=True, timeout=patience())
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert f"error: work directory {tmp_path}" in done.stderr
-    assert "File too large; choose a --work-dir" in done.stderr
+    assert "File too large; choose one that can be written" in done.stderr
     assert os.listdir(tmp_path) == []
 
 
@@ -465,7 +471,7 @@ def test_a_place_that_is_none_is_refused_before_anything_is_read(tmp_path):
 
 @pytest.mark.slow
 def test_a_prepared_graph_holds_its_files_and_they_go_with_it(kronecker, tmp_path):
-    graph = dasktc.prepare(kronecker[0], memory="20MB", work_dir=tmp_path)
+    graph = dasktc.prepare(kronecker[0], memory="20MB", run=RunOptions(work_dir=tmp_path))
     assert int(graph.triangle_count()) == int(graph.triangle_count(kernel="trust")) == KRONECKER_18
     assert len(os.listdir(tmp_path)) == 1
     del graph

@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
+import networkx
 import pandas as pd
 import pytest
+from keywords import keywords
 from oracle import support, triangles, triangles_per_vertex
 from pipeline import random_edges, skewed_edges, source_of
 from tiers import some
@@ -27,6 +29,7 @@ from dasktc.counting import html_report as report
 from dasktc.errors import CountError, DasktcError, DeviceMemoryError, InputError
 from dasktc.generate import kronecker
 from dasktc.io.write import is_same_target
+from dasktc.options import Method, RunOptions
 
 EDGES = skewed_edges(60, 400, 3)
 EXPECTED = triangles(EDGES)
@@ -55,7 +58,7 @@ def by_edge(rows):
 def test_triangles_by_vertex_and_by_edge(tmp_path, suffix, edges, options):
     vertex, edge = tmp_path / f"v{suffix}", tmp_path / f"e{suffix}"
     source = source_of(edges, "int" if edges is EDGES else "text", parts=2)
-    result = dasktc.triangle_count(source, per_vertex=vertex, per_edge=edge, **options)
+    result = dasktc.triangle_count(source, per_vertex=vertex, per_edge=edge, **keywords(**options))
     assert int(result) == triangles(edges)
     vertices = read(vertex, ["vertex", "triangles"])
     assert dict(vertices) == triangles_per_vertex(edges)
@@ -70,7 +73,9 @@ def test_triangles_by_vertex_and_by_edge(tmp_path, suffix, edges, options):
 def test_workers_write_partitions(tmp_path, client, suffix):
     vertex, edge = tmp_path / f"v{suffix}", tmp_path / f"e{suffix}"
     source = source_of(EDGES, parts=3)
-    dasktc.triangle_count(source, client, partition="hash2d", parts=2, per_vertex=str(vertex), per_edge=str(edge))
+    dasktc.triangle_count(
+        source, client, method=Method(partition="hash2d", parts=2), per_vertex=str(vertex), per_edge=str(edge)
+    )
     assert dict(read(vertex, ["vertex", "triangles"])) == triangles_per_vertex(EDGES)
     rows = read(edge, ["src", "dst", "support"])
     assert len(rows) == len(support(EDGES))
@@ -94,7 +99,7 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
         (
             "per_vertex",
             "there.csv",
-            r"there\.csv exists: it would be lost; choose another name, or replace it with --force",
+            r"there\.csv exists: it would be lost; choose another name, or replace it with force=True",
         ),
         ("report", "missing/r.html", r"missing is no folder: r\.html would be in it"),
         ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would be in it"),
@@ -104,7 +109,7 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
 def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
     (tmp_path / "there.csv").write_text("mine")
     with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError, match=why):
-        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / name})
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: tmp_path / name}))
     assert not build.called
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
 
@@ -159,12 +164,11 @@ def test_names_of_another_case_are_one_file_where_the_file_system_says_so(tmp_pa
 def test_a_report_needs_sorted_rows(tmp_path):
     given = {"kernel": "trust", "sort_rows": False, "partition": "whole"}
     for name, value in {"report": "r.html", "per_edge": "e.csv", "per_vertex": "v.csv", "checkpoint": "k"}.items():
-        option = name.replace("_", "-")
         with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
-            dasktc.triangle_count(source_of(EDGES), **given, **{name: tmp_path / value})
+            dasktc.triangle_count(source_of(EDGES), **keywords(**given, **{name: tmp_path / value}))
         assert not build.called
         assert str(caught.value) == (
-            f"--{option} needs sorted rows, but --no-sort-rows is given: leave one of the two out"
+            f"{name} needs sorted rows, but sort_rows=False is given: leave one of the two out"
         )
     assert list(tmp_path.iterdir()) == []
 
@@ -211,7 +215,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, option, name):
             DasktcError, match=rf"^{EXPECTED:,} triangles were counted, but .*{name} cannot be written: .*large"
         ),
     ):
-        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / name})
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: tmp_path / name}))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -230,8 +234,8 @@ def test_a_folder_that_is_not_ours_is_refused_before_anything_is_read(tmp_path, 
     ("given", "why"), [(5, "5 is of type int"), (b"v.csv", "of type bytes"), ("", "is no path"), ("\0.csv", "null")]
 )
 def test_what_is_no_path_is_refused(option, given, why):
-    with pytest.raises(InputError, match=rf"--{option.replace('_', '-')} .*{why}"):
-        dasktc.triangle_count(source_of(EDGES), **{option: given})
+    with pytest.raises(InputError, match=rf"{option}=.*{why}"):
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: given}))
 
 
 def test_names_that_are_not_utf8(tmp_path):
@@ -244,7 +248,8 @@ def test_names_that_are_not_utf8(tmp_path):
 
 def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
     said, graph = [], dasktc.prepare(source_of(EDGES))
-    tight = replace(graph, prepared=replace(graph.prepared, plan=replace(graph.plan, memory=1_000)))
+    plan = replace(graph.plan, memory=1_000)
+    tight = replace(graph._context, prepared=replace(graph._context.prepared, plan=plan))
     with (
         mock.patch("dasktc.api.count._prepared", return_value=tight),
         pytest.raises(InputError, match="it keeps a number for every edge"),
@@ -263,7 +268,7 @@ def test_another_number_than_the_count_is_refused(tmp_path, option, function):
         return found, count + 1
 
     with mock.patch.object(outputs, function, wrong), pytest.raises(CountError, match="one of the two is wrong"):
-        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / "o.csv"})
+        dasktc.triangle_count(source_of(EDGES), **keywords(**{option: tmp_path / "o.csv"}))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -280,7 +285,7 @@ def test_ids_that_text_cannot_say_need_another_format(tmp_path, name, why):
 
 def test_the_report_names_what_was_counted(tmp_path):
     page = tmp_path / "r.html"
-    result = dasktc.triangle_count(source_of(EDGES), splits=3, report=page)
+    result = dasktc.triangle_count(source_of(EDGES), method=Method(splits=3), report=page)
     text = page.read_text()
     assert f"<title>{int(result):,} triangles in a test</title>" in text
     assert "3 tasks" in text
@@ -289,13 +294,81 @@ def test_the_report_names_what_was_counted(tmp_path):
     assert list(tmp_path.iterdir()) == [page]
 
 
+def numbers_of(text):
+    """The numbers beside the name of a report, by what they are."""
+    header = re.search("<header>(.*?)</header>", text)[1]
+    return {name: number for number, name in re.findall(r"<b>([^<]*)</b><span>([^<]*)</span>", header)}
+
+
+def test_the_report_begins_with_exact_numbers_then_plots_then_folded_the_run_and_the_method(tmp_path):
+    page, path = tmp_path / "r.html", tmp_path / "my.txt"
+    path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+    result = dasktc.triangle_count(path, method=Method(splits=3), report=page)
+    text, graph = page.read_text(), networkx.Graph(EDGES)
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    graph.remove_nodes_from(list(networkx.isolates(graph)))
+    assert numbers_of(text) == {
+        "triangles": f"{result:,}",
+        "vertices": f"{len(graph):,}",
+        "edges": f"{graph.size():,}",
+        "transitivity": f"{networkx.transitivity(graph):.4f}",
+        "average clustering": f"{networkx.average_clustering(graph):.4f}",
+        "maximum degree": f"{max(degree for _, degree in graph.degree):,}",
+    }
+    shown, _, folded = text.partition("<details>")
+    assert "<h1>my.txt</h1>" in shown
+    assert shown.index("</header>") < shown.index("<svg") < shown.index("Vertices with most triangles")
+    assert [re.search(f"<summary>{name}", folded) is not None for name in ("The run: ", "The method: kernel ")] == [
+        True
+    ] * 2
+    assert not re.search("Wall time|counted by|bytes a task|dasktc count", shown)
+    assert text.count("<details") == text.count("</details>") == 3  # the tasks are folded within the method
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("a/b.csv", "b.csv"),
+        ("s3://c/d.parquet/", "d.parquet/"),
+        ("C:\\e\\f.txt", "f.txt"),
+        ("kronecker scale 3/4", None),
+    ],
+)
+def test_the_report_names_a_file_without_its_folders(source, name):
+    assert report._file_name(source) == (name or source)
+
+
+def test_a_report_of_no_edge_has_numbers(tmp_path):
+    dasktc.triangle_count(([], []), report=tmp_path / "r.html", backend="cpu")
+    numbers = numbers_of((tmp_path / "r.html").read_text())
+    assert (numbers["transitivity"], numbers["average clustering"], numbers["maximum degree"]) == (
+        "0.0000",
+        "0.0000",
+        "0",
+    )
+
+
+def test_the_report_says_that_the_average_was_not_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(findings, "BY_EDGE", 1e9)
+    monkeypatch.setattr(findings, "BY_VERTEX", 1e9)
+    dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    numbers = numbers_of(text)
+    assert numbers["average clustering"] == "–"
+    assert "Triangles of vertices were not counted: that takes about" in text
+    graph = networkx.Graph(EDGES)
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    assert numbers["transitivity"] == f"{networkx.transitivity(graph):.4f}"  # needs degrees only
+
+
 def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_TASKS", 2)
     page = tmp_path / "r.html"
-    dasktc.triangle_count(replace(source_of(EDGES), name="<b>&"), splits=3, report=page)
+    dasktc.triangle_count(replace(source_of(EDGES), name="<i>&"), method=Method(splits=3), report=page)
     text = page.read_text()
-    assert "<b>" not in text
-    assert "&lt;b&gt;&amp;" in text
+    assert "<i>" not in text
+    assert "&lt;i&gt;&amp;" in text
     assert "The 1 longest of 3 tasks, and 1 at random" in text
     assert text.count("<td>(0, 0)</td>") == 6
 
@@ -303,10 +376,10 @@ def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
 def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
     page, path = tmp_path / "r.html", tmp_path / "my graph.txt"
     path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    dasktc.triangle_count(path, kernel="merge", verify=1.0, seed=3, report=page)
+    dasktc.triangle_count(path, method=Method(kernel="merge", seed=3), verify=1.0, report=page)
     text = page.read_text()
     assert text.count("<svg") == 4  # degrees, support, clustering, timeline
-    assert f"dasktc count &#x27;{path}&#x27; --kernel merge --verify 1.0 --seed 3</code>" in text
+    assert f"dasktc count &#x27;{path}&#x27; --kernel merge --seed 3 --verify 1.0</code>" in text
     with dasktc.prepare(path) as graph:
         of_vertices, of_edges = graph.measures(), graph.edge_support()
     (best,) = of_edges.nlargest(1, "support").itertuples(index=False, name=None)
@@ -320,12 +393,19 @@ def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
 def test_the_report_repeats_every_option_that_was_given(tmp_path):
     page, path = tmp_path / "r.html", tmp_path / "graph.txt"
     path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    dasktc.triangle_count(path, kernel="trust", parts=2, partition="hash2d", report=page)
+    dasktc.triangle_count(path, method=Method(kernel="trust", parts=2, partition="hash2d"), report=page)
     command = re.search(r"<code>(dasktc count .*?)</code>", page.read_text())[1]
     assert command == f"dasktc count {path} --kernel trust --partition hash2d --parts 2"
-    silent = {"source", "client", "security", "per_vertex", "per_edge", "report", "force", "progress", "sort_rows"}
+    objects = {"source", "client", "threads", "backend", "memory", "method", "run"}
+    silent = {*objects, "per_vertex", "per_edge", "report", "force", "progress"}
     usual = {name: of.default for name, of in inspect.signature(dasktc.triangle_count).parameters.items()}
     assert {name: default for name, default in usual.items() if name not in silent} == repeat.USUAL
+    method, run = Method(kernel="merge", seed=3), RunOptions(retries=3)
+    dasktc.triangle_count(source_of(EDGES), method=method, run=run, threads=2, verify=0.5, report=page, force=True)
+    assert (
+        "dasktc.triangle_count(&lt;Source&gt;, verify=0.5, threads=2, method=dasktc.Method(kernel=&#x27;merge&#x27;, "
+        "seed=3), run=dasktc.RunOptions(retries=3))"
+    ) in page.read_text()
 
 
 def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, monkeypatch):
@@ -335,7 +415,7 @@ def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, m
     dasktc.triangle_count(source_of(EDGES), report=page)
     text = page.read_text()
     assert "Triangles of edges were not counted: that takes about" in text
-    assert "--per-edge OUT counts them" in text
+    assert "per_edge=... counts them" in text
     assert "Edges with most triangles" not in text
     dasktc.triangle_count(source_of(EDGES), report=tmp_path / "s.html", per_edge=tmp_path / "e.csv")
     assert "Edges with most triangles" in (tmp_path / "s.html").read_text()
@@ -343,11 +423,13 @@ def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, m
 
 def test_the_report_of_a_cluster_has_its_workers_and_what_they_sent(tmp_path, client):
     page = tmp_path / "r.html"
-    result = dasktc.triangle_count(source_of(EDGES, parts=3), client, partition="hash2d", parts=2, report=page)
+    result = dasktc.triangle_count(
+        source_of(EDGES, parts=3), client, method=Method(partition="hash2d", parts=2), report=page
+    )
     text = page.read_text()
     assert all(f"<td>{worker}</td>" in text for worker in result.tasks["worker"].unique())
     assert "workers sent" in text
-    assert f"scheduler=&#x27;{client.scheduler.address}&#x27;" in text
+    assert f"&lt;Source&gt;, &#x27;{client.scheduler.address}&#x27;," in text
     assert "Vertices with most triangles" in text
     assert "Edges with most triangles" in text
 
@@ -356,16 +438,16 @@ def test_the_report_out_of_core_and_of_a_resumed_count(tmp_path):
     for number in range(2):
         page = tmp_path / f"{number}.html"
         where = {"memory": "16MB", "work_dir": tmp_path, "checkpoint": tmp_path / "kept", "splits": 3}
-        dasktc.triangle_count(source_of(EDGES), report=page, **where)
+        dasktc.triangle_count(source_of(EDGES), report=page, **keywords(**where))
         assert "Edges with most triangles" in page.read_text()
         assert ("3 tasks were in the checkpoint" in page.read_text()) == bool(number)
 
 
 def test_the_report_of_many_tasks_is_small():
     result = dasktc.triangle_count(source_of(EDGES))
-    one = result.records[0]
+    one = result._records[0]
     records = [replace(one, worker=f"host:{n % 1000}", began=n / 9, ended=n / 9 + 50) for n in range(20_000)]
-    text = report.page(result._replace(records=records), "a graph")
+    text = report.page(result._replace(_records=records), "a graph")
     assert len(text) < 500_000
     assert "40 of 1,000 workers" in text
     assert "The 100 longest of 20,000 tasks, and 100 at random" in text
@@ -394,14 +476,14 @@ def test_outputs_that_exist_are_replaced_by_force(tmp_path, capsys, data, monkey
     assert main([*command, "--force"]) == 0
     assert len(pd.read_csv("v.csv")) == 986
     assert len(pd.read_parquet("e.parquet")) == 16_064
-    for number, command in enumerate((["truss", source, "-o", "t.csv"], ["clustering", source, "-o", "t.csv"])):
+    for number, command in enumerate((["truss", source, "-o", "t.csv"], ["measures", source, "-o", "t.csv"])):
         Path("t.csv").write_text("old")
         assert (main(command), main([*command, "--force"])) == (2, 0)
         assert len(pd.read_csv("t.csv")) == (16_064, 986)[number]
     Path("folder.parquet").mkdir()
     Path("folder.parquet/mine.txt").write_text("mine")
     assert main(["count", source, "--per-edge", "folder.parquet", "--force"]) == 2
-    assert "1 entries other than .parquet files" in capsys.readouterr().err
+    assert "1 entry other than .parquet files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("most", [90.0, 100_000.0])
@@ -428,7 +510,7 @@ def test_a_second_try_out_of_core_replaces_what_the_first_has_written(tmp_path, 
 
     monkeypatch.setattr(outputs, "edge_frames", edge_frames)
     files = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
-    assert dasktc.triangle_count(([0, 1, 2, 2], [1, 2, 0, 3]), backend="cpu", **files) == 1
+    assert dasktc.triangle_count(([0, 1, 2, 2], [1, 2, 0, 3]), backend="cpu", **keywords(**files)) == 1
     assert budgets[0] is None
     assert budgets[1] is not None
     assert all(path.stat().st_size for path in files.values())
@@ -441,7 +523,7 @@ def test_writing_is_a_stage_with_progress_and_total_is_wall_time(tmp_path):
     began = time.perf_counter()
     with mock.patch.object(outputs, "write_frames", side_effect=lambda *given: time.sleep(0.2)):
         result = dasktc.triangle_count(
-            kronecker(6), verify=1.0, threads=1, progress=lambda *step: steps.append(step), **paths
+            kronecker(6), verify=1.0, threads=1, progress=lambda *step: steps.append(step), **keywords(**paths)
         )
     elapsed = time.perf_counter() - began
     stages = dict(result.seconds)
@@ -452,4 +534,4 @@ def test_writing_is_a_stage_with_progress_and_total_is_wall_time(tmp_path):
     assert elapsed - total < 0.2  # of what writing alone takes
     assert [step for step in steps if step[0] == "write"] == [("write", number, 2) for number in range(3)]
     assert steps[-1][0] == "report"
-    assert f"write {stages['write']:.2f}" in str(result)
+    assert f"write {stages['write']:.2f}" in repr(result)

@@ -77,7 +77,7 @@ SCRIPT = """\
 import dasktc
 from dasktc.generate import kronecker
 
-result = dasktc.triangle_count(kronecker(8), partition="hash2d")
+result = dasktc.triangle_count(kronecker(8), method=dasktc.Method(partition="hash2d"))
 reveal_type(result)
 reveal_type(result.seconds)
 with dasktc.prepare([(0, 1), (1, 2), (2, 0)]) as graph:

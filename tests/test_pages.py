@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import compiler
+from keywords import keywords
 from oracle import triangles
 from pipeline import random_edges
 
@@ -21,6 +22,7 @@ from dasktc.backends.cuda import kernels as cuda_kernels
 from dasktc.counting import measures
 from dasktc.errors import InputError
 from dasktc.io import files
+from dasktc.options import Method
 from dasktc.registry import KERNELS, SCHEMES
 
 ROOT = Path(__file__).parent.parent
@@ -80,8 +82,8 @@ def test_the_scheme(monkeypatch):
     monkeypatch.setitem(SCHEMES, "ranges", run("ranges_scheme.py")["RANGES"])
     for order in ("degree", "none"):
         how = {"partition": "ranges", "parts": 3, "reorder": order}
-        result = dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **how)
-        assert (int(result), result.verified) == (
+        result = dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **keywords(**how))
+        assert (int(result), result.stats.verified) == (
             triangles(EDGES),
             (27 - result.plan.empty_triples) * result.plan.splits,
         )
@@ -89,7 +91,7 @@ def test_the_scheme(monkeypatch):
 
 def test_the_cpu_kernel(monkeypatch):
     monkeypatch.setitem(KERNELS["cpu"], "walk", run("walk_kernel.py")["WALK"])
-    result = dasktc.triangle_count(np.array(EDGES), backend="cpu", kernel="walk", verify=1.0)
+    result = dasktc.triangle_count(np.array(EDGES), backend="cpu", method=Method(kernel="walk"), verify=1.0)
     assert (int(result), result.kernel) == (triangles(EDGES), "walk")
 
 
@@ -101,9 +103,9 @@ def test_the_cuda_kernel(tmp_path, monkeypatch):
     monkeypatch.setitem(KERNELS["cuda"], kernel.name, kernel)
     with emulated_cuda.backend():
         result = dasktc.triangle_count(
-            np.array(EDGES), backend="cuda", kernel="bisect", partition="hash2d", parts=2, verify=1.0
+            np.array(EDGES), backend="cuda", method=Method(kernel="bisect", partition="hash2d", parts=2), verify=1.0
         )
-    assert (int(result), result.kernel, result.verified) == (triangles(EDGES), "bisect", len(result.tasks))
+    assert (int(result), result.kernel, result.stats.verified) == (triangles(EDGES), "bisect", len(result.tasks))
 
 
 def test_the_measure(monkeypatch):

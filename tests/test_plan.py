@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import GRAPHS, complete, multigraphs, triangles
 from pipeline import (
     EVERY_KERNEL,
@@ -28,14 +29,13 @@ from pipeline import (
 from tiers import each_once
 
 import dasktc
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends import GraphBounds, TaskSize, scratch_bytes
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Options, bytes_of, format_size
+from dasktc.options import Method, Options, bytes_of, format_size
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline.build_blocks import build_blocks
 from dasktc.pipeline.id_maps import MAX_VERTICES
@@ -117,24 +117,24 @@ def test_hashed_triples_cover_every_wedge_once(parts):
 def test_each_task_handles_its_own_wedges(partition, reorder):
     """By triple and split, against a walk over all wedges of its blocks; together they meet each triangle once."""
     edges = skewed_edges(60, 300, 1)
-    graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
-    slow, order = orientation(edges), graph.prepared.graph.order.whole
+    graph = dasktc.prepare(source_of(edges), **keywords(reorder=reorder, **partition))
+    slow, order = orientation(edges), graph._context.prepared.graph.order.whole
     expected, met = {}, Counter()
     for job in jobs(graph.plan, "hub", "cpu"):
-        task = task_of(job, *(graph.blocks[p] for p in job.triple.places))
+        task = task_of(job, *(graph._context.blocks[p] for p in job.triple.places))
         wedges = list(wedges_of(task, range(*rows_of(task)), order))
         closed = [wedge for wedge, meets in wedges if meets]
         expected[(*job.triple.places, job.split)] = len(wedges), len(closed)
         assert {(v, w) for (_, v, w), _ in wedges} | {(u, v) for (u, v, _), _ in wedges} <= slow.edges
         met.update(closed)
-    records = graph.triangle_count().records
+    records = graph.triangle_count()._records
     found = {(*r.job.triple.places, r.job.split): (r.count.wedges, r.count.triangles) for r in records}
     assert found == expected
     assert set(met.values()) <= {1}
     assert set(met) == {(u, v, w) for u, v in slow.edges for w in slow.out[v] if (u, w) in slow.edges}
-    assert graph.prepared.wedges == sum(wedges for wedges, _ in expected.values())
+    assert graph._context.prepared.wedges == sum(wedges for wedges, _ in expected.values())
     if partition["partition"] in ("whole", "edges", "hash2d"):
-        assert graph.prepared.wedges == slow.wedges
+        assert graph._context.prepared.wedges == slow.wedges
 
 
 def wedges_of(task, rows, order):
@@ -182,14 +182,16 @@ def test_m_as_asked():
 )
 def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(partition, parts, splits, asked):
     """Further ones would be empty; the plan says what it took instead."""
-    found = dasktc.triangle_count(source_of(complete(6)), partition=partition, parts=asked, splits=max(asked, 16))
+    found = dasktc.triangle_count(
+        source_of(complete(6)), method=Method(partition=partition, parts=asked, splits=max(asked, 16))
+    )
     plan = found.plan
     assert int(found) == 20
     assert plan.parts == parts
     assert splits in (None, plan.splits)
     assert plan.splits <= 15
     for name, taken in ("parts", plan.parts), ("splits", plan.splits):
-        said = f"--{name} .* is taken as {taken:,}: "
+        said = f"{name} are taken as {taken:,}: "
         for text in str(plan), json.dumps(plan.to_dict()):
             assert bool(re.search(said, text)) == (name == "splits" or partition not in ("whole", "edges"))
 
@@ -197,10 +199,10 @@ def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(parti
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"parts": 10**20}, "--parts 1000000000000000.* makes 1,000,000,000,000,000,000,000,000 block triples"),
-        ({"splits": 10**20}, "--splits 1000000000000000.* makes 100,000,000 tasks of 1 block triples"),
-        ({"parts": 100, "splits": 2}, "--splits 2 makes 2,000,000 tasks"),
-        ({"parts": 65, "partition": "proxy"}, "--parts 65 is more than the 64"),
+        ({"parts": 10**20}, "parts=1000000000000000.* makes 1,000,000,000,000,000,000,000,000 block triples"),
+        ({"splits": 10**20}, "splits=1000000000000000.* makes 100,000,000 tasks of 1 block triple"),
+        ({"parts": 100, "splits": 2}, "splits=2 makes 2,000,000 tasks"),
+        ({"parts": 65, "partition": "proxy"}, "parts=65 is more than the 64"),
     ],
 )
 def test_more_tasks_than_can_be_scheduled(asked, message):
@@ -302,11 +304,11 @@ def test_wanted_parts_are_kept_whether_they_fit_or_not():
 def test_bytes_are_what_the_blocks_hold(name, partition):
     edges = dict((n, e) for n, e, _ in GRAPHS) | {"skewed": skewed_edges(500, 5_000, 3)}
     for kernel in EVERY_KERNEL:
-        graph = dasktc.prepare(source_of(edges[name]), kernel=kernel, **partition)
-        plan, blocks = graph.plan, graph.blocks
+        graph = dasktc.prepare(source_of(edges[name]), **keywords(kernel=kernel, **partition))
+        plan, blocks = graph.plan, graph._context.blocks
         assert plan.bytes_total == sum(block.nbytes for block in blocks.values())
         assert {(b.offsets.dtype.str, b.columns.dtype.str) for b in blocks.values()} == {("<i8", "<i4")}
-        largest, (_, rows, columns) = 0, graph.prepared.sizes
+        largest, (_, rows, columns) = 0, graph._context.prepared.sizes
         assert {place: block.rows for place, block in blocks.items()} == {p: rows[p] for p in blocks}
         for triple, splits in [*((t, plan.splits) for t in plan.triples()), *plan.tasks_of_triples()]:
             index_edges = -(-blocks[triple.index].edges // splits)
@@ -317,7 +319,9 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
                 blocks[place].row_first - blocks[place].column_first <= 1 for place in (triple.table, triple.stream)
             )
             of = TaskSize(*edges_of, widest, cuts, dealt, lower)
-            beside = scratch_bytes("cpu", kernel, of, GraphBounds(plan.edges, graph.options.chosen_reorder == "degree"))
+            beside = scratch_bytes(
+                "cpu", kernel, of, GraphBounds(plan.edges, graph._context.options.chosen_reorder == "degree")
+            )
             beside += blocks[triple.index].offsets.nbytes if plan.cut == "edges" else 0
             largest = max(largest, beside + sum(blocks[place].nbytes for place in set(triple.places)))
         assert plan.bytes_per_task == largest
@@ -333,8 +337,8 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
     m = 7
     path = [(u, u + 1) for u in range(200 * m)]
     block = dasktc.prepare(
-        source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
-    ).blocks[0, 0]
+        source_of([(m * u, m * v) for u, v in complete(200)] + path), method=Method(reorder=reorder, partition="whole")
+    )._context.blocks[0, 0]
     of = TaskSize(-(-block.edges // m), block.edges, block.edges, block.rows, m)
     planned = scratch_bytes("cpu", kernel, of, GraphBounds(block.edges, reorder == "degree"))
     for split in range(m):
@@ -379,7 +383,7 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
 
 
 def test_a_whole_graph_says_what_its_vertices_take():
-    plan = plan_size(10**9, 10**9, partition="whole", memory="8GB")
+    plan = dasktc.plan(vertices=10**9, edges=10**9, method=Method(partition="whole"), memory="8GB").plan
     assert not plan.fits
     assert plan.why.startswith("whole at n = 1 needs 1")
     assert "P[0][0], 8 GB of it offsets), more than the 8 GB" in plan.why
@@ -401,24 +405,24 @@ def test_one_slab_a_worker_has_about_equally_many_edges():
 
 def test_a_budget_that_is_too_small_is_refused_with_figures():
     source = source_of(complete(60))
-    need = dasktc.prepare(source, partition="whole").plan.bytes_per_task
+    need = dasktc.prepare(source, method=Method(partition="whole")).plan.bytes_per_task
     with pytest.raises(InputError) as error:
-        dasktc.triangle_count(source, partition="whole", memory=need - 1)
+        dasktc.triangle_count(source, method=Method(partition="whole"), memory=need - 1)
     text = str(error.value)
     assert "\n" not in text
     assert format_size(need) in text
     assert format_size(need - 1) in text
     assert "n = 1" in text
     assert "P[0][0]" in text
-    assert "--memory" in text
-    assert int(dasktc.triangle_count(source, partition="whole", memory=need)) == triangles(complete(60))
+    assert "raise memory=..., or let method=Method(partition='auto') choose n" in text
+    assert int(dasktc.triangle_count(source, method=Method(partition="whole"), memory=need)) == triangles(complete(60))
 
 
 def test_the_advice_fits_what_was_asked_for():
     """The advice is not to let --partition auto choose n where that was done already."""
     edges = source_of(complete(60))
     with pytest.raises(InputError, match="auto"):
-        dasktc.triangle_count(edges, partition="hash2d", parts=2, memory=10)
+        dasktc.triangle_count(edges, method=Method(partition="hash2d", parts=2), memory=10)
     with pytest.raises(InputError) as error:
         dasktc.triangle_count(edges, memory=10)
     assert "auto" not in str(error.value)
@@ -432,7 +436,7 @@ def test_a_small_budget_makes_more_parts_and_the_same_count():
         result = dasktc.triangle_count(source, memory=whole.plan.bytes_per_task // share)
         assert result.plan.fits
         assert result.plan.bytes_per_task <= whole.plan.bytes_per_task // share
-        assert (int(result), result.wedges) == (int(whole), whole.wedges)
+        assert (int(result), result.stats.wedges) == (int(whole), whole.stats.wedges)
         seen.add(result.plan.parts)
     assert len(seen) > 2
 
@@ -440,29 +444,29 @@ def test_a_small_budget_makes_more_parts_and_the_same_count():
 @pytest.mark.parametrize("value", [0, -1, -7])
 @pytest.mark.parametrize("name", ["parts", "splits"])
 def test_parts_and_splits_below_one_are_refused(name, value):
-    wanted = rf"--{name} {value} is below 1"
+    wanted = rf"{name}={value} is below 1"
     with pytest.raises(InputError, match=wanted):
-        dasktc.triangle_count(source_of([(0, 1)]), **{name: value})
+        dasktc.triangle_count(source_of([(0, 1)]), **keywords(**{name: value}))
     with pytest.raises(InputError, match=wanted):
-        plan_size(10, 10, **{name: value})
+        dasktc.plan(vertices=10, edges=10, **keywords(**{name: value}))
 
 
 @pytest.mark.parametrize("value", ["3", 2.5])
 @pytest.mark.parametrize("name", ["parts", "splits"])
 def test_parts_and_splits_that_are_no_integers_are_refused(name, value):
-    with pytest.raises(InputError, match=f"--{name}"):
+    with pytest.raises(InputError, match=f"{name}="):
         Options(**{name: value})
 
 
 def test_more_triples_than_a_scheduler_takes_are_refused():
     """n³ tasks are a list in the client: a billion of them would never start."""
-    with pytest.raises(InputError, match="--parts"):
-        plan_size(10**9, 10**10, partition="hash2d", parts=10**6)
+    with pytest.raises(InputError, match="parts=1000000 makes"):
+        dasktc.plan(vertices=10**9, edges=10**10, method=Method(partition="hash2d", parts=10**6))
 
 
 @pytest.mark.parametrize("value", ["lots", "-4GB", 0, -1, "0.2B"])
 def test_memory_that_is_no_size_is_refused(value):
-    with pytest.raises(InputError, match="--memory"):
+    with pytest.raises(InputError, match="memory="):
         dasktc.triangle_count(source_of([(0, 1)]), memory=value)
 
 
@@ -487,67 +491,72 @@ def test_sizes_for_people(count, text):
 
 
 def test_plan_size_assumes_equal_blocks():
-    found = plan_size(1_000, 90_000, partition="hash2d", parts=3, workers=2, memory="1GB")
+    found = dasktc.plan(
+        vertices=1_000, edges=90_000, method=Method(partition="hash2d", parts=3), workers=2, memory="1GB"
+    ).plan
     assert (found.parts, found.tasks, found.block_edges_min, found.block_edges_max) == (3, 27, 10_000, 10_000)
     assert found.bytes_total == 9 * (4 * 10_000 + 8 * 335)
     assert found.fits
 
 
-@pytest.mark.parametrize(("vertices", "edges", "name"), [(-1, 5, "--vertices"), (5, -1, "--edges")])
+@pytest.mark.parametrize(("vertices", "edges", "name"), [(-1, 5, "vertices="), (5, -1, "edges=")])
 def test_plan_size_refuses_negative_sizes(vertices, edges, name):
     with pytest.raises(InputError, match=name):
-        plan_size(vertices, edges)
+        dasktc.plan(vertices=vertices, edges=edges)
 
 
 def test_no_block_has_more_columns_than_32_bits_name():
-    found = plan_size(MAX_VERTICES + 1, 10**10, memory="1TB")
+    found = dasktc.plan(vertices=MAX_VERTICES + 1, edges=10**10, memory="1TB").plan
     assert (found.partition, found.parts, found.fits) == ("hash2d", 2, False)
     assert found.why.startswith(f"counting refuses more than {MAX_VERTICES:,} vertices; ")
-    assert plan_size(MAX_VERTICES, 10**10, memory="1TB").fits
-    assert plan_size(5 * MAX_VERTICES, 10**10, partition="hash2d", memory="1TB").parts == 5
+    assert dasktc.plan(vertices=MAX_VERTICES, edges=10**10, memory="1TB").plan.fits
+    assert (
+        dasktc.plan(vertices=5 * MAX_VERTICES, edges=10**10, method=Method(partition="hash2d"), memory="1TB").plan.parts
+        == 5
+    )
     for asked in ({"partition": "whole"}, {"partition": "edges"}, {"parts": 4}):
-        with pytest.raises(InputError, match=f"{MAX_VERTICES:,}.*--parts 5"):
-            plan_size(5 * MAX_VERTICES, 10**10, memory="1TB", **asked)
+        with pytest.raises(InputError, match=f"{MAX_VERTICES:,}.*parts=5\\)"):
+            dasktc.plan(vertices=5 * MAX_VERTICES, edges=10**10, memory="1TB", **keywords(**asked))
 
 
 @pytest.mark.parametrize(("vertices", "edges"), [(65 * 2**31, 5), (5, 2**60)])
 def test_sizes_that_no_plan_has_blocks_for_are_refused(vertices, edges):
     with pytest.raises(InputError, match="no plan has blocks"):
-        plan_size(vertices, edges)
+        dasktc.plan(vertices=vertices, edges=edges)
 
 
 @pytest.mark.parametrize(("vertices", "edges"), [(5, 11), (1, 1), (0, 1), (70_000, 70_000 * 69_999 // 2 + 1)])
 def test_more_edges_than_pairs_of_vertices_are_refused(vertices, edges):
     possible = max(0, vertices * (vertices - 1) // 2)
-    with pytest.raises(InputError, match=f"--edges {edges:,} are more than the {possible:,} that {vertices:,}"):
-        plan_size(vertices, edges, memory="1GB")
-    assert plan_size(vertices, possible, memory="1TB").fits
+    with pytest.raises(InputError, match=f"edges={edges} is more than the {possible:,} that {vertices:,}"):
+        dasktc.plan(vertices=vertices, edges=edges, memory="1GB")
+    assert dasktc.plan(vertices=vertices, edges=possible, memory="1TB").plan.fits
 
 
 def test_plan_source_is_the_plan_of_the_count():
     edges = skewed_edges(300, 3_000, 6)
     for options in ({}, {"partition": "hash2d", "parts": 3, "splits": 2}, {"kernel": "trust"}):
         chosen = {"memory": "1GB", **options}
-        counted = dasktc.triangle_count(source_of(edges), **chosen).plan
-        assert plan_source(source_of(edges), **chosen) == counted
-    assert plan_source(source_of(edges), workers=5, memory="1GB").splits == 20
+        counted = dasktc.triangle_count(source_of(edges), **keywords(**chosen)).plan
+        assert dasktc.plan(source_of(edges), **keywords(**chosen)).plan == counted
+    assert dasktc.plan(source_of(edges), workers=5, memory="1GB").plan.splits == 20
 
 
 def test_a_plan_that_does_not_fit_is_shown_not_refused():
-    found = plan_source(source_of(complete(50)), memory=10)
+    found = dasktc.plan(source_of(complete(50)), memory=10).plan
     assert not found.fits
     assert "NO" in str(found)
 
 
 def test_plan_to_dict_is_json():
-    shown = json.loads(json.dumps(plan_source(source_of(complete(9))).to_dict()))
+    shown = json.loads(json.dumps(dasktc.plan(source_of(complete(9))).plan.to_dict()))
     assert {"parts", "splits", "tasks", "bytes_per_task", "bytes_total", "fits"} <= set(shown)
     assert shown["fits"] is True
 
 
 def test_space_imbalance():
-    assert plan_size(10, 45, parts=3).space_imbalance == 1
-    assert plan_size(10, 0, parts=3).space_imbalance is None
+    assert dasktc.plan(vertices=10, edges=45, method=Method(parts=3)).plan.space_imbalance == 1
+    assert dasktc.plan(vertices=10, edges=0, method=Method(parts=3)).plan.space_imbalance is None
     edges = [(3, 0), (3, 1), (3, 2), (2, 0), (2, 1)]
     found = make_plan(4, 5, sizes_of(4, edges), no_scratch, limits(parts=2))
     assert (found.block_edges_max, found.block_edges_min, found.space_imbalance) == (2, 1, 2)

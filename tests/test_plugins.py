@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import compiler
+from keywords import keywords
 from oracle import complete, triangles
 from pipeline import random_edges
 
@@ -21,6 +22,7 @@ import dasktc.api.count  # whose docstring lists what is installed: before any t
 from dasktc import registry
 from dasktc.cli.main import main
 from dasktc.errors import InputError
+from dasktc.options import Method
 from dasktc.planning.schemes import OWN
 
 SCHEME = """
@@ -122,7 +124,9 @@ def test_a_scheme_and_a_kernel_are_found_by_every_door(toys, capsys):
     assert found["triangles"] == triangles(EDGES)
     for order in ("degree", "none"):
         how = {"partition": "toy", "parts": 4, "reorder": order}
-        assert int(dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **how)) == triangles(EDGES)
+        assert int(dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **keywords(**how))) == triangles(
+            EDGES
+        )
     assert main(["count", "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "|toy]" in shown
@@ -137,8 +141,10 @@ def test_auto_takes_a_plugin_that_says_when(toys):
     """The kernel by the longest row, the scheme before `hash2d` where the whole graph does not fit."""
     edges = np.array(complete(40))
     assert dasktc.prepare(edges, backend="cpu").plan.choice.startswith("kernel toy: the longest row has 39 entries")
-    whole = dasktc.prepare(np.array(EDGES), backend="cpu", kernel="merge").plan
-    plan = dasktc.api.plan.plan_source(np.array(EDGES), backend="cpu", kernel="merge", memory=whole.bytes_per_task - 1)
+    whole = dasktc.prepare(np.array(EDGES), backend="cpu", method=Method(kernel="merge")).plan
+    plan = dasktc.plan(
+        np.array(EDGES), backend="cpu", method=Method(kernel="merge"), memory=whole.bytes_per_task - 1
+    ).plan
     assert (whole.partition, plan.partition) == ("whole", "toy")
 
 
@@ -146,19 +152,20 @@ def test_auto_takes_a_plugin_that_says_when(toys):
 def test_a_cuda_kernel_is_one_file_and_one_entry(toys):
     with emulated_cuda.backend():
         result = dasktc.triangle_count(
-            np.array(EDGES), backend="cuda", kernel="toy", partition="toy", parts=2, verify=1.0
+            np.array(EDGES), backend="cuda", method=Method(kernel="toy", partition="toy", parts=2), verify=1.0
         )
-    assert (int(result), result.kernel, result.verified) == (triangles(EDGES), "toy", len(result.tasks))
+    assert (int(result), result.kernel, result.stats.verified) == (triangles(EDGES), "toy", len(result.tasks))
 
 
 COUNT = """
 import sys, numpy as np, dasktc
 from distributed import Client, LocalCluster
 if __name__ == "__main__":
+    METHOD = dasktc.Method(kernel="toy", partition="toy", parts=2, splits=1)
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         edges = np.load(sys.argv[1])
-        result = dasktc.triangle_count(edges, client, backend="cpu", kernel="toy", partition="toy", parts=2, splits=1)
+        result = dasktc.triangle_count(edges, client, backend="cpu", method=METHOD)
         print(int(result), result.kernel, result.plan.partition, len(result.tasks))
 """
 
@@ -210,12 +217,12 @@ def test_a_broken_plugin_is_one_line_that_names_its_distribution(why, tmp_path, 
     assert said in line
     assert "\n" not in line
     assert list(registry.SCHEMES) == [scheme.name for scheme in OWN]
-    assert int(dasktc.triangle_count(np.array(complete(4)), partition="whole")) == 4
+    assert int(dasktc.triangle_count(np.array(complete(4)), method=Method(partition="whole"))) == 4
     if name == "odd":
         option = "kernel" if "kernels" in points else "partition"
         with pytest.raises(InputError) as refused:
-            dasktc.triangle_count(np.array(complete(4)), **{option: "odd"})
-        asked = f"--{option} 'odd' cannot be used: plug-in 'odd' (odd:TOY) of oddity 1.0 is left out: "
+            dasktc.triangle_count(np.array(complete(4)), **keywords(**{option: "odd"}))
+        asked = f"{option}='odd' cannot be used: plug-in 'odd' (odd:TOY) of oddity 1.0 is left out: "
         assert str(refused.value).startswith(asked)
         assert main(["count", "edges.txt", f"--{option}", "odd"]) == 2
         assert "plug-in 'odd' (odd:TOY) of oddity 1.0 is left out: " in capsys.readouterr().err
@@ -240,7 +247,7 @@ def test_the_readme_lists_what_the_registries_have():
 
 
 def test_the_docstring_lists_what_the_registries_have():
-    told = " ".join(dasktc.triangle_count.__doc__.split())
+    told = " ".join(dasktc.Method.__doc__.split())
     listed = [names.lines() for names in (registry.SCHEMES, registry.ORDERS, registry.ASSIGNMENTS)]
     for names in (*listed, registry.kernel_lines()):
         assert "; ".join(f"{name}: {line}" for name, line in names) in told

@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import complete
 from pipeline import cpu, pairwise_cover, source_of
 from tiers import each_once, some
 
+import dasktc
 from dasktc.api import plan as planning
 from dasktc.api.count import build
-from dasktc.api.plan import GPU_MEMORY, CostModelOptions, plan_size, plan_source, predict_size, predict_source
+from dasktc.api.plan import GPU_MEMORY, Rates
 from dasktc.backends.csr import BlockTask
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs, task_of
@@ -29,7 +31,7 @@ from dasktc.errors import InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.planning.cost_model import network, predict
 from dasktc.planning.placement import Shares
@@ -88,13 +90,13 @@ def least_held_by(job, blocks, kernel, expected):
     ("name", "plan", "kernel"), each_once(pairwise_cover([*SOURCES], [*PLANS], ["hub", "trust", "merge"]))
 )
 def test_bytes_are_within_15_percent_of_what_a_run_holds(name, plan, kernel):
-    predicted = predict_source(SOURCES[name], kernel=kernel, **PLANS[plan]).plan
+    predicted = dasktc.plan(SOURCES[name], **keywords(kernel=kernel, **PLANS[plan])).plan
     graph = build(LocalExecutor(), SOURCES[name], Options(kernel=kernel, **PLANS[plan]))
     work = jobs(graph.plan, kernel, "cpu")
-    held_by(work[0], graph.blocks, kernel)  # imports and compiles
-    largest = max(least_held_by(job, graph.blocks, kernel, predicted.bytes_per_task) for job in work)
+    held_by(work[0], graph._context.blocks, kernel)  # imports and compiles
+    largest = max(least_held_by(job, graph._context.blocks, kernel, predicted.bytes_per_task) for job in work)
     assert close(predicted.bytes_per_task, largest)
-    assert predicted.bytes_total == sum(block.nbytes for block in graph.blocks.values())
+    assert predicted.bytes_total == sum(block.nbytes for block in graph._context.blocks.values())
 
 
 def resident_growth(options):
@@ -110,7 +112,7 @@ def resident_growth(options):
 
 def save_blocks(folder, options):
     graph = build(LocalExecutor(), kronecker(18), Options(**options))
-    for (i, j), block in graph.blocks.items():
+    for (i, j), block in graph._context.blocks.items():
         np.savez(f"{folder}/{i}-{j}.npz", offsets=block.offsets, columns=block.columns)
     return graph.plan
 
@@ -121,7 +123,7 @@ def count_saved(folder, plan):
     from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 
     job = jobs(plan, "hub", "cpu")[0]
-    small = build(LocalExecutor(), source_of(complete(9)), Options()).blocks[0, 0]
+    small = build(LocalExecutor(), source_of(complete(9)), Options())._context.blocks[0, 0]
     cpu().count(BlockTask(small, small, small), "hub")
     forget()
     before, blocks = resident_bytes(), {}
@@ -146,8 +148,10 @@ def test_resident_memory_grows_by_what_was_predicted(options):
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_size_alone_predicts_about_the_same_bytes(name, plan):
     """Blocks are not quite equal; those of a torus are not at all, since all its vertices have the same degree."""
-    real = predict_source(SOURCES[name], workers=3, kernel="hub", **PLANS[plan])
-    sized = predict_size(real.plan.vertices, real.plan.edges, workers=3, kernel="hub", **PLANS[plan])
+    real = dasktc.plan(SOURCES[name], workers=3, **keywords(kernel="hub", **PLANS[plan]))
+    sized = dasktc.plan(
+        vertices=real.plan.vertices, edges=real.plan.edges, workers=3, **keywords(kernel="hub", **PLANS[plan])
+    )
     assert close(sized.plan.bytes_total, real.plan.bytes_total)
     if (name, plan) != ("grid3d", "hash2d 4"):
         assert close(sized.plan.bytes_per_task, real.plan.bytes_per_task)
@@ -192,9 +196,9 @@ def test_the_network_is_what_a_loop_over_all_tasks_says(data, blocks, workers, s
 
 
 def test_the_network_of_a_plan_is_that_of_its_triples_and_blocks():
-    found = predict_source(SOURCES["kronecker"], partition="hash2d", parts=3, splits=2, workers=5)
+    found = dasktc.plan(SOURCES["kronecker"], method=Method(partition="hash2d", parts=3, splits=2), workers=5)
     graph = build(LocalExecutor(), SOURCES["kronecker"], Options(partition="hash2d", parts=3, splits=2))
-    sizes = {place: block.nbytes for place, block in graph.blocks.items()}
+    sizes = {place: block.nbytes for place, block in graph._context.blocks.items()}
     slow = received_slowly([triple.places for triple in graph.plan.triples()], sizes, 2, 5)
     assert found.network.total == pytest.approx(sum(slow), abs=1)
 
@@ -207,9 +211,9 @@ def test_the_threads_of_a_worker_share_what_it_received():
 
 
 def test_a_whole_graph_goes_to_all_workers_but_one():
-    found = predict_source(SOURCES["random"], partition="whole", workers=7)
+    found = dasktc.plan(SOURCES["random"], method=Method(partition="whole"), workers=7)
     assert found.network.total == pytest.approx(6 * found.plan.bytes_total, abs=1)
-    assert predict_source(SOURCES["random"], partition="hash2d", parts=3, workers=1).network.total == 0
+    assert dasktc.plan(SOURCES["random"], method=Method(partition="hash2d", parts=3), workers=1).network.total == 0
 
 
 def block_bytes_received(dask_worker):
@@ -252,14 +256,16 @@ def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
     """To the byte, except for some 100 of an object beside its arrays, and for slabs while a block is built."""
     tasks, built = DaskExecutor(steady), steady.run(block_bytes_received)
     graph = build(tasks, SMALLER[name], Options(memory="1GB", **PLANS[plan]))
-    predicted = predict_source(SMALLER[name], steady, memory="1GB", **PLANS[plan])
+    predicted = dasktc.plan(SMALLER[name], steady, memory="1GB", **keywords(**PLANS[plan]))
     assert predicted.plan.splits == graph.plan.splits
-    assert predicted.plan.bytes_total == sum(tasks.gather([steady.submit(nbytes, b) for b in graph.blocks.values()]))
+    assert predicted.plan.bytes_total == sum(
+        tasks.gather([steady.submit(nbytes, b) for b in graph._context.blocks.values()])
+    )
     before = built if graph.plan.scheme.replicated else steady.run(block_bytes_received)
     counted_by_their_own(graph)
     received = [number - before[worker] for worker, number in steady.run(block_bytes_received).items()]
-    assert predicted.network.total == pytest.approx(sum(received), abs=200 * len(graph.blocks))
-    assert predicted.network.largest == pytest.approx(max(received), abs=200 * len(graph.blocks))
+    assert predicted.network.total == pytest.approx(sum(received), abs=200 * len(graph._context.blocks))
+    assert predicted.network.largest == pytest.approx(max(received), abs=200 * len(graph._context.blocks))
 
 
 @pytest.mark.slow
@@ -272,11 +278,11 @@ def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition
     monkeypatch.setattr(planning, "within_memory", lambda tasks, *_: nullcontext(tasks))
     options = {"partition": partition, "parts": 6, "splits": 1}
     plain = build(LocalExecutor(), SOURCES["kronecker"], Options(**options))
-    sizes = {place: block.nbytes for place, block in plain.blocks.items()}
+    sizes = {place: block.nbytes for place, block in plain._context.blocks.items()}
     largest = max(sum(sizes[place] for place in set(triple.places)) for triple in plain.plan.triples())
     memory = plain.plan.bytes_per_task + plain.plan.bytes_total // 2 + largest // 2
-    free = predict_source(SOURCES["kronecker"], steady, memory="1GB", **options).network
-    predicted = predict_source(SOURCES["kronecker"], steady, memory=memory, **options).network
+    free = dasktc.plan(SOURCES["kronecker"], steady, memory="1GB", **keywords(**options)).network
+    predicted = dasktc.plan(SOURCES["kronecker"], steady, memory=memory, **keywords(**options)).network
     assert predicted.total > 1.05 * free.total
     graph = build(DaskExecutor(steady), SOURCES["kronecker"], Options(memory=memory, **options))
     before = steady.run(block_bytes_received)
@@ -295,7 +301,9 @@ def nbytes(block):
 
 def test_seconds_are_arithmetic_on_the_stated_rates():
     rates = RATES["cpu"].changed(edges=100.0, probes=1000.0, network=10, overhead=0.5)
-    plan = plan_size(1_000, 90_000, partition="hash2d", parts=3, splits=2, workers=4, memory="1GB")
+    plan = dasktc.plan(
+        vertices=1_000, edges=90_000, method=Method(partition="hash2d", parts=3, splits=2), workers=4, memory="1GB"
+    ).plan
     found = predict(plan, rates, wedges=10**6)
     work = 3 * 90_000 / 100 + 0.28 * 10**6 / 1000
     assert found.seconds["count"] == pytest.approx(14 * work / 54)
@@ -308,34 +316,37 @@ def test_seconds_are_arithmetic_on_the_stated_rates():
 def test_one_process_has_no_scheduler(data):
     """Its tasks are calls, of 0.1 ms each beside their count; a cluster's tasks take 2 ms of its scheduler."""
     graph, options = data / "karate.csv.gz", {"partition": "edges", "splits": 78, "backend": "cpu"}
-    here, there = predict_source(graph, **options), predict_source(graph, workers=1, **options)
+    here, there = dasktc.plan(graph, **keywords(**options)), dasktc.plan(graph, workers=1, **keywords(**options))
     assert here.seconds["scheduler"] == pytest.approx(78 * CALL_SECONDS)
     assert here.seconds["predicted"] == pytest.approx(here.seconds["count"] + here.seconds["scheduler"])
     assert there.seconds["scheduler"] == pytest.approx(78 * RATES["cpu"].overhead)
     assert here.bound.startswith("calling the tasks")
     assert there.bound.startswith("the scheduler")
-    sized = predict_size(34, 78, means=CostModelOptions(overhead=0.5), **options)
+    sized = dasktc.plan(vertices=34, edges=78, rates=Rates(overhead=0.5), **keywords(**options))
     assert sized.seconds["scheduler"] == pytest.approx(39), "an overhead that was given stands"
 
 
 def test_more_workers_count_faster_as_long_as_there_are_tasks():
-    seconds = [predict_size(10**6, 10**8, workers=w, splits=8).seconds["count"] for w in (1, 2, 4, 8, 16)]
+    seconds = [
+        dasktc.plan(vertices=10**6, edges=10**8, workers=w, method=Method(splits=8)).seconds["count"]
+        for w in (1, 2, 4, 8, 16)
+    ]
     assert seconds == pytest.approx([seconds[0] / w for w in (1, 2, 4, 8, 8)])
 
 
 def test_wedges_of_a_source_are_known_and_those_of_a_size_can_be_named():
-    wedges = build(LocalExecutor(), source_of(complete(30)), Options()).prepared.graph.wedges
-    assert predict_source(source_of(complete(30))).probes == int(0.28 * wedges)
-    assert predict_size(30, 435, means=CostModelOptions(wedges=10**6)).probes == 280_000
-    assert "as in a Kronecker graph" in predict_size(30, 435).estimate
-    assert predict_size(10**6, 15_702_423).probes == 78 * 15_702_423
+    wedges = build(LocalExecutor(), source_of(complete(30)), Options())._context.prepared.graph.wedges
+    assert dasktc.plan(source_of(complete(30))).probes == int(0.28 * wedges)
+    assert dasktc.plan(vertices=30, edges=435, wedges=10**6).probes == 280_000
+    assert "as in a Kronecker graph" in dasktc.plan(vertices=30, edges=435).estimate
+    assert dasktc.plan(vertices=10**6, edges=15_702_423).probes == 78 * 15_702_423
 
 
-@pytest.mark.parametrize("given", [{"rate_edges": 0.0}, {"rate_probes": -1.0}, {"overhead": -0.1}])
+@pytest.mark.parametrize("given", [{"edges": 0.0}, {"probes": -1.0}, {"overhead": -0.1}])
 def test_rates_that_make_no_sense_are_refused(given):
     (name,) = given
-    with pytest.raises(InputError, match="--" + name.replace("_", "-")):
-        predict_size(10, 10, means=CostModelOptions(**given))
+    with pytest.raises(InputError, match=f"{name}=.* is no number"):
+        dasktc.plan(vertices=10, edges=10, rates=Rates(**given))
 
 
 # Sizes that no machine here holds
@@ -351,7 +362,7 @@ def test_rates_that_make_no_sense_are_refused(given):
 )  # fmt: skip
 def test_large_graphs_are_planned_at_once(vertices, edges, gpus, memory):
     began = time.process_time()
-    found = predict_size(vertices, edges, means=CostModelOptions(gpus=gpus), memory=memory)
+    found = dasktc.plan(vertices=vertices, edges=edges, gpus=gpus, memory=memory)
     assert time.process_time() - began < 30
     plan = found.plan
     assert plan.fits == (vertices <= MAX_VERTICES)
@@ -364,7 +375,7 @@ def test_large_graphs_are_planned_at_once(vertices, edges, gpus, memory):
 
 def test_planning_takes_no_memory_by_the_edge():
     tracemalloc.start()
-    predict_size(955_000_000, 37_400_000_000, means=CostModelOptions(gpus=8))
+    dasktc.plan(vertices=955_000_000, edges=37_400_000_000, gpus=8)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10**7
@@ -372,17 +383,17 @@ def test_planning_takes_no_memory_by_the_edge():
 
 def test_gpus_are_planned_with_their_own_memory_and_scratch():
     kron = SOURCES["kronecker"]
-    found, here = predict_source(kron, means=CostModelOptions(gpus=3)), plan_source(kron, workers=3)
+    found, here = dasktc.plan(kron, gpus=3), dasktc.plan(kron, workers=3).plan
     assert (found.plan.workers, found.plan.memory, found.plan.splits) == (3, GPU_MEMORY, 3)
     assert found.plan.bytes_per_task != here.bytes_per_task
     assert found.plan.bytes_total == here.bytes_total
     for memory, partition, lean in ((4 * 10**6, "whole", True), (3 * 10**6, "hash2d", False)):
-        plan = predict_source(kron, means=CostModelOptions(gpus=3), memory=memory).plan
+        plan = dasktc.plan(kron, gpus=3, memory=memory).plan
         assert (plan.partition, plan.fits, plan.memory, plan.lean) == (partition, True, memory, lean)
-    with pytest.raises(InputError, match="--workers and --gpus"):
-        predict_size(10, 10, workers=2, means=CostModelOptions(gpus=2))
-    with pytest.raises(InputError, match="--gpus 0"):
-        predict_size(10, 10, means=CostModelOptions(gpus=0))
+    with pytest.raises(InputError, match="workers and gpus were both given"):
+        dasktc.plan(vertices=10, edges=10, workers=2, gpus=2)
+    with pytest.raises(InputError, match="gpus=0"):
+        dasktc.plan(vertices=10, edges=10, gpus=0)
 
 
 # The command line
@@ -411,5 +422,7 @@ def test_plan_of_a_file_prints_the_prediction(capsys, data):
 
 @pytest.mark.parametrize(("memory", "said"), [("1GB", "one call"), ("20MB", "tasks, since one worker would need")])
 def test_one_call_is_predicted_where_a_worker_has_room_for_it(memory, said):
-    found = dict(predict_size(50_000, 500_000, workers=4, memory=memory, means=CostModelOptions(overhead=1.0)).rows())
+    found = dict(
+        dasktc.plan(vertices=50_000, edges=500_000, workers=4, memory=memory, rates=Rates(overhead=1.0)).rows()
+    )
     assert f"as tasks on 4: {said}" in found["from source"]

@@ -1,6 +1,7 @@
 """Progress of a run: predicted ends, events on a scheduler, the terminal's bar, and the dashboard's page."""
 
 import asyncio
+import html
 import io
 import itertools
 import json
@@ -18,11 +19,12 @@ import numpy as np
 import pytest
 from dask.utils import key_split
 from distributed import Client, LocalCluster
+from keywords import keywords
 from processes import until
 from tiers import some
 
 import dasktc
-from dasktc.api.cluster import StartedCluster
+from dasktc.api.cluster import Cluster
 from dasktc.api.graph import OwnedCluster
 from dasktc.api.progress import View, bar
 from dasktc.executors.dask.faults import _free_stranded
@@ -31,8 +33,9 @@ from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, forget_spans
 from dasktc.executors.dask.run_state import RunState
 from dasktc.executors.dask.worker_events import with_steps
 from dasktc.executors.dask.worker_state import PROCESS, RECEIVED, meter_transfers
-from dasktc.executors.progress import EVENT_SECONDS, STAGES, Pace, Stage, Tracker
+from dasktc.executors.progress import EVENT_SECONDS, STAGES, WORDS, Pace, Stage, Tracker
 from dasktc.generate import kronecker
+from dasktc.options import Method, RunOptions
 from dasktc.planning.cost_model import in_words, work_of_triples
 
 
@@ -254,7 +257,7 @@ def test_every_stage_of_a_long_count_has_a_time_left(client, distribute):
     """Also where the stages run in one call, in another process; counting outlasts a busy machine's pauses."""
     heard = Heard()
     how = {"partition": "hash2d", "parts": 2, "distribute": distribute, "kernel": "search"}
-    dasktc.triangle_count(kronecker(13), client, progress=heard, **how)
+    dasktc.triangle_count(kronecker(13), client, progress=heard, **keywords(**how))
     left = {event["stage"]: event["left"] for event in heard.events if event["event"] == "begun"}
     assert all(left[stage] > 0 for stage in ("read", "canonical", "orient", "blocks", "count")), left
 
@@ -281,8 +284,8 @@ def test_tasks_report_their_steps_while_they_run(client):
 
 
 def test_work_is_planned_by_triple():
-    with dasktc.prepare(kronecker(8), partition="vertical", parts=2) as graph:
-        work = work_of_triples(graph.plan, graph.prepared.sizes)
+    with dasktc.prepare(kronecker(8), method=Method(partition="vertical", parts=2)) as graph:
+        work = work_of_triples(graph.plan, graph._context.prepared.sizes)
         assert len(work) == len(list(graph.plan.triples()))
         assert min(work) >= 0 < max(work)
 
@@ -325,7 +328,7 @@ def test_a_scheduler_has_the_events_of_a_count(client, distribute):
     before = max((when for when, _ in client.get_events("dasktc")), default=0)  # Dask keeps the last 1,000
     heard = Heard()
     how = {"partition": "hash2d", "parts": 2, "distribute": distribute, "progress": heard}
-    result = dasktc.triangle_count(kronecker(8), client, **how)
+    result = dasktc.triangle_count(kronecker(8), client, **keywords(**how))
     of_all = [event for event in heard.events if event["stage"] == "run"]
     assert [(event["event"], event.get("triangles")) for event in of_all] == [("begun", None), ("ended", int(result))]
     events = [event for when, event in client.get_events("dasktc") if when > before and "event" in event]
@@ -336,7 +339,11 @@ def test_a_scheduler_has_the_events_of_a_count(client, distribute):
             "ended",
         ], stage
     counted = next(event for event in events if (event["stage"], event["event"]) == ("count", "ended"))
-    assert (counted["triangles"], counted["probes"], counted["wedges"]) == (int(result), result.probes, result.wedges)
+    assert (counted["triangles"], counted["probes"], counted["wedges"]) == (
+        int(result),
+        result.stats.probes,
+        result.stats.wedges,
+    )
     assert counted["done"] == counted["total"] == result.plan.tasks
     assert sum(of[0] for of in counted["workers"].values()) == result.plan.tasks
     assert events[-1]["triangles"] == int(result)
@@ -345,7 +352,7 @@ def test_a_scheduler_has_the_events_of_a_count(client, distribute):
 
 def test_a_graph_prepared_in_one_call_goes_on_as_the_same_run(client):
     heard = Heard()
-    with dasktc.prepare(kronecker(8), client, distribute="never", progress=heard):
+    with dasktc.prepare(kronecker(8), client, run=RunOptions(distribute="never"), progress=heard):
         pass
     assert len({event["run"] for event in heard.events}) == 1
     assert [event["stage"] for event in heard.events if event["event"] == "ended"][-2:] == ["blocks", "run"]
@@ -359,11 +366,11 @@ def test_a_resumed_count_begins_where_it_was(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        dasktc.triangle_count(kronecker(8), progress=stop, **options)
+        dasktc.triangle_count(kronecker(8), progress=stop, **keywords(**options))
     heard = Heard()
-    result = dasktc.triangle_count(kronecker(8), progress=heard, **options)
+    result = dasktc.triangle_count(kronecker(8), progress=heard, **keywords(**options))
     begun = next(event for event in heard.events if (event["stage"], event["event"]) == ("count", "begun"))
-    assert (begun["plan"]["resumed"], result.resumed) == (4, 4)
+    assert (begun["plan"]["resumed"], result.stats.resumed) == (4, 4)
     assert 0.2 < begun["share"] < 0.8
     assert 0 < begun["triangles"] < int(result)
 
@@ -400,7 +407,7 @@ def test_a_terminal_shows_stages_with_totals_and_rates(monkeypatch):
     assert "read" in shown
     assert "50 %" in shown
     assert "4 MB of 8 MB" in shown
-    assert "count      25 %" in shown
+    assert "count           25 %" in shown
     assert "0:15, 0:30 left, 1/4 tasks, 500 M probes/s, 1,234,567 triangles" in shown
 
 
@@ -473,20 +480,22 @@ def test_the_page_shows_a_run_and_keeps_it():
 
         assert page_of(client).endswith("/status")
         show_page(client)
-        assert page_of(client) == StartedCluster(client, OwnedCluster(ExitStack())).dashboard_link
+        assert page_of(client) == Cluster(client, OwnedCluster(ExitStack())).dashboard_link
         assert page_of(client).endswith("/dasktc")
         monitor = scheduler.plugins["dasktc"]
         page = RunPage(scheduler, monitor)
         page.update()
         assert "No run yet" in page.head.text
-        result = dasktc.triangle_count(kronecker(8), client, partition="hash2d", parts=2, distribute="always")
+        result = dasktc.triangle_count(
+            kronecker(8), client, method=Method(partition="hash2d", parts=2), run=RunOptions(distribute="always")
+        )
         monitor.runs[next(iter(monitor.runs))].faults.append((0.0, "worker <1> went"))
         page.update()
         assert f"<b>{int(result):,}</b>" in page.head.text
         assert "8 / 8" in page.head.text
         assert "of the planned work counted" in page.head.text
         for stage in ("read", "canonical", "orient", "blocks", "count"):
-            assert f"<td>{stage}</td>" in page.stages.text
+            assert f">{WORDS[stage].name}</span></td>" in page.stages.text
         assert "under way" not in page.stages.text
         assert "worker &lt;1&gt; went" in page.faults.text
         assert page.workers.data["tasks"] == [8]
@@ -494,16 +503,16 @@ def test_the_page_shows_a_run_and_keeps_it():
         page.update()
         assert sum(page.memory.data["blocks"]) > 0
         worker = next(iter(scheduler.workers.values()))
-        for limit, words in ((0, "which Dask does not limit"), (10**9, "its limit (dashed)")):
+        for limit, words in ((0, "Dask sets no limit"), (10**9, "limit (dashed)")):
             with mock.patch.object(worker, "memory_limit", limit):
                 page.update()
             assert (words in page.in_memory.title.text, page.limit.data["x"]) == (True, [limit] if limit else [])
         assert set(page.workers.data["worker"]) <= set(page.memory.data["worker"]), "a worker has one name"
-        assert page.shares.x_range is page.rates.x_range
+        assert page.shares.plot.x_range is page.rates.plot.x_range
         beside = page.root.children[3:5]
         assert [row.styles["flex-wrap"] for row in beside] == ["wrap", "wrap"]  # in a narrow window
-        assert all(plot.min_width > 400 for row in beside for plot in row.children)
-        (axis,) = page.in_memory.xaxis
+        assert all(panel.root.min_width <= 320 for panel in page.panels)  # as wide as a telephone
+        (axis,) = page.in_memory.plot.xaxis
         assert "1000" in axis.formatter.code  # sizes as elsewhere: of 1,024 they fit no tick
 
         def broken(stage, done, total):
@@ -511,7 +520,7 @@ def test_the_page_shows_a_run_and_keeps_it():
                 raise ValueError("it <broke>")
 
         with pytest.raises(ValueError, match="broke"):
-            dasktc.triangle_count(kronecker(8), client, distribute="always", progress=broken)
+            dasktc.triangle_count(kronecker(8), client, run=RunOptions(distribute="always"), progress=broken)
         page.update()
         assert "<b>failed</b>" in page.head.text
         assert "it &lt;broke&gt;" in page.head.text
@@ -561,11 +570,11 @@ def test_the_page_shows_no_stage_as_done_before_one_that_it_follows():
         tracker(stage, 0, 1)
     clock.now = 2.0
     tracker.tasks({"canonical": (1, 4), "orient": (0, 3)})
-    rows = [re.sub(r"(<[^>]*>)+", " ", row).split() for row in _stages(run).split("<tr>")[2:]]
-    assert [(row[0], row[1], " ".join(row[-2:])) for row in rows] == [
-        ("read", "100", "0.0 s"),
-        ("canonical", "25", "under way"),
-        *((name, "0", "% waits") for name in ("orient", "reorder", "plan", "blocks")),
+    rows = [re.sub(r"(<[^>]*>)+", "|", row).strip("|").split("|") for row in _stages(run).split("<tr>")[2:]]
+    assert [(row[0], row[1], html.unescape(row[-1])) for row in rows] == [
+        ("read", "100 %", "< 0.1 s"),
+        ("deduplicate", "25 %", "under way"),
+        *((name, "0 %", "waits") for name in ("direct edges", "order vertices", "plan", "build blocks")),
     ]
 
 
@@ -635,13 +644,17 @@ def test_a_scheduler_keeps_nothing_of_runs_long_over(client):
 
     before = client.run_on_scheduler(topics)
     held = client.submit(lambda: 7, pure=False)
-    with dasktc.prepare(kronecker(8), client, distribute="always", partition="hash2d", parts=2) as graph:
+    with dasktc.prepare(
+        kronecker(8), client, run=RunOptions(distribute="always"), method=Method(partition="hash2d", parts=2)
+    ) as graph:
         for _ in range(5):
             assert int(dasktc.triangle_count(kronecker(8), client)) == int(graph.triangle_count())
         there = client.run_on_scheduler(spans)
         time.sleep(5)  # workers have said what they know of them
         assert client.run_on_scheduler(spans, forget=forget_spans) < there
-        assert int(graph.triangle_count()) == int(dasktc.triangle_count(kronecker(8), client, distribute="always"))
+        assert int(graph.triangle_count()) == int(
+            dasktc.triangle_count(kronecker(8), client, run=RunOptions(distribute="always"))
+        )
     assert held.result() == 7
     assert client.run_on_scheduler(topics) == before
 

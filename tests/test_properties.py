@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import GRAPHS, clean, messy, multigraphs, support, text_multigraphs, triangles
 from pipeline import (
     EVERY_KERNEL,
@@ -23,13 +24,14 @@ from pipeline import (
 from tiers import once, some
 
 import dasktc
+from dasktc.options import Method
 
 EXTREME = [(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))]
 
 
 def facts(result):
     dropped = result.loops_dropped, result.duplicates_dropped
-    return result.triangles, result.vertices, result.edges, *dropped, result.wedges
+    return result.triangles, result.vertices, result.edges, *dropped, result.stats.wedges
 
 
 def expected_facts(edges):
@@ -51,10 +53,10 @@ def assert_facts(result, expected):
 
 def every_kernel(source, reorder, partition, **how):
     """Count with every kernel on a graph that is prepared once."""
-    graph = dasktc.prepare(source, backend="cpu", reorder=reorder, **partition)
+    graph = dasktc.prepare(source, backend="cpu", **keywords(reorder=reorder, **partition))
     for kernel in EVERY_KERNEL:
         result = graph.triangle_count(kernel=kernel, **how)
-        assert {record.job.kernel for record in result.records} == {result.kernel} == {kernel}
+        assert {record.job.kernel for record in result._records} == {result.kernel} == {kernel}
         yield result
 
 
@@ -66,7 +68,7 @@ def test_every_partition_counts_what_the_oracle_counts(reorder, edges, partition
     source, expected = source_of(edges, parts=2), expected_facts(edges)
     for result in every_kernel(source, reorder, partition, verify=1.0):
         assert_facts(result, expected)
-        assert result.verified == len(result.records) == result.plan.tasks
+        assert result.stats.verified == len(result._records) == result.plan.tasks
 
 
 @pytest.mark.parametrize("reorder", some(EVERY_REORDER, lambda reorder: reorder == "collective"))
@@ -99,7 +101,7 @@ def test_named_graphs(name, every):
     source, expected = source_of(edges, parts=3), expected_facts(edges)
     assert expected[0] == count
     for kernel, partition, reorder in ways(every, NAMED, name):
-        assert_facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition), expected)
+        assert_facts(dasktc.triangle_count(source, **keywords(kernel=kernel, reorder=reorder, **partition)), expected)
 
 
 LARGER = {
@@ -114,7 +116,7 @@ LARGER = {
 def test_larger_graphs(name, every):
     source, expected = source_of(LARGER[name], parts=4), expected_facts(LARGER[name])
     for kernel, partition, reorder in ways(every, LARGER, name):
-        result = dasktc.triangle_count(source, kernel=kernel, reorder=reorder, verify=0.2, **partition)
+        result = dasktc.triangle_count(source, verify=0.2, **keywords(kernel=kernel, reorder=reorder, **partition))
         assert_facts(result, expected)
 
 
@@ -145,7 +147,7 @@ def test_relabelling_changes_nothing(edges, data):
 def test_n_and_m_change_nothing(vertices, parts, splits, seed):
     """More parts than vertices are taken as V, more splits than rows of an index block as these."""
     edges = random_edges(vertices, 4 * vertices, seed)
-    result = dasktc.triangle_count(source_of(edges), partition="hash2d", parts=parts, splits=splits)
+    result = dasktc.triangle_count(source_of(edges), method=Method(partition="hash2d", parts=parts, splits=splits))
     assert facts(result) == expected_facts(edges)
     plan, n = result.plan, min(parts, max(1, result.vertices))
     assert (plan.parts, plan.splits) == (n, min(splits, max(1, -(-result.vertices // n))))
@@ -163,13 +165,13 @@ def test_probes_are_what_lengths_and_positions_say(name, reorder):
     from dasktc.counting.tasks import task_of
 
     for partition in EVERY_PARTITION:
-        graph = dasktc.prepare(source_of(PROBED[name]), backend="cpu", reorder=reorder, **partition)
+        graph = dasktc.prepare(source_of(PROBED[name]), backend="cpu", **keywords(reorder=reorder, **partition))
         for kernel in EVERY_KERNEL:
             result = graph.triangle_count(kernel=kernel)
-            for record in result.records:
-                task = task_of(record.job, *(graph.blocks[place] for place in record.job.triple.places))
+            for record in result._records:
+                task = task_of(record.job, *(graph._context.blocks[place] for place in record.job.triple.places))
                 assert record.count.probes == get_backend("cpu").expected_probes(task, kernel)
-            assert result.probes == sum(record.count.probes for record in result.records) > 0
+            assert result.stats.probes == sum(record.count.probes for record in result._records) > 0
 
 
 def test_the_answer_does_not_depend_on_the_width_of_ids():
@@ -185,7 +187,7 @@ def test_counts_are_python_integers():
     result = dasktc.triangle_count(source_of(GRAPHS[-3][1]))
     numbers = [
         *facts(result),
-        result.probes,
+        result.stats.probes,
         result.plan.bytes_total,
         result.plan.block_edges_max,
         int(result),

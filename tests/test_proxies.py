@@ -15,16 +15,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import complete, multigraphs, triangles
 from pipeline import orientation, random_edges, skewed_edges, source_of
 from tiers import some
 
 import dasktc
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
-from dasktc.options import PROXIES, Options
+from dasktc.options import PROXIES, Method, Options
 from dasktc.pipeline import vertex_assignment as assign
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.plan import MAX_PARTS, Proxies
@@ -70,16 +70,16 @@ def transformed(out, local):
 def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder, keep, shards):
     options = {"parts": parts, "assign": how, "seed": seed, "reorder": reorder, "proxies": keep}
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
-        graph = dasktc.prepare(source_of(edges, parts=2), partition="proxy", **options)
+        graph = dasktc.prepare(source_of(edges, parts=2), **keywords(partition="proxy", **options))
     assert graph.plan.shards == shards
-    slow, layout = orientation(edges), graph.prepared.partition
-    order, own = (np.concatenate(vector.parts) for vector in (graph.prepared.graph.order, layout.own))
+    slow, layout = orientation(edges), graph._context.prepared.partition
+    order, own = (np.concatenate(vector.parts) for vector in (graph._context.prepared.graph.order, layout.own))
     for part in range(graph.plan.parts):
         local = {int(order[v]) for v in np.flatnonzero(own == part)}
         (vertices_induced, edges_induced), vertices, kept = in_part(slow.out, local, keep)
         found = graph.plan.proxies[part]
         assert found == Proxies(vertices_induced, len(vertices), edges_induced, len(kept))
-        index, table = graph.blocks[part, 0], graph.blocks[part, 1]
+        index, table = graph._context.blocks[part, 0], graph._context.blocks[part, 1]
         assert set(order[table.members].tolist()) == vertices
         assert edges_of(table, order) == kept
         assert edges_of(index, order) == {(u, v) for u, v in kept if u in local}
@@ -98,8 +98,10 @@ def edges_of(block, order):
 
 @pytest.mark.parametrize("how", ["random", "contiguous", "metis"])
 def test_every_vertex_is_local_to_one_part(how):
-    graph = dasktc.prepare(source_of(random_edges(500, 3_000, 1)), partition="proxy", parts=4, assign=how)
-    sizes = np.bincount(graph.prepared.partition.own.whole, minlength=4)
+    graph = dasktc.prepare(
+        source_of(random_edges(500, 3_000, 1)), method=Method(partition="proxy", parts=4, assign=how)
+    )
+    sizes = np.bincount(graph._context.prepared.partition.own.whole, minlength=4)
     assert sizes.sum() == graph.vertices
     assert sizes.min() > 80
 
@@ -112,36 +114,38 @@ def test_random_parts_depend_on_the_seed_alone():
 
 
 def prepare_own(edges, seed):
-    return dasktc.prepare(edges, partition="proxy", parts=3, seed=seed).prepared.partition.own.whole
+    return dasktc.prepare(
+        edges, method=Method(partition="proxy", parts=3, seed=seed)
+    )._context.prepared.partition.own.whole
 
 
 def test_metis_keeps_neighbours_together():
     """Two cliques joined by an edge: each part is a clique, and its proxies are those that the bridge requires."""
     edges = [*complete(20), *((u + 20, v + 20) for u, v in complete(20)), (0, 20)]
-    result = dasktc.triangle_count(source_of(edges), partition="proxy", parts=2, assign="metis")
+    result = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=2, assign="metis"))
     assert int(result) == triangles(edges)
     assert sum(part.edges for part in result.plan.proxies) <= len(edges) + 20
-    random = dasktc.triangle_count(source_of(edges), partition="proxy", parts=2)
+    random = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=2))
     assert sum(part.edges for part in random.plan.proxies) > len(edges) + 100
 
 
 @pytest.mark.parametrize("edges", [[], [(0, 1)], complete(9)])
 @pytest.mark.parametrize("parts", [1, 3, MAX_PARTS])
 def test_metis_takes_more_parts_than_vertices(edges, parts):
-    result = dasktc.triangle_count(source_of(edges), partition="proxy", parts=parts, assign="metis")
+    result = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=parts, assign="metis"))
     assert int(result) == triangles(edges)
 
 
 def test_a_graph_too_large_for_metis_is_refused(monkeypatch):
     monkeypatch.setattr(assign, "MOST_ENDS", 40)
-    with pytest.raises(InputError, match=r"36 edges.*METIS.*--assign random"):
-        dasktc.triangle_count(source_of(complete(9)), partition="proxy", parts=2, assign="metis")
+    with pytest.raises(InputError, match=r"36 edges.*METIS.*method=Method\(assign='random'\)"):
+        dasktc.triangle_count(source_of(complete(9)), method=Method(partition="proxy", parts=2, assign="metis"))
 
 
 def test_metis_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(InputError, match=r"pip install 'dasktc\[metis\]'"):
-        dasktc.triangle_count(source_of(complete(5)), partition="proxy", parts=2, assign="metis")
+        dasktc.triangle_count(source_of(complete(5)), method=Method(partition="proxy", parts=2, assign="metis"))
 
 
 # a file of parts
@@ -155,9 +159,15 @@ def test_a_file_says_which_part_a_vertex_is_in(edges, parts, seed):
         path = Path(folder, "parts.txt")
         path.write_text("".join(f"{v} {part}\n" for v, part in rng.permutation(list(named.items()))))
         options = {"partition": "proxy", "assign": str(path), "parts": rng.choice([parts, None])}
-        graph = dasktc.prepare(source_of(edges), **options)
-    order, ids = graph.prepared.graph.order.whole, graph.prepared.vertices.external(np.arange(graph.vertices))
-    own = {int(ids[dense]): int(part) for dense, part in zip(order, graph.prepared.partition.own.whole, strict=True)}
+        graph = dasktc.prepare(source_of(edges), **keywords(**options))
+    order, ids = (
+        graph._context.prepared.graph.order.whole,
+        graph._context.prepared.vertices.external(np.arange(graph.vertices)),
+    )
+    own = {
+        int(ids[dense]): int(part)
+        for dense, part in zip(order, graph._context.prepared.partition.own.whole, strict=True)
+    }
     parts_in_use = sorted({named[v] for v in own})
     renumbered = parts_in_use and parts_in_use[-1] >= len(own)
     assert own == {v: parts_in_use.index(named[v]) if renumbered else named[v] for v in own}
@@ -170,7 +180,7 @@ def test_a_file_of_parts_of_vertices_named_by_text(tmp_path, name):
     path = tmp_path / name
     frame.astype(str).to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
     edges = [(f"v{u}", f"v{v}") for u, v in complete(6)]
-    result = dasktc.triangle_count(source_of(edges, "text"), partition="proxy", assign=str(path))
+    result = dasktc.triangle_count(source_of(edges, "text"), method=Method(partition="proxy", assign=str(path)))
     assert (int(result), result.plan.parts) == (20, 2)
 
 
@@ -178,7 +188,7 @@ def test_a_file_of_parts_is_for_any_scheme_whose_blocks_have_members(tmp_path, m
     monkeypatch.setitem(SCHEMES, "other", replace(SCHEMES["proxy"], name="other"))
     path = tmp_path / "parts.txt"
     path.write_text("".join(f"{u} {u % 2}\n" for u in range(6)))
-    result = dasktc.triangle_count(source_of(complete(6)), partition="other", assign=str(path))
+    result = dasktc.triangle_count(source_of(complete(6)), method=Method(partition="other", assign=str(path)))
     assert (int(result), result.plan.parts) == (20, 2)
 
 
@@ -186,7 +196,9 @@ def test_a_file_of_parts_is_for_any_scheme_whose_blocks_have_members(tmp_path, m
 def test_a_file_may_have_parts_beyond_the_number_of_vertices(tmp_path, parts):
     path = tmp_path / "parts.txt"
     path.write_text("0 0\n1 5\n2 7\n3 7\n")
-    result = dasktc.triangle_count(source_of(complete(4)), partition="proxy", assign=str(path), parts=parts)
+    result = dasktc.triangle_count(
+        source_of(complete(4)), method=Method(partition="proxy", assign=str(path), parts=parts)
+    )
     assert (int(result), result.plan.parts) == (4, 4)
 
 
@@ -203,15 +215,15 @@ def test_a_file_that_assigns_wrongly_is_refused(tmp_path, text, message):
     path = tmp_path / "parts.txt"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        dasktc.triangle_count(source_of(complete(4)), partition="proxy", parts=3, assign=str(path))
+        dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=3, assign=str(path)))
 
 
 def test_what_has_all_vertices_in_one_process_is_refused_where_they_are_in_shards(tmp_path):
     path = tmp_path / "parts.txt"
     path.write_text("0 0\n1 1\n2 1\n3 0\n")
     for assign_by in ("metis", str(path)):
-        with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), pytest.raises(InputError, match="--assign random"):
-            dasktc.triangle_count(source_of(complete(4)), partition="proxy", parts=2, assign=assign_by)
+        with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), pytest.raises(InputError, match="assign='random'"):
+            dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=2, assign=assign_by))
 
 
 # what parts keep
@@ -223,7 +235,7 @@ def test_a_part_needs_far_fewer_edges_than_the_transformation_leaves():
     for source in (kronecker(12), rmat(2**14, 2**17), random_graph(30_000, 300_000), grid3d(30)):
         total = {}
         for how in PROXIES:
-            plan = plan_source(source, partition="proxy", parts=4, proxies=how)
+            plan = dasktc.plan(source, method=Method(partition="proxy", parts=4, proxies=how)).plan
             total[how] = sum(part.edges for part in plan.proxies)
             assert sum(part.edges_induced for part in plan.proxies) == total.get("none", total[how]) or how != "none"
         assert total["tight"] < total["lstc"] < total["none"]
@@ -250,34 +262,34 @@ def test_the_plan_shows_both_tables(tmp_path, capsys):
 
 
 def test_more_parts_than_bits_are_refused():
-    with pytest.raises(InputError, match=rf"--parts {MAX_PARTS + 1} is more than the {MAX_PARTS}"):
-        dasktc.triangle_count(source_of(complete(MAX_PARTS + 1)), partition="proxy", parts=MAX_PARTS + 1)
+    with pytest.raises(InputError, match=rf"parts={MAX_PARTS + 1} is more than the {MAX_PARTS}"):
+        dasktc.triangle_count(source_of(complete(MAX_PARTS + 1)), method=Method(partition="proxy", parts=MAX_PARTS + 1))
     for vertices, parts in ((9, 9), (MAX_PARTS + 1, MAX_PARTS)):
-        result = dasktc.triangle_count(source_of(complete(vertices)), partition="proxy", parts=MAX_PARTS)
+        result = dasktc.triangle_count(source_of(complete(vertices)), method=Method(partition="proxy", parts=MAX_PARTS))
         assert (int(result), result.plan.parts) == (comb(vertices, 3), parts)
 
 
 def test_a_size_alone_does_not_tell_the_proxies():
-    with pytest.raises(InputError, match="give the SOURCE"):
-        plan_size(100, 1_000, partition="proxy")
+    with pytest.raises(InputError, match="give the source"):
+        dasktc.plan(vertices=100, edges=1_000, method=Method(partition="proxy"))
 
 
 def test_an_unknown_assignment_is_refused():
-    with pytest.raises(InputError, match="--assign 'odd' does not exist"):
-        dasktc.triangle_count(source_of(complete(4)), assign="odd")
+    with pytest.raises(InputError, match="assign='odd' does not exist"):
+        dasktc.triangle_count(source_of(complete(4)), method=Method(assign="odd"))
 
 
 @pytest.mark.parametrize("partition", some(["proxy", "vertical"], lambda partition: partition == "proxy"))
 def test_the_smallest_n_worth_trying_that_fits(partition):
     """LSTC's parts shrink slowly with n, because hubs are proxies in nearly all of them."""
     source = source_of(random_edges(500, 1_500, 3))
-    whole = plan_source(source, partition=partition, parts=1).bytes_per_task
-    found = plan_source(source, partition=partition, memory=whole * 3 // 4)
+    whole = dasktc.plan(source, method=Method(partition=partition, parts=1)).plan.bytes_per_task
+    found = dasktc.plan(source, method=Method(partition=partition), memory=whole * 3 // 4).plan
     assert found.fits
     assert found.parts > 1
-    before = plan_source(source, partition=partition, parts=found.parts - 1, memory=whole * 3 // 4)
+    before = dasktc.plan(source, method=Method(partition=partition, parts=found.parts - 1), memory=whole * 3 // 4).plan
     assert not before.fits
-    assert not plan_source(source, partition=partition, memory=1_000).fits
+    assert not dasktc.plan(source, method=Method(partition=partition), memory=1_000).plan.fits
 
 
 # ranges
@@ -287,7 +299,7 @@ def test_the_smallest_n_worth_trying_that_fits(partition):
 def test_ranges_have_about_equally_many_edges(reorder):
     """Rows by out-degree, columns by in-degree: each range is off by at most its largest vertex."""
     source = source_of(random_edges(3_000, 30_000, 2))
-    found = dasktc.prepare(source, partition="vertical", parts=5, reorder=reorder).prepared
+    found = dasktc.prepare(source, method=Method(partition="vertical", parts=5, reorder=reorder))._context.prepared
     rows, columns = found.partition.layout.rows, found.partition.layout.families[1]
     for axis, degree in ((rows, found.graph.out_degree.whole), (columns, found.graph.in_degree.whole)):
         edges = [int(axis.share(degree, part).sum()) for part in range(5)]
@@ -304,7 +316,9 @@ def test_ranges_have_about_equally_many_edges(reorder):
 )
 def test_as_many_column_ranges_as_asked(edges, parts, columns, splits, reorder):
     options = {"parts": parts, "column_parts": columns, "splits": splits, "reorder": reorder}
-    result = dasktc.prepare(source_of(edges, parts=2), partition="vertical", **options).triangle_count(verify=1.0)
+    result = dasktc.prepare(source_of(edges, parts=2), **keywords(partition="vertical", **options)).triangle_count(
+        verify=1.0
+    )
     assert int(result) == triangles(edges)
     plan = result.plan
     triples = list(plan.triples())
@@ -321,21 +335,23 @@ def test_what_a_partition_does_not_know_is_refused(partition, name, given, taker
     if name == "assign":
         given = str(tmp_path / given)
         Path(given).touch()
-    says = rf"--{name.replace('_', '-')} .* is given with --partition {partition}, .* --partition {taker}$"
+    says = rf"{name}=.* is given with partition='{partition}', .* method=Method\(partition='{taker}'\)$"
     if partition == taker:
         Options(partition=partition, **{name: given})
         return
     with pytest.raises(InputError, match=says):
-        dasktc.triangle_count(source_of(complete(4)), partition=partition, **{name: given})
+        dasktc.triangle_count(source_of(complete(4)), **keywords(partition=partition, **{name: given}))
 
 
 def test_too_many_column_ranges_are_refused():
-    with pytest.raises(InputError, match="--column-parts 4000000 makes 4,000,000 block triples"):
-        dasktc.triangle_count(source_of(complete(4)), partition="vertical", column_parts=4_000_000)
+    with pytest.raises(InputError, match="column_parts=4000000 makes 4,000,000 block triples"):
+        dasktc.triangle_count(source_of(complete(4)), method=Method(partition="vertical", column_parts=4_000_000))
 
 
 def test_a_size_alone_plans_column_ranges():
-    plan = plan_size(10_000, 100_000, partition="vertical", parts=3, column_parts=5)
+    plan = dasktc.plan(
+        vertices=10_000, edges=100_000, method=Method(partition="vertical", parts=3, column_parts=5)
+    ).plan
     assert (plan.tasks, plan.bytes_total) == (45, 8 * 24 + 2 * 8 * 3334 * 12 + 4 * (9 * 11112 + 15 * 6667))
 
 
@@ -347,14 +363,14 @@ def test_a_size_alone_plans_column_ranges():
 )
 def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, most):
     """Uncut, the largest of the others would have 19 and 42 times the mean probes."""
-    graph = dasktc.prepare(source, kernel="tcstream", partition="vertical", parts=8)
-    result, sizes = graph.triangle_count(), graph.prepared.partition.sizes.edges
+    graph = dasktc.prepare(source, method=Method(kernel="tcstream", partition="vertical", parts=8))
+    result, sizes = graph.triangle_count(), graph._context.prepared.partition.sizes.edges
     without = [t for t in graph.plan.triples() if 0 in (sizes[t.index], sizes[t.table], sizes[t.stream])]
     assert len(without) == graph.plan.empty_triples == empty
-    assert not {record.job.triple for record in result.records} & set(without)
-    probes = [record.count.probes for record in result.records]
+    assert not {record.job.triple for record in result._records} & set(without)
+    probes = [record.count.probes for record in result._records]
     assert max(probes) < most * sum(probes) / len(probes)
-    assert f"{empty} triples without wedges are none" in str(graph.plan)
+    assert f"{empty} triples have no wedges and no task" in str(graph.plan)
     assert json.loads(json.dumps(graph.plan.to_dict()))["empty_triples"] == empty
 
 
@@ -365,16 +381,16 @@ def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, mos
     st.integers(1, 3),
 )
 def test_what_is_no_task_has_no_wedge(edges, partition, parts, splits):
-    graph = dasktc.prepare(source_of(edges), partition=partition, parts=parts, splits=splits)
-    plan, sizes = graph.plan, graph.prepared.partition.sizes.edges
+    graph = dasktc.prepare(source_of(edges), method=Method(partition=partition, parts=parts, splits=splits))
+    plan, sizes = graph.plan, graph._context.prepared.partition.sizes.edges
     empty = {t for t in plan.triples() if not (sizes[t.index] and sizes[t.stream])}
     result = graph.triangle_count(verify=1.0)
-    counted = {record.job.triple for record in result.records}
+    counted = {record.job.triple for record in result._records}
     assert len(empty) - plan.empty_triples == len(counted & empty) == (len(empty) == len(list(plan.triples())))
     assert int(result) == triangles(edges)
-    assert len(result.records) == plan.tasks == len(list(plan.scheduled)) * plan.splits
+    assert len(result._records) == plan.tasks == len(list(plan.scheduled)) * plan.splits
 
 
 def test_more_ranges_than_vertices():
     for parts in (4, 9):
-        assert int(dasktc.triangle_count(source_of(complete(4)), partition="vertical", parts=parts)) == 4
+        assert int(dasktc.triangle_count(source_of(complete(4)), method=Method(partition="vertical", parts=parts))) == 4

@@ -6,11 +6,13 @@ from unittest import mock
 
 import pytest
 from distributed import Client, futures_of, wait
+from keywords import keywords
 from oracle import complete
 from pipeline import skewed_edges, source_of
 
 import dasktc
 from dasktc.errors import InputError
+from dasktc.options import RunOptions
 
 EDGES = skewed_edges(120, 900, 1)
 
@@ -23,7 +25,7 @@ def wanted():
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 2}, {"reorder": "collective"}])
 def test_another_client_asks_a_published_graph(client, wanted, options):
-    graph = dasktc.prepare(source_of(EDGES), client, **options)
+    graph = dasktc.prepare(source_of(EDGES), client, **keywords(**options))
     count = int(graph.triangle_count())
     with client.as_current():
         assert wait(futures_of(graph)).not_done == set()
@@ -62,7 +64,7 @@ def test_a_graph_of_one_process_is_copied(wanted):
 
 
 def test_what_cannot_be_copied_is_refused(tmp_path):
-    graph = dasktc.prepare(source_of(complete(9)), memory="64MB", work_dir=tmp_path)
+    graph = dasktc.prepare(source_of(complete(9)), memory="64MB", run=RunOptions(work_dir=tmp_path))
     with pytest.raises(InputError, match=r"keeps blocks in files .* it cannot be pickled; prepare it"):
         pickle.dumps(graph)
     assert copy.deepcopy(graph).triangle_count() == 84

@@ -21,13 +21,13 @@ from emulation import cuda as emulated_cuda
 from emulation.host import compiler
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 from fsspec.spec import AbstractBufferedFile
+from keywords import keywords
 from oracle import clean, triangles
 from pipeline import EVERY_REORDER, skewed_edges, source_of
 from tiers import each_once, some
 
 import dasktc
 from dasktc.api.count import build
-from dasktc.api.plan import CostModelOptions, plan_source
 from dasktc.cli.main import main
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
@@ -35,7 +35,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io import array_files, saved_folder
 from dasktc.io.array_files import StoredArray, read_array, write_arrays
 from dasktc.io.saved_folder import MANIFEST
-from dasktc.options import Options
+from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import saved_graph
 from dasktc.pipeline.sharded import vertex_budget
 
@@ -71,7 +71,7 @@ def answers(graph, trusses=True):
         graph.triangles().to_dict(),
         list(of_edges.itertuples(index=False)),
         graph.triangle_list(limit=10**6, frame="pandas").values.tolist(),
-        list(graph.trussness(frame="pandas").itertuples(index=False)) if trusses else None,
+        list(graph.truss(frame="pandas").itertuples(index=False)) if trusses else None,
         graph.average_clustering(),
     ]
 
@@ -84,21 +84,23 @@ def wanted():
 @pytest.fixture
 def saved(tmp_path):
     """A graph of four blocks."""
-    dasktc.prepare(source_of(EDGES), backend="cpu", partition="hash2d", parts=2).save(tmp_path / "graph")
+    dasktc.prepare(source_of(EDGES), backend="cpu", method=Method(partition="hash2d", parts=2)).save(tmp_path / "graph")
     return tmp_path / "graph"
 
 
 @pytest.fixture
 def proxied(tmp_path):
     """A graph of two parts and their proxies."""
-    dasktc.prepare(source_of(EDGES), backend="cpu", partition="proxy", parts=2).save(tmp_path / "graph")
+    dasktc.prepare(source_of(EDGES), backend="cpu", method=Method(partition="proxy", parts=2)).save(tmp_path / "graph")
     return tmp_path / "graph"
 
 
 @pytest.fixture
 def cut(tmp_path):
     """A graph of two blocks."""
-    dasktc.prepare(source_of(EDGES), backend="cpu", partition="vertical", parts=1).save(tmp_path / "graph")
+    dasktc.prepare(source_of(EDGES), backend="cpu", method=Method(partition="vertical", parts=1)).save(
+        tmp_path / "graph"
+    )
     return tmp_path / "graph"
 
 
@@ -106,7 +108,7 @@ def cut(tmp_path):
 def test_blocks_of_other_sizes_than_a_manifest_says_are_refused(tmp_path, partition):
     """Answers allocate sums of so many vertices: larger numbers would be written past their ends."""
     folder = tmp_path / "graph"
-    dasktc.prepare(source_of(EDGES), backend="cpu", partition=partition, parts=2).save(folder)
+    dasktc.prepare(source_of(EDGES), backend="cpu", method=Method(partition=partition, parts=2)).save(folder)
     manifest = json.loads((folder / MANIFEST).read_text())
     for name in ("rows", "columns"):
         for row, column in np.ndindex(np.shape(manifest["sizes"][name])):
@@ -127,7 +129,7 @@ def test_blocks_of_other_sizes_than_a_manifest_says_are_refused(tmp_path, partit
 )
 def test_all_answers_are_those_of_the_graph(tmp_path, plan, reorder):
     with small_chunks():
-        graph = dasktc.prepare(source_of(EDGES), backend="cpu", reorder=reorder, **plan)
+        graph = dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(reorder=reorder, **plan))
         assert graph.save(tmp_path / "graph") == sum(
             place.nbytes for place in saved_graph._arrays("", json.loads((tmp_path / "graph" / MANIFEST).read_text()))
         )
@@ -142,7 +144,7 @@ def test_all_answers_are_those_of_the_graph(tmp_path, plan, reorder):
 
 @pytest.mark.parametrize("plan", [PLANS[0], PLANS[2]], ids=str)
 def test_updates_of_an_opened_graph(tmp_path, plan):
-    dasktc.prepare(source_of(EDGES), backend="cpu", **plan).save(tmp_path / "graph")
+    dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(**plan)).save(tmp_path / "graph")
     change = dasktc.open_graph(tmp_path / "graph").update(
         add=([0, 500], [501, 1]), remove=([EDGES[0][0]], [EDGES[0][1]])
     )
@@ -156,7 +158,7 @@ def test_updates_of_an_opened_graph(tmp_path, plan):
 @pytest.mark.parametrize("plan", some(PLANS, lambda plan: plan["partition"] == "whole"), ids=str)
 def test_workers_save_and_open(tmp_path, client, wanted, plan):
     with mock.patch.object(DaskExecutor, "gather", autospec=True, side_effect=DaskExecutor.gather) as gathered:
-        graph = dasktc.prepare(source_of(EDGES), client, **plan)
+        graph = dasktc.prepare(source_of(EDGES), client, **keywords(**plan))
         graph.save(tmp_path / "graph")
         opened = dasktc.open_graph(tmp_path / "graph", client)
         values = [value for call in gathered.call_args_list for value in call.args[1]]
@@ -178,11 +180,13 @@ def test_workers_save_and_open(tmp_path, client, wanted, plan):
 
 @pytest.mark.parametrize(("edges", "ids"), [(EDGES, "int"), (TEXT, "text")], ids=["int", "text"])
 def test_shards_of_vectors_and_ids(tmp_path, edges, ids):
-    expected = answers(dasktc.prepare(source_of(edges, ids), backend="cpu", partition="hash2d", parts=2))
+    expected = answers(dasktc.prepare(source_of(edges, ids), backend="cpu", method=Method(partition="hash2d", parts=2)))
     for saves, opens in ((1, 3), (3, 1), (3, 2)):
         with small_chunks():
             with in_shards(saves):
-                graph = build(LocalExecutor(), source_of(edges, ids), Options("cpu", partition="hash2d", parts=2))
+                graph = build(
+                    LocalExecutor(), source_of(edges, ids), Options(backend="cpu", partition="hash2d", parts=2)
+                )
                 assert graph.plan.shards == saves
                 graph.save(tmp_path / "graph", force=True)
             with in_shards(opens):
@@ -195,13 +199,13 @@ def test_shards_of_vectors_and_ids(tmp_path, edges, ids):
 def test_within_memory(tmp_path, client, wanted, how):
     where = {"client": client} if how == "workers" else {}
     within = {"memory": "40MB", "work_dir": tmp_path, **where}
-    with dasktc.prepare(source_of(EDGES), partition="hash2d", parts=3, **within) as graph:
+    with dasktc.prepare(source_of(EDGES), **keywords(partition="hash2d", parts=3, **within)) as graph:
         graph.save(tmp_path / "graph")
     assert answers(dasktc.open_graph(tmp_path / "graph")) == wanted
-    with dasktc.open_graph(tmp_path / "graph", **within) as opened:
+    with dasktc.open_graph(tmp_path / "graph", **keywords(**within)) as opened:
         assert int(opened.triangle_count()) == COUNT
         assert opened.triangles().to_dict() == wanted[1]
-    with pytest.raises(InputError, match=r"more than the .* saved graph is too large for it; raise --memory"):
+    with pytest.raises(InputError, match=r"more than the .* saved graph is too large for it; raise memory=\.\.\."):
         dasktc.open_graph(tmp_path / "graph", memory=100)
 
 
@@ -209,17 +213,19 @@ def test_within_memory(tmp_path, client, wanted, how):
 def test_a_gpu_and_the_cpu_open_the_same_folder(tmp_path, wanted):
     plans = [PLANS[2], PLANS[0], PLANS[4]]
     for number, plan in enumerate(plans):
-        dasktc.prepare(source_of(EDGES), backend="cpu", **plan).save(tmp_path / f"cpu-{number}")
+        dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(**plan)).save(tmp_path / f"cpu-{number}")
     dasktc.prepare(source_of(TEXT, "text"), backend="cpu").save(tmp_path / "text")
     with emulated_cuda.backend():
         for number, plan in enumerate(plans):
             opened = dasktc.open_graph(tmp_path / f"cpu-{number}", backend="cuda")
             assert int(opened.triangle_count(verify=1.0)) == COUNT
             assert opened.triangles().to_dict() == wanted[1]
-            dasktc.prepare(source_of(EDGES), backend="cuda", **plan).save(tmp_path / f"cuda-{number}")
+            dasktc.prepare(source_of(EDGES), backend="cuda", **keywords(**plan)).save(tmp_path / f"cuda-{number}")
         text = dasktc.open_graph(tmp_path / "text", backend="cuda")
         assert text.triangles().to_dict() == {f"é{vertex}": count for vertex, count in wanted[1].items()}
-        with dasktc.open_graph(tmp_path / "cpu-0", backend="cuda", memory="40MB", work_dir=tmp_path) as opened:
+        with dasktc.open_graph(
+            tmp_path / "cpu-0", backend="cuda", memory="40MB", run=RunOptions(work_dir=tmp_path)
+        ) as opened:
             assert int(opened.triangle_count()) == COUNT
     for number in range(len(plans)):
         assert answers(dasktc.open_graph(tmp_path / f"cuda-{number}", backend="cpu")) == wanted
@@ -244,7 +250,9 @@ def test_ids_of_64_bits_and_graphs_without_edges(tmp_path):
 
 def test_weights_and_directions(tmp_path, client):
     frame = pd.DataFrame(EDGES, columns=["a", "b"]).assign(w=lambda rows: rows.a + rows.b * 0.1)
-    graph = dasktc.prepare(frame, weight="w", directed=True, duplicates="last", partition="hash2d", parts=2)
+    graph = dasktc.prepare(
+        frame, weight="w", directed=True, duplicates="last", method=Method(partition="hash2d", parts=2)
+    )
     graph.save(tmp_path / "graph")
     opened = dasktc.open_graph(tmp_path / "graph")
     assert opened.clustering(weight="w").to_dict() == graph.clustering(weight="w").to_dict()
@@ -260,7 +268,7 @@ def test_weights_and_directions(tmp_path, client):
         ({"backend": "cuda"}, "has its blocks on a GPU"),
     ):
         with pytest.raises(InputError, match=says):
-            dasktc.open_graph(tmp_path / "graph", **how)
+            dasktc.open_graph(tmp_path / "graph", **keywords(**how))
     with pytest.raises(InputError, match=r"duplicates='sum' is given, .* is a saved graph"):
         dasktc.prepare(tmp_path / "graph", weight="w", duplicates="sum")
     with pytest.raises(InputError, match=r"weight='v' is given, .* saved with weight='w' and directed=True"):
@@ -356,7 +364,7 @@ def test_no_hostile_manifest_ends_otherwise_than_in_one_line(request, graph):
 @pytest.mark.parametrize("splits", [3, 2**63 - 1, 2**63, 10**30])
 @pytest.mark.parametrize("partition", ["whole", "edges"])
 def test_any_splits_that_are_taken_can_be_opened(tmp_path, partition, splits):
-    graph = dasktc.prepare(source_of(EDGES), partition=partition, splits=splits)
+    graph = dasktc.prepare(source_of(EDGES), method=Method(partition=partition, splits=splits))
     graph.save(tmp_path / "graph")
     again = dasktc.open_graph(tmp_path / "graph")
     assert (int(again.triangle_count()), again.plan.splits) == (COUNT, graph.plan.splits)
@@ -396,7 +404,7 @@ def filled(folder, content, name, value):
 @pytest.mark.parametrize("plan", [PLANS[0], PLANS[2], PLANS[4]], ids=str)
 @pytest.mark.parametrize(("name", "value"), [("columns", 2**30), ("columns", -1), ("offsets", 2**30), ("offsets", -1)])
 def test_no_kernel_follows_a_hostile_block(tmp_path, plan, name, value):
-    dasktc.prepare(source_of(EDGES), backend="cpu", **plan).save(tmp_path / "graph")
+    dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(**plan)).save(tmp_path / "graph")
     content = json.loads((tmp_path / "graph" / MANIFEST).read_text())
     filled(tmp_path / "graph", content, name, value)
     rewritten(tmp_path / "graph", blocks=content["blocks"])
@@ -419,7 +427,9 @@ def test_no_file_outside_of_the_folder_is_read(saved, name):
 def attributed(tmp_path):
     """A graph of four blocks with weights and directions."""
     frame = pd.DataFrame(EDGES, columns=["a", "b"]).assign(w=1.0)
-    graph = dasktc.prepare(frame, weight="w", directed=True, duplicates="last", partition="hash2d", parts=2)
+    graph = dasktc.prepare(
+        frame, weight="w", directed=True, duplicates="last", method=Method(partition="hash2d", parts=2)
+    )
     graph.save(tmp_path / "attributed")
     return tmp_path / "attributed"
 
@@ -530,7 +540,7 @@ def test_no_secret_of_a_url_is_saved(tmp_path):
 def test_a_graph_opens_without_the_file_that_assigned_its_vertices(tmp_path):
     parts = tmp_path / "parts.txt"
     parts.write_text("".join(f"{v} {v % 3}\n" for v in {v for edge in EDGES for v in edge}))
-    dasktc.prepare(source_of(EDGES), partition="proxy", assign=str(parts)).save(tmp_path / "graph")
+    dasktc.prepare(source_of(EDGES), method=Method(partition="proxy", assign=str(parts))).save(tmp_path / "graph")
     parts.unlink()
     graph = dasktc.open_graph(tmp_path / "graph")
     assert (int(graph.triangle_count(verify=1.0)), graph.plan.parts) == (COUNT, 3)
@@ -612,7 +622,7 @@ def test_what_stands_there_is_kept(tmp_path, saved):
     for out, force, says in (
         (saved, False, "exists: it would be lost"),
         (tmp_path / "data", False, "exists"),
-        (tmp_path / "data", True, "1 entries and no dasktc-graph.json"),
+        (tmp_path / "data", True, "1 entry and no dasktc-graph.json"),
         (tmp_path / "file", True, "is a file"),
         (tmp_path / "no" / "graph", False, "is no folder"),
         ("", False, "no path"),
@@ -635,7 +645,7 @@ def test_force_deletes_no_file_that_is_not_the_graphs(tmp_path, remote):
     fs, path = saved_folder.streams.filesystem(out)
     names = {os.path.basename(name) for name in fs.ls(path, detail=False)}
     for name, says in (
-        ("thesis.txt", r"graph has 1 entries that are not the saved graph's, 'thesis\.txt' for one: --force would"),
+        ("thesis.txt", r"graph has 1 entry that is not the saved graph's, 'thesis\.txt' for one: force=True would"),
         ("mine.bin", "'mine.bin' for one"),
         ("folder/x", "'folder' for one"),
     ):
@@ -748,7 +758,9 @@ def test_a_web_server_that_neither_lists_nor_cuts_files(monkeypatch, lists):
     monkeypatch.setattr(_PlainWebServer, "lists", lists)
     fsspec.register_implementation("plainweb", _PlainWebServer, clobber=True)
     with small_chunks():
-        dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2).save("memory://served/graph", force=True)
+        dasktc.prepare(source_of(EDGES), method=Method(partition="hash2d", parts=2)).save(
+            "memory://served/graph", force=True
+        )
         assert int(dasktc.triangle_count("plainweb://served/graph")) == COUNT
     saved_folder.streams.filesystem("memory://served")[0].rm_file("/served/graph/block-1-0.bin")
     with pytest.raises(InputError, match=r"block-1-0\.bin is missing"):
@@ -763,7 +775,7 @@ def test_no_graph_is_saved_in_the_memory_of_a_process_that_ends(tmp_path, client
     shown = capsys.readouterr()
     assert shown.out == ""
     assert f"{url} is in a process's memory: nothing of it is left when this command ends; choose" in shown.err
-    graph = dasktc.prepare(source, client, distribute="always")
+    graph = dasktc.prepare(source, client, run=RunOptions(distribute="always"))
     with pytest.raises(InputError, match="each worker would write to its own"):
         graph.save(url)
     assert not saved_folder.streams.filesystem("memory://lost")[0].exists("/lost")
@@ -784,7 +796,7 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
     assert json.loads(run("plan", "graph", "--json")[1].out)["tasks"] >= 8
     assert "hash2d" in run("plan", "graph", "--gpus", 8)[1].out
     for command in (
-        ("clustering", "graph", "-o", "c.csv"),
+        ("measures", "graph", "-o", "c.csv"),
         ("truss", "graph", "-o", "t.csv"),
         ("estimate", "graph"),
         ("count", "graph", "--per-vertex", "v.csv", "--per-edge", "e.csv", "--report", "r.html", "--checkpoint", "k"),
@@ -796,11 +808,11 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
         assert code == 0, said.err
     for command, says in (
         (("prepare", edges, "graph"), "replace a saved graph with --force"),
-        (("count", "graph", edges), "1 more sources are given"),
+        (("count", "graph", edges), "1 more source is given"),
         (("count", "graph", "--partition", "whole"), "saved with partition hash2d"),
         (("count", "graph", "--parts", 3), "saved with parts 2"),
         (("count", "graph", "--reorder", "none"), "saved with reorder degree"),
-        (("count", "graph", "--proxies", "tight"), "--proxies 'tight' is given with --partition auto"),
+        (("count", "graph", "--proxies", "tight"), "--proxies tight is given with --partition auto"),
         (("count", "graph", "--no-sort-rows", "--kernel", "trust"), "saved with sort rows True"),
         (("count", "graph", "--columns", "a,b"), "--columns"),
         (("count", "graph", "--ids", "text"), "--ids"),
@@ -814,26 +826,23 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
 
 
 def test_a_seed_that_changes_no_block_is_the_callers(tmp_path, saved):
-    dasktc.prepare(source_of(EDGES), seed=3, partition="whole").save(tmp_path / "whole")
+    dasktc.prepare(source_of(EDGES), method=Method(seed=3, partition="whole")).save(tmp_path / "whole")
     content = saved_graph.saved_graph(tmp_path / "whole")
     for seed in (0, 3, 5):
-        assert int(dasktc.triangle_count(tmp_path / "whole", seed=seed, verify=0.5)) == COUNT
+        assert int(dasktc.triangle_count(tmp_path / "whole", method=Method(seed=seed), verify=0.5)) == COUNT
         assert saved_graph.fitted(content, Options(seed=seed)).seed == seed
-    dasktc.prepare(tmp_path / "whole", seed=5).save(tmp_path / "again")
+    dasktc.prepare(tmp_path / "whole", method=Method(seed=5)).save(tmp_path / "again")
     assert json.loads((tmp_path / "again" / MANIFEST).read_text())["seed"] == 5
-    dasktc.prepare(source_of(EDGES), seed=3, partition="proxy", parts=2).save(tmp_path / "proxy")
+    dasktc.prepare(source_of(EDGES), method=Method(seed=3, partition="proxy", parts=2)).save(tmp_path / "proxy")
     assert saved_graph.fitted(saved_graph.saved_graph(tmp_path / "proxy"), Options()).seed == 3
-    assert int(dasktc.triangle_count(saved, seed=5)) == COUNT  # hash2d: by id % n
-    with pytest.raises(InputError, match=r"--seed 5 is asked for, .* saved with seed 3"):
-        dasktc.triangle_count(tmp_path / "proxy", seed=5)
+    assert int(dasktc.triangle_count(saved, method=Method(seed=5))) == COUNT  # hash2d: by id % n
+    with pytest.raises(InputError, match=r"seed=5 is asked for, .* saved with seed 3"):
+        dasktc.triangle_count(tmp_path / "proxy", method=Method(seed=5))
 
 
 def test_the_kernel_that_another_backend_was_asked_for_is_not_kept(tmp_path):
-    dasktc.prepare(source_of(EDGES), backend="cpu", kernel="merge").save(tmp_path / "graph")
-    here, there = (
-        plan_source(tmp_path / "graph", means=None if gpus is None else CostModelOptions(gpus=gpus)).choice
-        for gpus in (None, 1)
-    )
+    dasktc.prepare(source_of(EDGES), backend="cpu", method=Method(kernel="merge")).save(tmp_path / "graph")
+    here, there = (dasktc.plan(tmp_path / "graph", gpus=gpus).plan.choice for gpus in (None, 1))
     assert here.startswith("kernel merge as asked")
     assert there.startswith("kernel short: ")
 
@@ -851,15 +860,15 @@ def test_the_known_triangles_of_a_source_are_saved(tmp_path):
 
 def test_options_that_change_nothing_of_a_saved_graph_are_taken(tmp_path, saved):
     """`whole` has no parts, the ids are of the type that is asked for, and tasks are cut anew."""
-    dasktc.prepare(source_of(EDGES), partition="whole", splits=3).save(tmp_path / "whole")
-    assert int(dasktc.triangle_count(tmp_path / "whole", parts=5, ids="int")) == COUNT
+    dasktc.prepare(source_of(EDGES), method=Method(partition="whole", splits=3)).save(tmp_path / "whole")
+    assert int(dasktc.triangle_count(tmp_path / "whole", method=Method(parts=5), ids="int")) == COUNT
     for splits in (1, 2, 3, None):
-        assert dasktc.triangle_count(tmp_path / "whole", splits=splits).plan.splits == (splits or 3)
+        assert dasktc.triangle_count(tmp_path / "whole", method=Method(splits=splits)).plan.splits == (splits or 3)
     assert int(dasktc.triangle_count(saved, ids="int")) == COUNT
 
 
 def test_fewer_vertices_than_parts_after_an_update(tmp_path):
-    graph = dasktc.prepare(source_of(EDGES), backend="cpu", partition="hash2d", parts=5)
+    graph = dasktc.prepare(source_of(EDGES), backend="cpu", method=Method(partition="hash2d", parts=5))
     keep = clean(EDGES) - {next(iter(clean(EDGES)))}
     graph.update(remove=pd.DataFrame([tuple(edge) for edge in keep])).graph.save(tmp_path / "graph")
     again = dasktc.open_graph(tmp_path / "graph")
@@ -869,7 +878,7 @@ def test_fewer_vertices_than_parts_after_an_update(tmp_path):
 def test_long_text_ids_are_opened_in_the_shards_that_memory_asks_for(tmp_path):
     ids = [f"{number:06}" * 1000 for number in range(1500)]
     dasktc.prepare(pd.DataFrame({"a": ids[:-1], "b": ids[1:]}), backend="cpu").save(tmp_path / "graph")
-    with dasktc.open_graph(tmp_path / "graph", memory="32MB", work_dir=tmp_path) as graph:
+    with dasktc.open_graph(tmp_path / "graph", memory="32MB", run=RunOptions(work_dir=tmp_path)) as graph:
         assert graph.plan.shards > 1
         assert graph.edges == 1499
 
@@ -877,7 +886,7 @@ def test_long_text_ids_are_opened_in_the_shards_that_memory_asks_for(tmp_path):
 def test_plans_are_made_of_the_manifest_alone(saved):
     for path in saved.glob("*.bin"):
         path.write_bytes(bytes(path.stat().st_size))
-    assert plan_source(saved, workers=7).tasks >= 28
+    assert dasktc.plan(saved, workers=7).plan.tasks >= 28
 
 
 def test_ranges_of_arrays(tmp_path):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
 from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
 from processes import patience
@@ -24,7 +25,6 @@ from tiers import some
 import dasktc
 from dasktc import generate
 from dasktc.api.count import build
-from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.csr import on_host
 from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
@@ -35,7 +35,7 @@ from dasktc.executors.spill.file_store import FileStore, stage_memory_within
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
-from dasktc.options import Options
+from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edges
 from dasktc.pipeline import id_maps
 from dasktc.pipeline import orient_sharded as by_shard
@@ -70,8 +70,8 @@ def many_partitions(large):
 
 def arrays_of(graph, tasks):
     """The arrays and fields of every block, by place."""
-    places = sorted(graph.blocks)
-    blocks = tasks.gather([graph.blocks[place] for place in places])
+    places = sorted(graph._context.blocks)
+    blocks = tasks.gather([graph._context.blocks[place] for place in places])
     return [
         (place, block.offsets.tolist(), block.columns.tolist(), block.stride, block.row_first, block.column_first,
          block.ordered, block.place)
@@ -80,14 +80,14 @@ def arrays_of(graph, tasks):
 
 
 def vectors_of(graph, tasks):
-    found = graph.prepared.graph
+    found = graph._context.prepared.graph
     vectors = (tasks.gather(vector.parts) for vector in (found.order, found.out_degree, found.in_degree))
     return [np.concatenate([on_host(part) for part in vector]).tolist() for vector in vectors]
 
 
 def ids_of(graph, tasks):
     """The caller's ids by dense id."""
-    found = graph.prepared.vertices
+    found = graph._context.prepared.vertices
     if isinstance(found, Sharded):
         return [name for part in tasks.gather(found.parts) for name in part.tolist()]
     (known,) = tasks.gather([found])
@@ -95,8 +95,14 @@ def ids_of(graph, tasks):
 
 
 def everything(graph, tasks):
-    counted = sorted((record.job, record.count[:4]) for record in graph.triangle_count(verify=1.0).records)
-    return arrays_of(graph, tasks), vectors_of(graph, tasks), ids_of(graph, tasks), graph.prepared.wedges, counted
+    counted = sorted((record.job, record.count[:4]) for record in graph.triangle_count(verify=1.0)._records)
+    return (
+        arrays_of(graph, tasks),
+        vectors_of(graph, tasks),
+        ids_of(graph, tasks),
+        graph._context.prepared.wedges,
+        counted,
+    )
 
 
 def check(tasks, given, ids, shards, options, parts=3, large=20):
@@ -104,7 +110,7 @@ def check(tasks, given, ids, shards, options, parts=3, large=20):
     with in_shards(shards), many_partitions(large):
         found = build(tasks, source_of(given, ids, parts), options)
     assert found.plan.shards == shards
-    assert isinstance(found.prepared.vertices, Sharded)
+    assert isinstance(found._context.prepared.vertices, Sharded)
     assert everything(found, tasks) == everything(expected, LocalExecutor())
     assert int(found.triangle_count()) == triangles(given)
     return found
@@ -147,7 +153,7 @@ def test_a_larger_graph_in_many_shards(reorder, ids):
         expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
         with in_shards(7), many_partitions(500):
             found = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
-        assert len(found.prepared.graph.order.parts) > 3
+        assert len(found._context.prepared.graph.order.parts) > 3
         assert everything(found, LocalExecutor()) == everything(expected, LocalExecutor())
 
 
@@ -379,7 +385,7 @@ def test_vertices_are_in_one_piece_while_they_fit():
     assert VertexBudget(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
     VertexBudget(200).check(1_000, "auto")
     with pytest.raises(
-        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 223 B"
+        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give memory='223 B'"
     ):
         VertexBudget(100).check(1_000, "auto")
 
@@ -425,11 +431,13 @@ import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 
 path, small, options = *sys.argv[1:3], json.loads(sys.argv[3])
-dasktc.triangle_count(small, per_vertex=sys.argv[4] + "small.parquet", **options)
+method, place = {"reorder": options.pop("reorder")}, options.pop("work_dir")
+options["run"] = dasktc.RunOptions(work_dir=place)
+dasktc.triangle_count(small, per_vertex=sys.argv[4] + "small.parquet", method=dasktc.Method(**method), **options)
 gc.collect()
 before = resident_bytes()
 forget_peak()
-result = dasktc.triangle_count(path, parts=4, per_vertex=sys.argv[4], **options)
+result = dasktc.triangle_count(path, method=dasktc.Method(parts=4, **method), per_vertex=sys.argv[4], **options)
 print(json.dumps([int(result), result.vertices, result.plan.shards, peak_bytes() - before]))
 """
 
@@ -451,29 +459,33 @@ def test_vertices_that_do_not_fit_keep_the_budget(sparse, tmp_path):
 
 def test_the_plan_says_how_vertices_are_kept(sparse):
     options = {"memory": "18MB"}
-    plan = plan_source(sparse[0], **options)
-    assert plan == dasktc.triangle_count(sparse[0], **options).plan
+    plan = dasktc.plan(sparse[0], **keywords(**options)).plan
+    assert plan == dasktc.triangle_count(sparse[0], **keywords(**options)).plan
     assert plan.shards > 1
     assert f"prepared      vertices in {plan.shards} shards" in str(plan)
     assert "take 12.6 MB while they are numbered and ranked, more than the 10.4 MB" in str(plan)
-    sized = plan_size(plan.vertices, plan.edges, **options)
+    sized = dasktc.plan(vertices=plan.vertices, edges=plan.edges, **keywords(**options)).plan
     assert (sized.shards, sized.numbering) == (plan.shards, plan.numbering)
     assert plan.to_dict()["shards"] == plan.shards
-    assert plan_size(1_000, 2_000, **options).shards == plan_source(sparse[1], **options).shards == 1
+    assert (
+        dasktc.plan(vertices=1_000, edges=2_000, **keywords(**options)).plan.shards
+        == dasktc.plan(sparse[1], **keywords(**options)).plan.shards
+        == 1
+    )
 
 
 def test_what_takes_whole_vectors_is_refused_with_figures(sparse, monkeypatch):
     keeps = replace(BY_REMAINDER, whole_vectors="a vector of its own")
     monkeypatch.setitem(SCHEMES, "kept", replace(SCHEMES["whole"], name="kept", dealing=keeps))
-    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition kept keeps .* give --memory 22.3 MB") as error:
-        dasktc.triangle_count(sparse[0], memory="18MB", partition="kept")
+    with pytest.raises(InputError, match=r"take 12.6 MB .* partition='kept' keeps .* give memory='22.3 MB'") as error:
+        dasktc.triangle_count(sparse[0], memory="18MB", method=Method(partition="kept"))
     assert "\n" not in str(error.value)
     assert stage_memory_within(22_200_000) >= 12_600_000
 
 
 @pytest.mark.slow
 def test_parts_with_proxies_are_counted_where_vertices_are_in_shards(sparse):
-    result = dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy", parts=4)
+    result = dasktc.triangle_count(sparse[0], memory="18MB", method=Method(partition="proxy", parts=4))
     assert (int(result), result.plan.partition) == (SPARSE, "proxy")
     assert result.plan.shards > 1
 
@@ -486,10 +498,11 @@ def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
 
 
 def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
-    graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
+    graph = dasktc.prepare(sparse[0], memory="18MB", run=RunOptions(work_dir=tmp_path))
     for ask in (graph.triangles, graph.clustering):
         with pytest.raises(
-            InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, take .*, or prepare with more"
+            InputError,
+            match=r"300,000 vertices take 12.6 MB .* with per_vertex=.*, or prepare with a larger memory=",
         ):
             ask()
 
@@ -529,7 +542,9 @@ def test_results_in_files(tmp_path, ids):
     tasks.store._limit = 0
     with in_shards(3), many_partitions(100):
         graph = build(tasks, source_of(given, ids, 3), Options(memory="1GB", partition="hash2d", parts=2))
-    Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(graph, graph.triangle_count())
+    Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(
+        graph._context, graph.triangle_count()
+    )
     tasks.close()
     vertices, supports = pd.read_parquet(tmp_path / "v.parquet"), pd.read_parquet(tmp_path / "e.parquet")
     assert vertices.set_index("vertex")["triangles"].to_dict() == triangles_per_vertex(given)
@@ -545,6 +560,6 @@ def test_results_on_workers(client, tmp_path):
     alone = build(LocalExecutor(), source_of(given, "text", 2), Options())
     pd.testing.assert_series_equal(graph.clustering(), alone.clustering())
     pd.testing.assert_frame_equal(graph.triangle_list(), alone.triangle_list())
-    Outputs(per_edge=tmp_path / "e.csv").write(graph, graph.triangle_count())
+    Outputs(per_edge=tmp_path / "e.csv").write(graph._context, graph.triangle_count())
     found = pd.read_csv(tmp_path / "e.csv")
     assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(given)

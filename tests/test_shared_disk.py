@@ -18,7 +18,6 @@ from pipeline import skewed_edges, source_of
 from processes import apart_from_page, cluster_of, dasktc
 
 import dasktc as library
-from dasktc.api.plan import plan_source
 from dasktc.cli import main as cli
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budget
@@ -27,6 +26,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_state import worker_state
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir, hidden_here
+from dasktc.options import RunOptions
 
 EDGES = skewed_edges(60, 700, 7)
 TRIANGLES = triangles(EDGES)
@@ -43,8 +43,8 @@ def place(tmp_path):
 
 def test_a_client_that_is_passed_keeps_memory_in_files(client, place):
     graph = library.prepare(source_of(EDGES, parts=3), client, memory="1GB")
-    assert isinstance(graph.executor.store, SharedFileStore)
-    assert [os.path.dirname(graph.executor.store._work.folder)] == [str(place)]
+    assert isinstance(graph._context.executor.store, SharedFileStore)
+    assert [os.path.dirname(graph._context.executor.store._work.folder)] == [str(place)]
     assert int(graph.triangle_count()) == TRIANGLES
     assert len(os.listdir(place)) == 1
     del graph
@@ -59,8 +59,8 @@ def test_an_active_client_and_an_address_keep_it_too(cluster, place, monkeypatch
     with Client(cluster):
         assert int(library.triangle_count(source_of(EDGES), memory="1GB")) == TRIANGLES
     scheduler = cluster.scheduler_address
-    assert int(library.triangle_count(source_of(EDGES), memory="1GB", scheduler=scheduler)) == TRIANGLES
-    assert plan_source(source_of(EDGES), memory="1GB", scheduler=scheduler).tasks
+    assert int(library.triangle_count(source_of(EDGES), scheduler, memory="1GB")) == TRIANGLES
+    assert dasktc.plan(source_of(EDGES), memory="1GB", scheduler=scheduler).plan.tasks
     assert len(made) == 3
     assert os.listdir(place) == []
 
@@ -87,7 +87,7 @@ def test_a_count_that_failed_leaves_no_block_in_a_workers_memory(client, place):
 
 def test_without_memory_and_work_dir_dask_keeps_its_own_limits(client, place):
     graph = library.prepare(source_of(EDGES), client)
-    assert isinstance(graph.executor.store, MemoryStore)
+    assert isinstance(graph._context.executor.store, MemoryStore)
     assert int(graph.triangle_count()) == TRIANGLES
     assert os.listdir(place) == []
 
@@ -101,18 +101,19 @@ def hidden_from_one(folder, dask_worker):
 
 
 REFUSED = (
-    r"^1 of 2 workers \(on far\) cannot write to this host's {}, where files beyond --memory would stand: .*; give a "
-    r"--work-dir on .* leave --memory and --work-dir out, so that Dask's own limits hold$"
+    r"^1 of 2 workers \(on far\) cannot write to this host's {}, where files beyond memory would stand: .*; give one "
+    r"on such a disk with run=RunOptions\(work_dir=\.\.\.\), or leave memory and work_dir out, so that "
+    r"Dask's own limits hold$"
 )
 
 
-@pytest.mark.parametrize("count", [library.triangle_count, library.prepare, plan_source])
+@pytest.mark.parametrize("count", [library.triangle_count, library.prepare, library.plan])
 @pytest.mark.parametrize("given", [False, True], ids=["default", "--work-dir"])
 def test_a_place_that_a_worker_does_not_see_is_refused(client, place, tmp_path, monkeypatch, count, given):
     monkeypatch.setattr(budget, "hidden_here", hidden_from_one)
     where = tmp_path / "given" if given else place
     where.mkdir(exist_ok=True)
-    options = {"work_dir": where} if given else {}
+    options = {"run": RunOptions(work_dir=where)} if given else {}
     with pytest.raises(InputError, match=REFUSED.format(where)):
         count(source_of(EDGES), client, memory="1GB", **options)
     assert os.listdir(where) == []
@@ -121,7 +122,7 @@ def test_a_place_that_a_worker_does_not_see_is_refused(client, place, tmp_path, 
 def test_a_work_dir_without_memory_is_refused_the_same_way(client, tmp_path, monkeypatch):
     monkeypatch.setattr(budget, "hidden_here", hidden_from_one)
     with pytest.raises(InputError, match=REFUSED.format(tmp_path)):
-        library.triangle_count(source_of(EDGES), client, work_dir=tmp_path)
+        library.triangle_count(source_of(EDGES), client, run=RunOptions(work_dir=tmp_path))
     assert os.listdir(tmp_path) == []
 
 

@@ -243,10 +243,10 @@ def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder
         result = graph.triangle_count()
     plain = build(LocalExecutor(), source_of(edges), Options(partition="hash2d", parts=n, splits=1, reorder=reorder))
     assert int(result) == int(plain.triangle_count())
-    assert (result.edges, result.wedges) == (len(slow.edges), slow.wedges)
-    for place, block in graph.blocks.items():
-        assert block.offsets.tolist() == plain.blocks[place].offsets.tolist()
-        assert block.columns.tolist() == plain.blocks[place].columns.tolist()
+    assert (result.edges, result.stats.wedges) == (len(slow.edges), slow.wedges)
+    for place, block in graph._context.blocks.items():
+        assert block.offsets.tolist() == plain._context.blocks[place].offsets.tolist()
+        assert block.columns.tolist() == plain._context.blocks[place].columns.tolist()
 
 
 class Frozen(Watched):

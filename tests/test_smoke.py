@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from keywords import keywords
 
 import dasktc
 from dasktc.io.files import FORMATS
+from dasktc.options import Method, RunOptions
 from dasktc.registry import KERNELS, ORDERS, SCHEMES
 
 pytestmark = pytest.mark.slow
@@ -96,18 +98,18 @@ def test_sources(name: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS["cpu"])
 def test_kernels(kernel: str) -> None:
-    assert dasktc.triangle_count(FRAME, backend="cpu", kernel=kernel, verify=1) == TRIANGLES
+    assert dasktc.triangle_count(FRAME, backend="cpu", method=Method(kernel=kernel), verify=1) == TRIANGLES
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_schemes(scheme: str, threads: int) -> None:
-    assert dasktc.triangle_count(FRAME, backend="cpu", partition=scheme, threads=threads) == TRIANGLES
+    assert dasktc.triangle_count(FRAME, backend="cpu", method=Method(partition=scheme), threads=threads) == TRIANGLES
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders(order: str) -> None:
-    assert dasktc.triangle_count(FRAME, backend="cpu", reorder=order) == TRIANGLES
+    assert dasktc.triangle_count(FRAME, backend="cpu", method=Method(reorder=order)) == TRIANGLES
 
 
 def test_questions() -> None:
@@ -116,7 +118,7 @@ def test_questions() -> None:
         assert graph.clustering().to_dict() == pytest.approx(nx.clustering(KARATE))
         assert graph.edge_support(frame="pandas").iloc[:, -1].sum() == 3 * TRIANGLES
         assert graph.core_number().to_dict() == nx.core_number(KARATE)
-        assert len(graph.k_truss(5, frame="pandas")) == nx.k_truss(KARATE, 5).number_of_edges()
+        assert len(graph.truss(5, frame="pandas")) == nx.k_truss(KARATE, 5).number_of_edges()
         assert len(graph.triangle_list(1000)) == TRIANGLES
 
 
@@ -128,13 +130,22 @@ def test_weights() -> None:
 
 def test_out_of_core_and_a_checkpoint(tmp_path: Path) -> None:
     given = dict(backend="cpu", memory="200MB", parts=3, partition="hash2d", checkpoint=tmp_path / "kept")
-    assert dasktc.triangle_count(FRAME, **given) == dasktc.triangle_count(FRAME, **given) == TRIANGLES
+    assert (
+        dasktc.triangle_count(FRAME, **keywords(**given))
+        == dasktc.triangle_count(FRAME, **keywords(**given))
+        == TRIANGLES
+    )
 
 
 def test_a_cluster(tmp_path: Path) -> None:
     with dasktc.cluster(workers=2, backend="cpu") as client:
         for distribute in ("always", "never"):
-            assert dasktc.triangle_count(FRAME, client, distribute=distribute, partition="hash2d", parts=2) == TRIANGLES
+            assert (
+                dasktc.triangle_count(
+                    FRAME, client, run=RunOptions(distribute=distribute), method=Method(partition="hash2d", parts=2)
+                )
+                == TRIANGLES
+            )
         with dasktc.prepare(DATA / "email-Eu-core.csv.gz", client) as graph:
             assert graph.triangle_count() == 105461
             assert int(graph.triangles(frame="dask").sum().compute()) == 3 * 105461

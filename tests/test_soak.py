@@ -25,7 +25,7 @@ def test_growth_compares_quarters():
 def test_files_and_memory_are_judged():
     soak._judge([], {"client": 0.019, "worker": None}, soak.SETTLED)
     soak._judge([], {"client": 0.5}, soak.SETTLED - 1)
-    with pytest.raises(CountError, match="1 files were left by counts, first /tmp/a"):
+    with pytest.raises(CountError, match="1 file was left by counts, first /tmp/a"):
         soak._judge(["/tmp/a"], {}, 1)
     with pytest.raises(CountError, match=r"memory of a client grew by \+2\.1%"):
         soak._judge([], {"client": 0.021}, soak.SETTLED)

@@ -28,7 +28,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.options import Options
+from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
 from dasktc.pipeline.autotune import rules
@@ -93,7 +93,7 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
 
     finished = Finished(cluster.scheduler)
     with mock.patch.object(submission, "results", counted):
-        result = dasktc.triangle_count(source or tmp_path, client, partition=partition)
+        result = dasktc.triangle_count(source or tmp_path, client, method=Method(partition=partition))
     assert int(result) == triangles
     assert len(waits) <= WAITS
     assert finished.tasks["read-rows"] == finished.tasks["canonical"] == number
@@ -149,12 +149,12 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     if single:
         assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
         assert finished.urgent["blocks"] == pieces, "they run before out-degrees are counted"
-        (block,), ((there,),) = plain.blocks.values(), [tasks.gather(graph.blocks.values())]
+        (block,), ((there,),) = plain._context.blocks.values(), [tasks.gather(graph._context.blocks.values())]
         assert there.offsets.tolist() == block.offsets.tolist()
         assert there.columns.tolist() == block.columns.tolist()
     assert int(graph.triangle_count()) == TRIANGLES
-    assert not graph.prepared.graph.slabs
-    needed = number if single else len(graph.blocks)
+    assert not graph._context.prepared.graph.slabs
+    needed = number if single else len(graph._context.blocks)
 
     def held() -> int:
         return sum(bool(at) and key[0].startswith("blocks-") for key, at in client.who_has().items())
@@ -176,12 +176,16 @@ def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
         tasks.task_bytes = 0
         monkeypatch.setitem(shuffle.FEW, "cpu", 2)
     graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
-    for place, block in plain.blocks.items():
-        (there,) = tasks.gather([graph.blocks[place]])
+    for place, block in plain._context.blocks.items():
+        (there,) = tasks.gather([graph._context.blocks[place]])
         assert there.offsets.tolist() == block.offsets.tolist()
         assert there.columns.tolist() == block.columns.tolist()
     assert graph.triangles().to_dict() == plain.triangles().to_dict()
-    assert (graph.vertices, graph.edges, graph.prepared.wedges) == (plain.vertices, plain.edges, plain.prepared.wedges)
+    assert (graph.vertices, graph.edges, graph._context.prepared.wedges) == (
+        plain.vertices,
+        plain.edges,
+        plain._context.prepared.wedges,
+    )
 
 
 @pytest.mark.parametrize("kind", ["text", "wide"])
@@ -225,7 +229,7 @@ def came(stage, dask_worker):
 
 def test_copies_of_a_worker_that_went_are_given_up(workers):
     cluster, client = workers
-    graph = dasktc.prepare(source_of(EDGES, parts=4), client, partition="whole", splits=40)
+    graph = dasktc.prepare(source_of(EDGES, parts=4), client, method=Method(partition="whole", splits=40))
     cluster.scale(len(cluster.workers) - 1)
     until(lambda: len(client.ncores()) == len(cluster.workers))
     assert int(graph.triangle_count()) == int(graph.triangle_count()) == TRIANGLES
@@ -259,7 +263,7 @@ def test_a_count_asks_seldom_who_the_workers_are(workers):
 
     asking = mock.patch.multiple(client, **{name: partial(counted, name) for name in questions})
     with asking, mock.patch.object(faults, "LATELY", 3_600):
-        result = dasktc.triangle_count(source_of(EDGES, parts=3), client, distribute="always")
+        result = dasktc.triangle_count(source_of(EDGES, parts=3), client, run=RunOptions(distribute="always"))
     assert int(result) == TRIANGLES
     assert asked == {"ncores": 1, "scheduler_info": 1}
 
@@ -389,9 +393,11 @@ def test_the_page_of_task_groups_takes_the_keys():
         def stage(name, done, total):
             cluster.sync(look)
 
-        graph = dasktc.prepare(kronecker(8), client, partition="hash2d", parts=2, splits=2, progress=stage)
+        graph = dasktc.prepare(
+            kronecker(8), client, method=Method(partition="hash2d", parts=2, splits=2), progress=stage
+        )
         graph.triangle_count(progress=stage)
-        for ask in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list, graph.trussness):
+        for ask in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list, graph.truss):
             ask()
             stage("asked", 1, 1)
         assert errors == []

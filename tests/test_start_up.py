@@ -12,13 +12,14 @@ from importlib.machinery import ModuleSpec
 import numpy as np
 import pytest
 from distributed import Client
+from keywords import keywords
 from processes import patience
 
 import dasktc
 from dasktc.api import count as counts
-from dasktc.api.plan import plan_source
 from dasktc.errors import ClusterError
 from dasktc.executors.dask.faults import NEVER, VERSION, FaultPolicy
+from dasktc.executors.place import Place
 from dasktc.planning import start_up
 
 TEXT = "".join(f"{u} {v}\n" for u, v in [(0, 1), (1, 2), (2, 0)])
@@ -54,17 +55,17 @@ def test_a_small_file_stays_on_the_cpu_and_the_plan_says_so(a_gpu, file):
     assert (int(result), result.backend, a_gpu) == (1, "cpu", ["cpu"])
     assert result.plan.choice.endswith(said)
     assert dasktc.prepare(file).plan.choice.endswith(said)
-    assert plan_source(file).choice.endswith(said)
+    assert dasktc.plan(file).plan.choice.endswith(said)
 
 
 def test_what_is_asked_for_is_done(a_gpu, file):
     for options in ({"backend": "cpu"}, {"backend": "auto", "kernel": "hub"}):
-        assert int(dasktc.triangle_count(file, **options)) == 1
+        assert int(dasktc.triangle_count(file, **keywords(**options))) == 1
     assert a_gpu == ["cpu"] * 2
     for options in ({"backend": "cuda"}, {"kernel": "bitmap"}):
         a_gpu.clear()
         with pytest.raises(dasktc.InputError, match=r"CuPy|no kernel bitmap"):
-            dasktc.triangle_count(file, **options)
+            dasktc.triangle_count(file, **keywords(**options))
         assert a_gpu == [options.get("backend", "auto")]
 
 
@@ -139,11 +140,11 @@ def test_a_script_whose_import_fails_in_a_worker(tmp_path, line):
     script = tmp_path / "script.py"
     script.write_text(
         f"if __name__ != '__main__':\n    {line}\nimport dasktc\n"
-        "if __name__ == '__main__':\n    dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=1)\n"
+        "if __name__ == '__main__':\n    dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), dasktc.cluster(workers=1))\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=patience())
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"dasktc.errors.InputError: 1 workers could not be started: each imports {script}, which")
+    assert last.startswith(f"dasktc.errors.InputError: 1 worker could not be started: each imports {script}, which")
     assert "no_such_module" in last if "import" in line else "KeyError: 'no such key'" in last
     assert len(last) < 500
 
@@ -155,7 +156,7 @@ def test_threads_that_start_workers_at_once_leave_the_process_as_it_was():
         return dict(os.environ), dask.config.get("distributed.nanny"), list(warnings.filters)
 
     def run():
-        counts.append(int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=1)))
+        counts.append(int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), client=Place(workers=1))))
 
     counts = []
     run()

@@ -10,6 +10,7 @@ import tempfile
 
 import pandas as pd
 import pytest
+from keywords import keywords
 from processes import DASKTC, until
 
 import dasktc
@@ -91,7 +92,7 @@ def test_where_it_is_read(place, stdin, tmp_path, options):
     work = tmp_path / "work"
     work.mkdir()
     stdin(EDGES)
-    with dasktc.prepare("-", work_dir=work, **options) as graph:
+    with dasktc.prepare("-", **keywords(work_dir=work, **options)) as graph:
         assert int(graph.triangle_count()) == 1
     assert list(work.iterdir()) == []
 
@@ -122,7 +123,7 @@ class Elsewhere:
 def test_what_cannot_be_read_is_refused_in_one_line(place, stdin, source, options, says):
     stdin(EDGES)
     with pytest.raises(InputError, match=says) as error:
-        dasktc.triangle_count(source, **options)
+        dasktc.triangle_count(source, **keywords(**options))
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
 
@@ -141,7 +142,7 @@ COMMANDS = {
     "plan": ["plan", "-", "--quiet"],
     "estimate": ["estimate", "-", "--quiet"],
     "cliques": ["cliques", "-", "-k", "3", "--quiet"],
-    "clustering": ["clustering", "-", "-o", "out.csv"],
+    "measures": ["measures", "-", "-o", "out.csv"],
     "truss": ["truss", "-", "-o", "out.csv"],
     "prepare": ["prepare", "-", "graph"],
 }
@@ -158,7 +159,7 @@ def test_every_command_reads_standard_input(place, stdin, tmp_path, monkeypatch,
     assert out
     if command[0] in ("count", "cliques"):
         assert out == "1\n"
-    elif command[0] in ("clustering", "truss"):
+    elif command[0] in ("measures", "truss"):
         assert len(pd.read_csv("out.csv")) == 4
     elif command[0] == "prepare":
         assert int(dasktc.triangle_count("graph")) == 1

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pipeline import source_of
+from keywords import keywords
+from pipeline import changed, source_of
 
 import dasktc
 from dasktc import generate
@@ -18,6 +19,7 @@ from dasktc.backends.protocol import TaskSize
 from dasktc.counting import edge_support
 from dasktc.counting.edge_support import SPREAD
 from dasktc.errors import InputError
+from dasktc.options import Method
 from dasktc.planning.schemes import SCHEMES
 
 GRAPHS = {
@@ -70,9 +72,9 @@ def _copy(block):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_supports_are_those_of_visit(name, reorder, parts):
     options = {"partition": "hash2d", "parts": parts} if parts > 1 else {"partition": "whole"}
-    graph = dasktc.prepare(GRAPHS[name](), backend="cpu", reorder=reorder, **options)
+    graph = dasktc.prepare(GRAPHS[name](), backend="cpu", **keywords(reorder=reorder, **options))
     for triple in list(graph.plan.triples())[:: 1 if parts == 1 else 5]:
-        blocks = [graph.blocks[place] for place in triple.places]
+        blocks = [graph._context.blocks[place] for place in triple.places]
         for split, splits in ((0, 1), (1, 3)):
             check(BlockTask(*blocks, split, splits))
 
@@ -106,10 +108,13 @@ def test_counters_do_not_overflow():
 def test_every_scheme_has_them(scheme):
     source = generate.kronecker(9)
     graph = dasktc.prepare(
-        source, backend="cpu", partition=scheme, **({} if scheme in ("whole", "edges") else {"parts": 2})
+        source, backend="cpu", **keywords(partition=scheme, **{} if scheme in ("whole", "edges") else {"parts": 2})
     )
-    whole = dasktc.prepare(source, backend="cpu", kernel="merge")
-    assert (edge_support.kernel_and_bytes(graph)[0], edge_support.kernel_and_bytes(whole)[0]) == ("hub", "merge")
+    whole = dasktc.prepare(source, backend="cpu", method=Method(kernel="merge"))
+    assert (edge_support.kernel_and_bytes(graph._context)[0], edge_support.kernel_and_bytes(whole._context)[0]) == (
+        "hub",
+        "merge",
+    )
     assert graph.triangles().equals(whole.triangles())
     assert graph.edge_support().equals(whole.edge_support())
     assert int(whole.triangles().sum()) == 3 * int(whole.triangle_count())
@@ -131,7 +136,7 @@ def test_splits_beyond_what_keeps_workers_busy_are_joined(monkeypatch, how, task
     source, made = generate.kronecker(9), []
     jobs_of = edge_support.jobs
     monkeypatch.setattr(edge_support, "jobs", lambda *of: made.append(jobs_of(*of)) or made[-1])
-    graph = dasktc.prepare(source, backend="cpu", threads=1, kernel="hub", **how)
+    graph = dasktc.prepare(source, backend="cpu", threads=1, **keywords(kernel="hub", **how))
     known = dasktc.prepare(source, backend="cpu")
     assert graph.edge_support().equals(known.edge_support())
     assert graph.measures().equals(known.measures())
@@ -140,7 +145,7 @@ def test_splits_beyond_what_keeps_workers_busy_are_joined(monkeypatch, how, task
 
 
 def test_splits_stay_where_larger_ones_do_not_fit(monkeypatch):
-    wanted = dasktc.prepare(generate.kronecker(9), backend="cpu", kernel="hub", splits=400)
+    wanted = dasktc.prepare(generate.kronecker(9), backend="cpu", method=Method(kernel="hub", splits=400))
     planned = edge_support.kernel_and_bytes
 
     def tight(graph, plan=None):
@@ -157,16 +162,16 @@ def test_splits_stay_where_larger_ones_do_not_fit(monkeypatch):
 
 def test_without_room_for_tables_triangles_are_visited():
     wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
-    plan = replace(wanted.plan, memory=edge_support.kernel_and_bytes(wanted)[1] - 1)
-    graph = replace(wanted, prepared=replace(wanted.prepared, plan=plan))
-    assert edge_support.kernel_and_bytes(graph)[0] == "trust"
+    plan = replace(wanted.plan, memory=edge_support.kernel_and_bytes(wanted._context)[1] - 1)
+    graph = changed(wanted, prepared=replace(wanted._context.prepared, plan=plan))
+    assert edge_support.kernel_and_bytes(graph._context)[0] == "trust"
     assert graph.triangles().equals(wanted.triangles())
     assert (graph.triangles().attrs, wanted.triangles().attrs) == ({"kernel": "visit"}, {"kernel": "hub"})
 
 
 @pytest.mark.parametrize("name", ["kronecker", "random"])
 def test_bytes_that_are_planned_for(name):
-    (block,) = dasktc.prepare(GRAPHS[name](), backend="cpu").blocks.values()
+    (block,) = dasktc.prepare(GRAPHS[name](), backend="cpu")._context.blocks.values()
     task = BlockTask(block, block, block)
     supports.edges(task)
     taken = min(_taken(task) for _ in range(3))  # a client's threads in this process may take memory meanwhile
@@ -188,7 +193,7 @@ def _taken(task):
 @pytest.mark.parametrize("partition", ["hash2d", "vertical", "proxy"])
 @pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (1, 2)], [(0, 1), (2, 3), (3, 4)]])
 def test_edges_in_blocks_without_wedges_have_a_support(partition, edges):
-    with dasktc.prepare(source_of(edges), partition=partition, parts=3) as graph:
+    with dasktc.prepare(source_of(edges), method=Method(partition=partition, parts=3)) as graph:
         support = graph.edge_support()
     assert sorted(zip(support["src"], support["dst"], strict=True)) == edges
     assert not support.iloc[:, -1].any()

@@ -178,8 +178,8 @@ def test_a_line_below_the_first_row_is_a_comment_only_without_the_fields_of_one(
 
 
 def test_below_the_header_of_a_csv_file_nothing_is_a_comment(path):
-    refused(path, b"a,b\n1,2\n# 3,4\n", "line 3", "'# 3'", "--skip")
-    refused(path, b"a,b\n# 3,4\n1,2\n", "line 2", "'# 3'", "--skip")
+    refused(path, b"a,b\n1,2\n# 3,4\n", "line 3", "'# 3'", "skip=...")
+    refused(path, b"a,b\n# 3,4\n1,2\n", "line 2", "'# 3'", "skip=...")
     assert read(path, b"a,b\n1,2\n# 3,4\n2,3\n", skip=1) == [(1, 2), (2, 3)]
 
 
@@ -265,7 +265,7 @@ def test_a_first_row_above_names_is_a_header_or_an_edge_and_doubts_are_said(path
         assert len(said) == doubtful
         for words in said:
             assert words.startswith(f"dasktc: warning: line {line} of {path}, ")
-            ways = f"--skip {line} if it is a header, --skip {line - 1} if it is an edge"
+            ways = f"skip={line} if it is a header, skip={line - 1} if it is an edge"
             assert words.endswith(f"is taken for {means}; use {ways}")
     caplog.clear()
     read(path, data.encode(), skip=len(comment))
@@ -352,14 +352,14 @@ REFUSED = {
     "header above single names": (b"source,target\nx\n", ["line 2", "column 2"]),
     "single ids only": (b"1\n2\n3\n", ["no edge", "line 1"]),
     "names on their own": (b"a\nb\n", ["no edge", "line 1"]),
-    "a word": (b"1 2\n3 4\nabc 5\n", ["line 3", "'abc'", "--ids text"]),
-    "a word in the second column": (b"1,2\n3,x y\n", ["line 2", "'x y'", "--ids text"]),
+    "a word": (b"1 2\n3 4\nabc 5\n", ["line 3", "'abc'", "ids='text'"]),
+    "a word in the second column": (b"1,2\n3,x y\n", ["line 2", "'x y'", "ids='text'"]),
     "a word alone": (b"1 2\nEOF\n", ["line 2", "'EOF'"]),
     "a fraction": (b"1 2\n3 4.5\n", ["line 2", "'4.5'"]),
     "a decimal": (b"1 2\n1.0 3\n", ["line 2", "'1.0'"]),
     "a decimal by a large id": (b"1 2\n9007199254740993 3\n1.0 2\n", ["line 3", "'1.0'"]),
-    "decimals first": (b"1.0 2.0\n3 4\n", ["line 1", "--ids text"]),
-    "only decimals": (b"1.0 2.0\n3.0 4.0\n", ["line 1", "decimal", "--ids text"]),
+    "decimals first": (b"1.0 2.0\n3 4\n", ["line 1", "ids='text'"]),
+    "only decimals": (b"1.0 2.0\n3.0 4.0\n", ["line 1", "decimal", "ids='text'"]),
     "an exponent": (b"1 2\n1e3 3\n", ["line 2", "'1e3'"]),
     "hexadecimal": (b"1 2\n0x10 3\n", ["line 2", "'0x10'"]),
     "a plus sign": (b"1 2\n+1 3\n", ["line 2", "'+1'"]),
@@ -374,35 +374,35 @@ REFUSED = {
     "missing name": (b"a,b\n,c\n", ["line 2", "no id in column 1"]),
     "another separator": (b"1,2\n3 4\n", ["line 2", "'3 4'"]),
     "another separator between names": (b"a,b\nb,c\nc;d\n", ["line 3", "1 field"]),
-    "beyond 64 bits": (b"1 2\n%d 3\n" % BIG, ["line 2", str(BIG), "64-bit", "--ids text"]),
+    "beyond 64 bits": (b"1 2\n%d 3\n" % BIG, ["line 2", str(BIG), "64-bit", "ids='text'"]),
     "below 64 bits": (b"1 2\n3 %d\n" % (-BIG - 1), ["line 2", str(-BIG - 1)]),
     "beyond 64 bits, alone": (b"1 2\n%d\n" % BIG, ["line 2", str(BIG)]),
     "beyond 64 bits, first": (b"%d 1\n" % (1 << 64), ["line 1", "64-bit"]),
     "beyond 64 bits, quoted": (b'1,2\n"%d",3\n' % BIG, ["line 2", str(BIG)]),
     "a number without end": (b"1 2\n" + b"9" * 5000 + b" 3\n", ["line 2", "64-bit"]),
-    "one integer first": (b"1 a\n2 b\n", ["line 1", "--skip 1", "--ids text"]),
-    "one integer below comments": (b"# x\n\na 1\n2 3\n", ["line 3", "--skip 3", "--ids text"]),
-    "text above": (b"A graph\nwith two lines\n1 2\n3 4\n", ["line 1", "line 3", "--skip 2", "--ids text"]),
-    "a comment that goes on": (b"# Relations:\n   -1 (is a customer)\n1\t2\t-1\n", ["line 2", "--skip 2"]),
+    "one integer first": (b"1 a\n2 b\n", ["line 1", "skip=1", "ids='text'"]),
+    "one integer below comments": (b"# x\n\na 1\n2 3\n", ["line 3", "skip=3", "ids='text'"]),
+    "text above": (b"A graph\nwith two lines\n1 2\n3 4\n", ["line 1", "line 3", "skip=2", "ids='text'"]),
+    "a comment that goes on": (b"# Relations:\n   -1 (is a customer)\n1\t2\t-1\n", ["line 2", "skip=2"]),
     "prose": (b"It is a file of words, and\nnot a graph at all.\n", ["line 1", "prose"]),
-    "a column without a name": (b",a,b\n0,5,6\n", ["line 1", "--columns 1,2"]),
-    "a column without a name, names": (b",a,b\n0,x,y\n1,x,z\n", ["line 1", "'' perhaps numbers", "--columns 1,2"]),
+    "a column without a name": (b",a,b\n0,5,6\n", ["line 1", "columns=(1, 2)"]),
+    "a column without a name, names": (b",a,b\n0,x,y\n1,x,z\n", ["line 1", "'' perhaps numbers", "columns=(1, 2)"]),
     "numbers of rows, as pandas names them": (b"Unnamed: 0,a,b\n0,x,y\n1,y,z\n", ["line 1", "'Unnamed: 0' perhaps"]),
-    "numbers of rows": (b"id,a,b\n0,5,6\n", ["line 1", "'id' perhaps numbers", "--columns 1,2"]),
-    "a column that is none of ids": (b"a,age,b\nx,33,y\nz,34,y\n", ["line 2", "below a header", "--columns"]),
-    "names of rows, as R writes them": (b"from to\n1 5 6\n2 6 7\n", ["line 1", "one more", "--columns 1,2"]),
-    "thousands": (b'a,b\n"1,000","2,000"\n"2,000","1,234"\n', ["line 2", "between digits", "--ids text"]),
+    "numbers of rows": (b"id,a,b\n0,5,6\n", ["line 1", "'id' perhaps numbers", "columns=(1, 2)"]),
+    "a column that is none of ids": (b"a,age,b\nx,33,y\nz,34,y\n", ["line 2", "below a header", "columns=..."]),
+    "names of rows, as R writes them": (b"from to\n1 5 6\n2 6 7\n", ["line 1", "one more", "columns=(1, 2)"]),
+    "thousands": (b'a,b\n"1,000","2,000"\n"2,000","1,234"\n', ["line 2", "between digits", "ids='text'"]),
     "several edges a line": (b"1 2; 2 3; 1 3\n", ["line 1", "between digits"]),
-    "edges in brackets": (b"(1,2)\n(2,3)\n", ["line 1", "brackets", "--ids text"]),
-    "nodes in brackets": (b"(0, 1) (0, 2) {}\n", ["line 1", "brackets", "--ids text"]),
-    "arrows": (b"a -> b\nb -> c\n", ["line 1", "a sign", "--columns 0,2"]),
-    "adjacency": (b"1 2 3\n2 3\n3\n", ["1 to 3 ids", "neighbours", "--columns 0,1"]),
-    "adjacency of names": (b"a,b,c,d\nb,c,e\nc,d\n", ["2 to 4 ids", "neighbours", "--columns 0,1"]),
-    "triples": (b"a\tlikes\tb\nb\tlikes\tc\nc\tknows\ta\nc\tlikes\tb\n", ["relations", "--columns 0,2"]),
-    "adjacency matrix": (b"0 1 1\n1 0 1\n", ["3 numbers", "matrix", "--columns 0,1"]),
+    "edges in brackets": (b"(1,2)\n(2,3)\n", ["line 1", "brackets", "ids='text'"]),
+    "nodes in brackets": (b"(0, 1) (0, 2) {}\n", ["line 1", "brackets", "ids='text'"]),
+    "arrows": (b"a -> b\nb -> c\n", ["line 1", "a sign", "columns=(0, 2)"]),
+    "adjacency": (b"1 2 3\n2 3\n3\n", ["1 to 3 ids", "neighbours", "columns=(0, 1)"]),
+    "adjacency of names": (b"a,b,c,d\nb,c,e\nc,d\n", ["2 to 4 ids", "neighbours", "columns=(0, 1)"]),
+    "triples": (b"a\tlikes\tb\nb\tlikes\tc\nc\tknows\ta\nc\tlikes\tb\n", ["relations", "columns=(0, 2)"]),
+    "adjacency matrix": (b"0 1 1\n1 0 1\n", ["3 numbers", "matrix", "columns=(0, 1)"]),
     "weighted matrix": (b"a,b,c,d\n0,5,6,7\n5,0,1,2\n6,1,0,3\n7,2,3,0\n", ["4 numbers", "matrix"]),
     "files joined with their headers": (b"from,to\na,b\n" * 300, ["line 3", "names of the columns again"]),
-    "quotes between blanks": (b'"New York" "Rome"\n', ["line 1", "quotes", "--ids text"]),
+    "quotes between blanks": (b'"New York" "Rome"\n', ["line 1", "quotes", "ids='text'"]),
     "old Mac": (b"1 2\r3 4\r5 6\r", ["line 1", "carriage return"]),
     "old Mac, below": (b"1 2\r\n3 4\r5 6\r\n", ["line 2", "carriage return"]),
     "an open quote": (b'1,2,"a\n3,4,b"\n', ["line 1", "quote"]),
@@ -423,20 +423,20 @@ def test_refused(path, data, says, blocksize):
     ("data", "options", "says"),
     [
         (b"a b\nc d\n", {"ids": "int"}, ["line 1", "'a'"]),
-        (b"a,b\n1,2\n", {"columns": ("a", "c")}, ["--columns a,c", "'a', 'b'"]),
-        (b"1,2\n3,4\n", {"columns": ("0", "2")}, ["--columns 0,2", "0 to 1"]),
-        (b"1,2\n3,4\n", {"columns": ("1", "1")}, ["--columns 1,1"]),
+        (b"a,b\n1,2\n", {"columns": ("a", "c")}, ["columns=('a', 'c')", "'a', 'b'"]),
+        (b"1,2\n3,4\n", {"columns": ("0", "2")}, ["columns=('0', '2')", "0 to 1"]),
+        (b"1,2\n3,4\n", {"columns": ("1", "1")}, ["columns=('1', '1')"]),
         (b"1,2,3\n3,4\n", {"columns": ("0", "2")}, ["line 2", "column 3"]),
         (b"1 2 3\n4\n", {"columns": ("0", "2")}, ["line 2", "column 3"]),
-        (b"x,y\n1,2,3\n", {"columns": ("0", "2")}, ["line 1", "column 3", "--columns"]),
+        (b"x,y\n1,2,3\n", {"columns": ("0", "2")}, ["line 1", "column 3", "columns=..."]),
         (b"1 2\n3 4\n", {"skip": 2}, ["no data line below line 2"]),
-        (b"1 2\n3 x\n", {"skip": 1}, ["line 2", "--skip 2"]),
+        (b"1 2\n3 x\n", {"skip": 1}, ["line 2", "skip=2"]),
         (b"a,b\n", {"columns": ("a", "b")}, ["no data line below its header"]),
     ],
 )
 def test_refused_with_options(path, data, options, says):
-    if "--columns 1,1" in says:
-        with pytest.raises(InputError, match="--columns 1,1 is one column"):
+    if "columns=('1', '1')" in says:
+        with pytest.raises(InputError, match=r"columns=\('1', '1'\) is one column"):
             read(path, data, **options)
     else:
         refused(path, data, *says, **options)
@@ -475,7 +475,7 @@ COUNTS = {
 def test_a_header_of_counts_is_refused_with_both_ways_out(path, data, blocksize):
     line = data[: data.index(b"3")].count(b"\n") + 1 if b"#" in data else 1
     for packed in (data, gzip.compress(data)):
-        refused(path, packed, f"line {line} ", f"--skip {line} ", "--skip 0", blocksize=blocksize)
+        refused(path, packed, f"line {line} ", f"skip={line} ", "skip=0", blocksize=blocksize)
         below = read(path, packed, blocksize=blocksize, skip=line)
         assert below == [(1, 2), (2, 3)]
         whole = read(path, packed, blocksize=blocksize, skip=0)
@@ -739,4 +739,4 @@ def test_a_column_of_weights_is_named(tmp_path, columns):
     path.write_text("source,target,w\n0,1,1.5\n1,2,2\n2,0,1\n2,3,4\n")
     with pytest.raises(InputError, match=r"line 2 of .* holds 1.5 where an id is expected: .* weights; name") as error:
         open_source(str(path), ReadOptions(columns=columns))
-    assert "--skip" not in str(error.value)
+    assert "skip=..." not in str(error.value)

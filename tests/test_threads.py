@@ -32,10 +32,11 @@ from dasktc.executors import local
 from dasktc.executors import threads as threading_calls
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import SHARE, limited
+from dasktc.executors.place import Place
 from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads, completed
-from dasktc.options import Options, RunOptions
+from dasktc.options import Method, Options
 from dasktc.pipeline import canonicalize
 
 EDGES = skewed_edges(90, 900, 5)
@@ -60,8 +61,8 @@ def everything(graph):
     facts = result.triangles, result.vertices, result.edges, result.loops_dropped, result.duplicates_dropped
     supports = sorted(graph.edge_support().itertuples(index=False, name=None))
     listed = sorted(graph.triangle_list().itertuples(index=False, name=None))
-    order = np.concatenate(graph.executor.gather(graph.prepared.graph.order.parts)).tolist()
-    return facts, result.wedges, result.probes, graph.triangles().to_dict(), supports, listed, order
+    order = np.concatenate(graph._context.executor.gather(graph._context.prepared.graph.order.parts)).tolist()
+    return facts, result.stats.wedges, result.stats.probes, graph.triangles().to_dict(), supports, listed, order
 
 
 # The same results
@@ -124,12 +125,12 @@ def test_result_and_plan_say_how_many_calls_ran_at_a_time(tmp_path, capsys):
     assert (found["triangles"], found["workers"]) == (triangles(EDGES), 3)
     assert main(["plan", str(path), "--threads", "3"]) == 0
     assert "3 at a time" in capsys.readouterr().out
-    assert "3 at a time" in str(dasktc.triangle_count(path, threads=3))
+    assert "3 at a time" in repr(dasktc.triangle_count(path, threads=3))
 
 
 def test_a_small_graph_needs_one_thread():
     graph = dasktc.prepare(source_of(EDGES), threads=3)
-    assert (graph.executor.workers, graph.plan.workers) == (1, 1)
+    assert (graph._context.executor.workers, graph.plan.workers) == (1, 1)
 
 
 @pytest.mark.usefixtures("large")
@@ -153,7 +154,7 @@ def test_a_checkpoint_resumes_on_another_number_of_threads(tmp_path, before, aft
         dasktc.triangle_count(source, threads=before, checkpoint=tmp_path, progress=progress)
     kept = len((tmp_path / FILE).read_text().splitlines()) - 1
     result = dasktc.triangle_count(source, threads=after, checkpoint=tmp_path)
-    assert (int(result), result.resumed, result.plan.splits) == (triangles(EDGES), kept, 4 * before)
+    assert (int(result), result.stats.resumed, result.plan.splits) == (triangles(EDGES), kept, 4 * before)
     assert kept == 3
 
 
@@ -168,25 +169,25 @@ def test_the_cores_that_the_process_may_use(monkeypatch, tmp_path):
         if text is not None:
             quota.write_text(text)
         assert allowed_threads() == expected
-        with connecting.connect(RunOptions()) as executor:
+        with connecting.connect() as executor:
             assert executor.workers == expected
 
 
 def test_one_in_a_task_of_a_worker_and_where_a_gpu_counts(client):
     assert client.submit(allowed_threads, pure=False).result(timeout=patience()) == 1
-    assert connecting.threads_here(RunOptions(), "cuda") == 1
+    assert connecting.threads_here(Place(), "cuda") == 1
 
 
 @pytest.mark.usefixtures("large")
 def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     """Where there may be a GPU, its libraries load only once a backend is chosen; the CPU then uses all threads."""
     monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
-    assert connecting.threads_here(RunOptions(threads=3), "auto") == 1
-    assert connecting.with_all_threads(LocalExecutor(), RunOptions(threads=3), "cuda").workers == 1
-    assert "--threads 3 makes nothing faster on a GPU" in caplog.text
+    assert connecting.threads_here(Place(threads=3), "auto") == 1
+    assert connecting.with_all_threads(LocalExecutor(), Place(threads=3), "cuda").workers == 1
+    assert "threads=3 makes nothing faster on a GPU" in caplog.text
     caplog.clear()
-    for run in (RunOptions(), RunOptions(threads=1)):
-        connecting.with_all_threads(LocalExecutor(), run, "cuda")
+    for place in (Place(), Place(threads=1)):
+        connecting.with_all_threads(LocalExecutor(), place, "cuda")
     assert not caplog.text
     result = dasktc.triangle_count(source_of(EDGES), threads=2)
     assert (result.backend, result.workers, result.plan.workers) == ("cpu", 2, 2)
@@ -203,11 +204,11 @@ def test_a_plan_and_its_count_have_the_same_threads(monkeypatch):
 
 def test_threads_are_of_this_process(client):
     for threads in (0, -1, 1.5, "many", True, 1 << 20):
-        with pytest.raises(InputError, match="--threads"):
-            RunOptions(threads=threads)
+        with pytest.raises(InputError, match="threads="):
+            Place(threads=threads)
     with pytest.raises(InputError, match="client and threads were both given"):
         dasktc.triangle_count(source_of(EDGES), client, threads=2)
-    with client.as_current(), connecting.connect(RunOptions(threads=2)) as executor:
+    with client.as_current(), connecting.connect(Place(threads=2)) as executor:
         assert isinstance(executor, LocalExecutor)
         assert executor.workers == 2
 
@@ -305,7 +306,7 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.usefixtures("large", "interruptible")
 def test_an_interrupt_ends_a_count_at_once():
     """The calling thread only waits while calls run, so that it can handle a signal."""
-    graph, begun = dasktc.prepare(source_of(EDGES), threads=2, splits=400), threading.Event()
+    graph, begun = dasktc.prepare(source_of(EDGES), threads=2, method=Method(splits=400)), threading.Event()
 
     def task(number):
         if number == 1:
@@ -315,7 +316,7 @@ def test_an_interrupt_ends_a_count_at_once():
         time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        list(graph.executor.map_unordered("count", task, ((number,) for number in range(400))))
+        list(graph._context.executor.map_unordered("count", task, ((number,) for number in range(400))))
     assert begun.is_set()
     assert not running()
     assert int(graph.triangle_count()) == triangles(EDGES)

@@ -16,7 +16,8 @@ from emulation import cuda as emulated_cuda
 from emulation.host import HostDevice, compiler
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pipeline import skewed_edges, source_of
+from keywords import keywords
+from pipeline import changed, skewed_edges, source_of
 from tiers import some
 
 import dasktc
@@ -52,7 +53,7 @@ CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
 
 
 def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **options)
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
 
 
 def simple(edges):
@@ -87,11 +88,11 @@ def check(edges, **options):
     assert cores.index.is_monotonic_increasing
     assert cores.to_dict() == nx.core_number(expected)
     known = trussness(expected)
-    assert numbers(graph.trussness(), "trussness") == known
+    assert numbers(graph.truss(), "trussness") == known
     largest = max(known.values(), default=2)
     for k in {0, 2, 3, 4, largest, largest + 1}:
         truss = nx.Graph([tuple(edge) for edge, of in known.items() if of >= k])
-        assert numbers(graph.k_truss(k), "support") == oracle.support(truss.edges)
+        assert numbers(graph.truss(k), "support") == oracle.support(truss.edges)
 
 
 @pytest.mark.parametrize("edges", CASES)
@@ -122,25 +123,31 @@ def test_any_multigraph_of_text(edges, plan, reorder):
 
 def test_ids_are_the_callers():
     text = prepare([("b", "a"), ("a", "10"), ("10", "b"), ("9", "a")])
-    assert text.trussness().values.tolist() == [["10", "a", 3], ["10", "b", 3], ["9", "a", 2], ["a", "b", 3]]
-    assert text.k_truss(3).values.tolist() == [["10", "a", 1], ["10", "b", 1], ["a", "b", 1]]
+    assert text.truss().values.tolist() == [["10", "a", 3], ["10", "b", 3], ["9", "a", 2], ["a", "b", 3]]
+    assert text.truss(3).values.tolist() == [["10", "a", 1], ["10", "b", 1], ["a", "b", 1]]
     far = prepare([(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))])
     assert far.core_number().to_dict() == {-(2**63): 2, 0: 2, 2**63 - 1: 2}
 
 
 def test_answers_for_some():
     graph = prepare([("b", "a"), ("a", "10"), ("10", "b"), ("9", "a")])
-    assert graph.trussness(edges=[("9", "a"), ("b", "10")]).values.tolist() == [["9", "a", 2], ["b", "10", 3]]
+    assert graph.truss(edges=[("9", "a"), ("b", "10")]).values.tolist() == [["9", "a", 2], ["b", "10", 3]]
     assert graph.core_number(vertices=["b", "9"]).to_dict() == {"b": 2, "9": 1}
-    assert graph.k_truss(3, frame="dask").compute().equals(graph.k_truss(3))
+    assert graph.truss(3, frame="dask").compute().equals(graph.truss(3))
     with pytest.raises(InputError, match="cudf"):
-        graph.trussness(frame="cudf")
+        graph.truss(frame="cudf")
 
 
-@pytest.mark.parametrize("k", [-1, 2.5, "3", None, True])
+@pytest.mark.parametrize("k", [-1, 2.5, "3", True])
 def test_what_is_no_order_of_a_truss(k):
-    with pytest.raises(InputError, match="k "):
-        prepare([(0, 1)]).k_truss(k)
+    with pytest.raises(InputError, match="k="):
+        prepare([(0, 1)]).truss(k)
+
+
+def test_edges_of_one_truss_are_not_chosen():
+    with pytest.raises(InputError, match=r"edges are given with k=3: .*; leave out k") as error:
+        prepare([(0, 1)]).truss(3, edges=[(0, 1)])
+    assert "\n" not in str(error.value)
 
 
 def levels(graph, supports):
@@ -171,7 +178,7 @@ GRAPHS = {
 
 
 def block_of(source):
-    (block,) = dasktc.prepare(source, backend="cpu").blocks.values()
+    (block,) = dasktc.prepare(source, backend="cpu")._context.blocks.values()
     return block
 
 
@@ -247,18 +254,18 @@ def test_threads_share_the_count(threads, monkeypatch):
     monkeypatch.setattr(peeling, "MANY", 100)
     monkeypatch.setattr("dasktc.executors.local.FEW_EDGES", 100)
     graph = dasktc.prepare(generate.kronecker(9), backend="cpu", threads=threads)
-    assert graph.executor.workers == threads
-    assert graph.trussness().trussness.max() == 22
-    assert len(graph.k_truss(22)) == (graph.trussness().trussness == 22).sum()
+    assert graph._context.executor.workers == threads
+    assert graph.truss().trussness.max() == 22
+    assert len(graph.truss(22)) == (graph.truss().trussness == 22).sum()
 
 
 @pytest.mark.parametrize("again", [1, 10**9], ids=["counted again", "peeled"])
 def test_a_truss_is_the_same_however_it_is_reached(again, monkeypatch):
     graph = dasktc.prepare(generate.kronecker(9), backend="cpu")
-    whole = graph.trussness()
+    whole = graph.truss()
     monkeypatch.setattr(peeling, "AGAIN", again)
     for k in (3, 6, 12, 22, 23):
-        found, expected = graph.k_truss(k), whole[whole.trussness >= k]
+        found, expected = graph.truss(k), whole[whole.trussness >= k]
         assert found[["src", "dst"]].to_numpy().tolist() == expected[["src", "dst"]].to_numpy().tolist()
         assert (found.support >= k - 2).all()
 
@@ -282,8 +289,8 @@ PLANNED = [dict(partition="whole"), dict(parts=3), dict(partition="proxy", parts
 @pytest.mark.parametrize("k", [None, 5])
 @pytest.mark.parametrize("options", PLANNED, ids=str)
 def test_all_bytes_of_the_call_are_planned_for(options, k):
-    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **options)
-    blocks, how = list(graph.blocks.values()), peeling._how(graph)
+    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **keywords(**options))
+    blocks, how = list(graph._context.blocks.values()), peeling._how(graph._context)
     held = sum(block.nbytes for block in blocks)
     hub_tables.forget()
     peeling._truss(how, k, blocks)  # what is compiled and loaded is no data
@@ -295,13 +302,13 @@ def test_all_bytes_of_the_call_are_planned_for(options, k):
     finally:
         tracemalloc.stop()
         hub_tables.forget()
-    assert taken <= peeling._kernel_and_bytes(graph, "cpu", 1)[1]
+    assert taken <= peeling._kernel_and_bytes(graph._context, "cpu", 1)[1]
 
 
 @pytest.mark.parametrize("options", PLANNED, ids=str)
 def test_all_bytes_of_cores_are_planned_for(options):
-    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **options)
-    blocks, how = list(graph.blocks.values()), peeling._how(graph, trusses=False)
+    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **keywords(**options))
+    blocks, how = list(graph._context.blocks.values()), peeling._how(graph._context, trusses=False)
     peeling._cores(how, blocks)
     tracemalloc.start()
     try:
@@ -309,24 +316,29 @@ def test_all_bytes_of_cores_are_planned_for(options):
         taken = sum(block.nbytes for block in blocks) + tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert taken <= peeling._bytes_of_cores(graph, "cpu") < 0.9 * peeling._kernel_and_bytes(graph, "cpu", 1)[1]
+    assert (
+        taken
+        <= peeling._bytes_of_cores(graph._context, "cpu")
+        < 0.9 * peeling._kernel_and_bytes(graph._context, "cpu", 1)[1]
+    )
 
 
 def test_memory_is_kept_or_refused():
     wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
-    _, needed = peeling._kernel_and_bytes(wanted, "cpu", 1)
+    _, needed = peeling._kernel_and_bytes(wanted._context, "cpu", 1)
 
     def within(memory):
-        return replace(wanted, prepared=replace(wanted.prepared, plan=replace(wanted.plan, memory=memory)))
+        plan = replace(wanted.plan, memory=memory)
+        return changed(wanted, prepared=replace(wanted._context.prepared, plan=plan))
 
-    known = wanted.trussness()
+    known = wanted.truss()
     visited = within(needed - 1)
-    assert peeling._kernel_and_bytes(visited, "cpu", 1)[0] == "trust"
-    pd.testing.assert_frame_equal(visited.trussness(), known)
-    for question in (dasktc.Graph.trussness, dasktc.Graph.core_number, lambda graph: graph.k_truss(4)):
+    assert peeling._kernel_and_bytes(visited._context, "cpu", 1)[0] == "trust"
+    pd.testing.assert_frame_equal(visited.truss(), known)
+    for question in (dasktc.Graph.truss, dasktc.Graph.core_number, lambda graph: graph.truss(4)):
         with pytest.raises(InputError, match=r"peeling 4,741 edges needs \d+ kB on one worker, more than the 50 kB"):
             question(within(50_000))
-    least = peeling._bytes_of_cores(wanted, "cpu")
+    least = peeling._bytes_of_cores(wanted._context, "cpu")
     pd.testing.assert_series_equal(within(least).core_number(), wanted.core_number())
     with pytest.raises(InputError, match="peeling 4,741 edges needs"):
         within(least - 1).core_number()
@@ -334,10 +346,11 @@ def test_memory_is_kept_or_refused():
 
 def test_lost_edges_are_an_error():
     graph = prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2)
-    block = graph.blocks[0, 0]
+    block = graph._context.blocks[0, 0]
     offsets = np.minimum(block.offsets, block.edges - 1)
-    cut = replace(graph, blocks={**graph.blocks, (0, 0): replace(block, offsets=offsets, columns=block.columns[:-1])})
-    for question in (dasktc.Graph.trussness, dasktc.Graph.core_number, lambda graph: graph.k_truss(4)):
+    cut = replace(block, offsets=offsets, columns=block.columns[:-1])
+    cut = changed(graph, blocks={**graph._context.blocks, (0, 0): cut})
+    for question in (dasktc.Graph.truss, dasktc.Graph.core_number, lambda graph: graph.truss(4)):
         with pytest.raises(CountError, match="199 different edges, but the plan 200"):
             question(cut)
 
@@ -349,7 +362,7 @@ def test_a_wrong_peel_is_an_error(k, monkeypatch):
     right = peel.PEEL.trusses
     monkeypatch.setattr(peel.CpuPeel, "trusses", lambda self, *given: right(*given)._replace(triangles=1))
     with pytest.raises(CountError, match=r"peeled"):
-        graph.trussness() if k is None else graph.k_truss(k)
+        graph.truss() if k is None else graph.truss(k)
 
 
 ON_A_CLUSTER = [
@@ -367,7 +380,7 @@ def test_on_a_cluster(client, plan, monkeypatch):
     edges = [(f"v{u}", f"v{v}") for u, v in nx.gnm_random_graph(50, 300, seed=7).edges()]
     graph, alone = prepare(edges, client, **plan), prepare(edges)
     pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
-    for answer in (dasktc.Graph.trussness, lambda graph: graph.k_truss(4), lambda graph: graph.k_truss(50)):
+    for answer in (dasktc.Graph.truss, lambda graph: graph.truss(4), lambda graph: graph.truss(50)):
         spread, expected = answer(graph), answer(alone)
         assert (spread.npartitions > 1) == (len(expected) > 100)
         assert spread.dtypes.to_dict() == expected.dtypes.to_dict()
@@ -388,12 +401,12 @@ def test_in_files_and_in_shards(tmp_path, partition, shards, monkeypatch):
     tasks.store._limit = 0
     graph, alone = build(tasks, source_of(edges, parts=3), options), prepare(edges)
     assert graph.plan.shards == shards
-    pd.testing.assert_frame_equal(graph.trussness(), alone.trussness())
-    pd.testing.assert_frame_equal(graph.k_truss(4), alone.k_truss(4))
-    parts, _ = truss_frames(graph)
-    write_frames(parts, tmp_path / "t.parquet", graph.executor)
+    pd.testing.assert_frame_equal(graph.truss(), alone.truss())
+    pd.testing.assert_frame_equal(graph.truss(4), alone.truss(4))
+    parts, _ = truss_frames(graph._context)
+    write_frames(parts, tmp_path / "t.parquet", graph._context.executor)
     written = pd.read_parquet(tmp_path / "t.parquet").sort_values(["src", "dst"], ignore_index=True)
-    pd.testing.assert_frame_equal(written, alone.trussness())
+    pd.testing.assert_frame_equal(written, alone.truss())
     if shards == 1:
         pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
     else:
@@ -412,8 +425,8 @@ def test_in_shards_on_workers(client, tmp_path, monkeypatch):
     pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dask.base.get_scheduler", lambda *args, **kwargs: client.get)
-        found = graph.trussness().compute().sort_values(["src", "dst"], ignore_index=True)
-    pd.testing.assert_frame_equal(found, alone.trussness())
+        found = graph.truss().compute().sort_values(["src", "dst"], ignore_index=True)
+    pd.testing.assert_frame_equal(found, alone.truss())
     tasks.close()
 
 
@@ -435,15 +448,15 @@ def test_the_pipeline_on_a_device(emulated, plan):
     edges = [*skewed_edges(60, 400, 1), (99, 99)]
     graph, alone = prepare(edges, backend="cuda", **plan), prepare(edges, backend="cpu")
     pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
-    pd.testing.assert_frame_equal(graph.trussness(), alone.trussness())
+    pd.testing.assert_frame_equal(graph.truss(), alone.truss())
     for k in (2, 3, 6):
-        pd.testing.assert_frame_equal(graph.k_truss(k), alone.k_truss(k))
+        pd.testing.assert_frame_equal(graph.truss(k), alone.truss(k))
 
 
 def test_no_edges_on_a_device(emulated):
     graph = prepare([(1, 1)], backend="cuda")
-    assert graph.trussness().empty
-    assert graph.k_truss(3).empty
+    assert graph.truss().empty
+    assert graph.truss(3).empty
     assert graph.core_number().empty
 
 
@@ -499,7 +512,7 @@ def test_the_command_writes_one_truss(run, source, tmp_path):
     assert pd.read_parquet(out).to_numpy().tolist() == [[0, 1, 1], [0, 2, 1], [1, 2, 1]]
     code, said, _ = run("truss", source, "--k", 3, "-o", tmp_path / "u.txt")
     assert code == 0
-    assert "3-truss: 3 of 4 vertices, 3 of 4 edges, in up to 1 triangles each" in said
+    assert "3-truss: 3 of 4 vertices, 3 of 4 edges, in up to 1 triangle each" in said
     assert run("truss", source, "--k", 4, "-o", tmp_path / "v.txt", "--quiet") == (0, "0\n", "")
     assert run("truss", source, "-o", tmp_path / "w.txt", "--quiet") == (0, "3\n", "")
 

@@ -11,6 +11,7 @@ from emulation import cuda as emulated_cuda
 from emulation.host import compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords import keywords
 from oracle import multigraphs, triangles
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
 from tiers import each_once
@@ -23,7 +24,7 @@ from dasktc.cli.main import main
 from dasktc.counting.tasks import Job, _counted
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Options
+from dasktc.options import Method, Options
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Triple
@@ -34,7 +35,7 @@ EXPECTED = triangles(EDGES)
 
 
 def count(edges=EDGES, **options):
-    return dasktc.triangle_count(source_of(edges, parts=3), sort_rows=False, **options)
+    return dasktc.triangle_count(source_of(edges, parts=3), **keywords(sort_rows=False, **options))
 
 
 def blocks(edges, threads=1, **options):
@@ -64,7 +65,7 @@ def test_rows_hold_the_same_in_another_order(partition, parts, threads):
 )
 def test_every_order_and_partition(kernel, reorder, partition):
     result = count(kernel=kernel, reorder=reorder, verify=1.0, **partition)
-    assert (int(result), result.verified) == (EXPECTED, result.plan.tasks)
+    assert (int(result), result.stats.verified) == (EXPECTED, result.plan.tasks)
 
 
 @given(multigraphs(), st.sampled_from(HASHING), st.sampled_from(EVERY_PARTITION))
@@ -98,7 +99,9 @@ def test_on_a_device():
 def test_on_a_gpu(kernel, parts):
     """The counts are known; a graph of many tiles is sorted only by the bits of its rows."""
     result = dasktc.triangle_count(
-        dasktc.generate.kronecker(18), backend="cuda", kernel=kernel, partition="hash2d", parts=parts, sort_rows=False
+        dasktc.generate.kronecker(18),
+        backend="cuda",
+        method=Method(kernel=kernel, partition="hash2d", parts=parts, sort_rows=False),
     )
     assert (int(result), result.edges) == (82_704_862, 3_806_602)
 
@@ -126,22 +129,28 @@ def test_keys_beyond_63_bits_are_sorted():
 def test_a_kernel_that_needs_rows_in_order_gets_none_other():
     block = blocks(EDGES, sort_rows=False)[0, 0]
     job = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, "merge", "cpu")
-    with pytest.raises(CountError, match=r"kernel merge needs rows in ascending order, .* --kernel trust or hindex$"):
+    with pytest.raises(
+        CountError,
+        match=r"kernel merge needs rows in ascending order, .*\(kernel='trust'\) or .*\(kernel='hindex'\)$",
+    ):
         _counted(BlockTask(block, block, block), job, "merge")
     assert get_backend("cpu").count(BlockTask(block, block, block), "hindex").triangles == EXPECTED
 
 
 @pytest.mark.parametrize("kernel", ["auto", "hub", "merge", "lstc"])
 def test_other_kernels_are_refused(kernel):
-    with pytest.raises(InputError, match=r"needs sorted rows: give --kernel trust or hindex, or leave the option out$"):
+    with pytest.raises(
+        InputError,
+        match=r"needs sorted rows: give .*\(kernel='trust'\) or .*\(kernel='hindex'\), or leave the option out$",
+    ):
         count(kernel=kernel)
 
 
 def test_what_is_made_of_sorted_rows_is_refused(tmp_path):
     for name in ("checkpoint", "per_vertex", "per_edge"):
-        with pytest.raises(InputError, match=f"--{name.replace('_', '-')} needs sorted rows"):
+        with pytest.raises(InputError, match=f"{name} needs sorted rows"):
             count(kernel="trust", **{name: tmp_path / "out.txt"})
-    with pytest.raises(InputError, match="sort_rows 1 is neither True nor False"):
+    with pytest.raises(InputError, match="sort_rows=1 is neither True nor False"):
         Options(sort_rows=1)
 
 

@@ -12,6 +12,7 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pytest
+from keywords import keywords
 from oracle import triangles
 from pipeline import skewed_edges
 from test_files import PROPERTIES, SAMPLES
@@ -23,6 +24,7 @@ from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import ReadOptions
 from dasktc.io.watched import Stamp, WatchedPart, stamp
+from dasktc.options import RunOptions
 from dasktc.pipeline.canonicalize import read
 
 EDGES = np.array(skewed_edges(60, 400, 3))
@@ -98,9 +100,9 @@ def test_a_file_that_changes_between_its_parts_is_refused(tmp_path, kind, change
     with mock.patch("dasktc.api.count.read_options", return_value=small):
         given = {"threads": 1, "memory": memory, "backend": "cpu"} | ({"work_dir": tmp_path} if memory else {})
         assert len(as_source(path, small).parts) > 2
-        assert int(dasktc.triangle_count(path, **given)) == triangles(EDGES.tolist())
+        assert int(dasktc.triangle_count(path, **keywords(**given))) == triangles(EDGES.tolist())
         with after_part(1, lambda: change(path, kind)), pytest.raises(InputError, match=CHANGED) as caught:
-            dasktc.triangle_count(path, **given)
+            dasktc.triangle_count(path, **keywords(**given))
     assert str(path) in str(caught.value)
     assert len(str(caught.value)) <= 500
 
@@ -149,12 +151,12 @@ def test_workers_compare_their_file_with_the_one_that_was_listed(tmp_path, clien
     path = tmp_path / "edges.npy"
     np.save(path, EDGES)
     source = as_source(path, ReadOptions(blocksize=1000))
-    count = dasktc.triangle_count(source, client, distribute="always")
+    count = dasktc.triangle_count(source, client, run=RunOptions(distribute="always"))
     assert int(count) == triangles(EDGES.tolist())
     replaced(path, "npy")
     for how in ("always", "never"):
         with pytest.raises(InputError, match=CHANGED):
-            dasktc.triangle_count(source, client, distribute=how)
+            dasktc.triangle_count(source, client, run=RunOptions(distribute=how))
 
 
 def test_a_change_is_said_before_the_error_that_it_causes(tmp_path):

@@ -277,7 +277,7 @@ def test_visits_are_placed_as_counting_tasks_are(pair):
     for log in logs:
         log.clear()
     assert int(graph.triangles().sum()) == 3 * TRIANGLES
-    names = {block.key for block in graph.blocks.values()}
+    names = {block.key for block in graph._context.blocks.values()}
     came = [Counter(key for got in list(log) for key in got["keys"] if key in names) for log in logs]
     assert all(set(found.values()) == {1} for found in came)
     assert sum(len(found) for found in came) < 16, "of 32 in all if everything went everywhere"
@@ -322,12 +322,12 @@ def test_blocks_are_built_where_they_are_counted_with(pair):
     """A worker has built the blocks that it alone needs, and about half of the bytes."""
     _, client = pair
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
-    where = {place: client.who_has([block])[block.key] for place, block in graph.blocks.items()}
+    where = {place: client.who_has([block])[block.key] for place, block in graph._context.blocks.items()}
     work, (first, second) = jobs(graph.plan, "hub", "cpu"), sorted(client.ncores())
     needs = [{place for job in half for place in job.triple.places} for half in (work[:32], work[32:])]
     assert all(first in where[place] for place in needs[0] - needs[1])
     assert all(second in where[place] for place in needs[1] - needs[0])
-    sizes = {place: int(graph.prepared.sizes.edges[place]) for place in where}
+    sizes = {place: int(graph._context.prepared.sizes.edges[place]) for place in where}
     share = sum(size for place, size in sizes.items() if first in where[place]) / sum(sizes.values())
     assert 0.4 < share < 0.6
 
@@ -345,12 +345,14 @@ def holding(job, *blocks):
 def peak(client, memory, parts):
     """Peak of the bytes of blocks on a worker during a count, the triangles, and the bytes of the largest task."""
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=parts, splits=1, memory="1GB"))
-    sizes = graph.plan.scheme.block_bytes(graph.prepared.sizes)
+    sizes = graph.plan.scheme.block_bytes(graph._context.prepared.sizes)
     largest = max(sum(int(sizes[place]) for place in set(triple.places)) for triple in graph.plan.triples())
-    graph.executor.memory(memory)
-    graph.executor.set_task_memory(largest)
-    calls = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
-    records, held = zip(*graph.executor.map_unordered("count", holding, calls), strict=True)
+    graph._context.executor.memory(memory)
+    graph._context.executor.set_task_memory(largest)
+    calls = [
+        (job, *(graph._context.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")
+    ]
+    records, held = zip(*graph._context.executor.map_unordered("count", holding, calls), strict=True)
     return max(held), sum(record.count.triangles for record in records), int(sizes.sum()), largest
 
 
@@ -379,12 +381,14 @@ def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
     cluster, client = pair
     monkeypatch.setattr(window, "KEEP_SECONDS", 3.0)
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
-    calls = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
-    names, before = {block.key for block in graph.blocks.values()}, policies(cluster)
+    calls = [
+        (job, *(graph._context.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")
+    ]
+    names, before = {block.key for block in graph._context.blocks.values()}, policies(cluster)
     logs = [worker.transfer_incoming_log for worker in cluster.workers.values()]
     for log in logs:
         log.clear()
-    for _ in graph.executor.map_unordered("count", counting._count, calls):
+    for _ in graph._context.executor.map_unordered("count", counting._count, calls):
         client.amm.run_once()
         assert policies(cluster) == before - {"ReduceReplicas"} | {"KeepCopies"}
     came = [Counter(key for got in list(log) for key in got["keys"] if key in names) for log in logs]
@@ -398,7 +402,9 @@ def test_the_threads_of_a_worker_share_one_copy():
     with workers(threads=3) as (_, client):
         tasks = DaskExecutor(client)
         graph = build(tasks, GRAPH, Options(partition="hash2d", parts=3, splits=4, memory="1GB"))
-        calls = [(graph.blocks[place],) for job in jobs(graph.plan, "hub", "cpu") for place in job.triple.places]
+        calls = [
+            (graph._context.blocks[place],) for job in jobs(graph.plan, "hub", "cpu") for place in job.triple.places
+        ]
         copies = set(tasks.map_unordered("look", which, calls))
         assert len({thread for *_, thread in copies}) > 2
         assert len({found[:3] for found in copies}) == len({found[:2] for found in copies})

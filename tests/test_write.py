@@ -120,7 +120,7 @@ def test_an_existing_target_is_replaced_by_force_alone(tmp_path, name, parts, be
         out.mkdir()
         (out / "old.parquet").write_text("old")
     source = kronecker(6, parts=parts)
-    with pytest.raises(InputError, match=r"exists: .* --force"):
+    with pytest.raises(InputError, match=r"exists: .* force=True"):
         write_edges(source, str(out), LocalExecutor())
     with pytest.raises(KeyboardInterrupt):
         write_edges(broken(KeyboardInterrupt), str(out), LocalExecutor(), force=True)
@@ -195,7 +195,7 @@ def test_force_spares_a_folder_of_other_things(tmp_path):
     out = tmp_path / "g.parquet"
     out.mkdir()
     (out / "thesis.tex").write_text("words")
-    with pytest.raises(InputError, match=r"1 entries other than \.parquet files, 'thesis\.tex'"):
+    with pytest.raises(InputError, match=r"1 entry other than \.parquet files, 'thesis\.tex'"):
         write_edges(kronecker(6), str(out), LocalExecutor(), force=True)
     assert (out / "thesis.tex").exists()
 

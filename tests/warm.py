@@ -3,5 +3,6 @@
 import distributed  # noqa: F401
 
 import dasktc
+from dasktc.options import Method
 
-dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), kernel="hub")
+dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), method=Method(kernel="hub"))

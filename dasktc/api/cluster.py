@@ -1,21 +1,27 @@
-"""`dasktc.cluster` starts Dask workers on this host, as `--workers` does on the command line."""
+"""`dasktc.cluster` starts Dask workers on this host, or joins a running cluster."""
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from dasktc.api.graph import OwnedCluster
-from dasktc.executors.connect import started
+from dasktc.errors import InputError
+from dasktc.executors.connect import joined, started
 from dasktc.executors.dask.progress import page_of
-from dasktc.options import BACKENDS, PROTOCOLS
+from dasktc.executors.place import HasClient, Place
+from dasktc.options import BACKENDS, PROTOCOLS, Backend, Protocol
 from dasktc.registry import check_choice
 
-__all__ = ["StartedCluster", "cluster"]
+if TYPE_CHECKING:
+    from distributed import Client, Security
+
+__all__ = ["Cluster", "cluster"]
 
 
-class StartedCluster:
-    """Workers that `cluster` started, and a client that is connected to them.
+class Cluster(HasClient):
+    """Workers that `cluster` started or joined, and a client that is connected to them.
 
     Attributes
     ----------
@@ -23,7 +29,7 @@ class StartedCluster:
         The active client of the process, so that every count uses it.
     """
 
-    def __init__(self, client: Any, owned: OwnedCluster) -> None:
+    def __init__(self, client: Client, owned: OwnedCluster) -> None:
         self.client, self._owned = client, owned
 
     @property
@@ -32,55 +38,65 @@ class StartedCluster:
         return page_of(self.client)
 
     def close(self) -> None:
-        """Close the client and end the workers; a second call does nothing."""
+        """Close the client, and end the workers that were started; a second call does nothing."""
         self._owned.close()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Client:
         return self.client
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"StartedCluster({self.client!r})"
+        return f"Cluster({self.client!r})"
 
     def _repr_html_(self) -> str:
         return str(self.client._repr_html_())
 
 
 def cluster(
-    workers: int | str = "all", backend: str = "auto", *, security: Any = None, protocol: str = "auto"
-) -> StartedCluster:
-    """Start workers on this host, as `--workers` does.
+    workers: int | Literal["all"] | None = None,
+    backend: Backend = "auto",
+    *,
+    scheduler: str | None = None,
+    scheduler_file: str | os.PathLike[str] | None = None,
+    security: Security | None = None,
+    protocol: Protocol = "auto",
+) -> Cluster:
+    """Start workers on this host, or join the cluster of a running scheduler.
 
-    A worker is a process with one thread, one per core, or one per GPU. Workers with a GPU have a pool of device memory
-    and, if UCX is installed, exchange edges between GPUs with it. Until the workers end, `triangle_count` and `prepare`
-    use them by default.
+    A worker that is started is a process with one thread, one per core, or one per GPU. Workers with a GPU have a pool
+    of device memory and, if UCX is installed, exchange edges between GPUs with it. Until the cluster is closed,
+    `triangle_count` and `prepare` use it by default.
 
     Parameters
     ----------
-    workers : int or "all"
-        Number of workers; "all": one per core, or one per GPU that CUDA shows.
+    workers : int or "all", optional
+        Number of workers to start. Default: "all", one per core, or one per GPU that CUDA shows.
     backend : {"auto", "cpu", "cuda"}
-        "auto": GPUs if there are any and dask-cuda is installed.
+        Kind of workers to start. "auto": GPUs if there are any and dask-cuda is installed.
+    scheduler : str, optional
+        Join the cluster of the scheduler at this address, e.g. "tcp://10.0.0.1:8786".
+    scheduler_file : path, optional
+        Join the cluster of the scheduler that wrote this file.
     security : distributed.Security, optional
         TLS certificates. Default: those of Dask's configuration.
     protocol : {"auto", "tcp", "ucx"}
-        Protocol between workers with GPUs. "auto": UCX if distributed-ucxx is installed. Other workers use TCP.
+        Protocol between started workers with GPUs. "auto": UCX if distributed-ucxx is installed. Other workers use TCP.
 
     Returns
     -------
-    StartedCluster
-        A `with` statement yields its `distributed.Client` and ends the workers; without one use `.client` and
-        `.close()`. The workers also end when the object is garbage collected, and with the process.
+    Cluster
+        A `with` statement yields its `distributed.Client` and closes it; without one use `.client` and `.close()`.
+        Started workers end then, or when the object is garbage collected, and with the process; joined ones go on.
 
     Raises
     ------
     InputError
-        Fewer than one worker, more than the host has memory or GPUs for, an unusable certificate, or UCX although it
-        is not installed or the workers have no GPU.
+        Fewer than one worker, more than the host has memory or GPUs for, an unusable certificate, UCX although it is
+        not installed or the workers have no GPU, or options to start workers beside a cluster to join.
     ClusterError
-        Workers could not be started.
+        Workers could not be started, or the scheduler does not answer.
 
     Examples
     --------
@@ -91,11 +107,22 @@ def cluster(
     """
     check_choice("backend", backend, BACKENDS)
     check_choice("protocol", protocol, PROTOCOLS)
+    place = Place(workers=workers, scheduler=scheduler, scheduler_file=scheduler_file, security=security)
+    joins = place.scheduler is not None or place.scheduler_file is not None
+    if joins and (backend, protocol) != ("auto", "auto"):
+        given = f"backend={backend!r}" if backend != "auto" else f"protocol={protocol!r}"
+        raise InputError(
+            f"{given} and {place.names[0]} were both given: the workers of a cluster to join run already; keep one"
+        )
     opened = ExitStack()
     owned = OwnedCluster(opened)
     try:
-        opened.push(start := started(workers, backend, security, default=True, protocol=protocol))
-        return StartedCluster(start.__enter__(), owned)
+        if joins:
+            start = joined(place.scheduler, place.scheduler_file, security, default=True)
+        else:
+            start = started("all" if workers is None else workers, backend, security, default=True, protocol=protocol)
+        opened.push(start)
+        return Cluster(start.__enter__(), owned)
     except BaseException:  # an interrupt, too
         owned.close()
         raise

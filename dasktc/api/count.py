@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from textwrap import fill
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
@@ -20,16 +19,18 @@ from dasktc.api.streams import reads_streams
 from dasktc.backends import ON_DEVICE
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
+from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, too_large
-from dasktc.errors import DeviceMemoryError, InputError, shown
+from dasktc.errors import DeviceMemoryError, InputError, neutral_text
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
+from dasktc.executors.place import Place
 from dasktc.executors.progress import Progress, Tracker, tracker_of
 from dasktc.executors.signals import held
 from dasktc.executors.spill.file_store import blocksize_within
@@ -37,10 +38,13 @@ from dasktc.executors.spill.work_dir import check_place
 from dasktc.executors.ucx import warn_of_tcp
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import (
-    RETRIES,
-    WORKER_SECONDS,
     AttributeOptions,
+    Backend,
     CountOptions,
+    Duplicates,
+    IdsOption,
+    Method,
+    MethodName,
     Options,
     RunOptions,
     check_keywords,
@@ -53,7 +57,11 @@ from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edge
 from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_graph
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
-from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, kernel_lines
+from dasktc.registry import KERNELS
+from dasktc.wording import advice, option
+
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
 
 __all__ = ["as_source", "build", "choose_for", "prepare", "read_options", "triangle_count", "with_notes"]
 
@@ -68,40 +76,23 @@ THREAD_BLOCK = 1 << 24
 @said_in_one_line
 def triangle_count(
     source: Any,
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
-    backend: str = "auto",
-    kernel: str = "auto",
-    partition: str = "auto",
-    parts: int | None = None,
-    splits: int | None = None,
-    assign: str = "random",
-    column_parts: int | None = None,
-    proxies: str = "lstc",
-    reorder: str = "auto",
-    memory: int | str | None = None,
-    format: str | None = None,
     columns: Sequence[str] | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
+    format: str | None = None,
     skip: int | None = None,
-    workers: int | str | None = None,
-    scheduler: str | None = None,
-    scheduler_file: str | None = None,
-    retries: int = RETRIES,
-    worker_timeout: float = WORKER_SECONDS,
-    security: Any = None,
-    distribute: str | None = None,
-    sort_rows: bool = True,
-    verify: float = 0.0,
-    seed: int = 0,
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
+    memory: int | str | None = None,
+    threads: int | None = None,
+    run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     checkpoint: str | os.PathLike[str] | None = None,
+    verify: float = 0.0,
     per_vertex: str | os.PathLike[str] | None = None,
     per_edge: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
     force: bool = False,
-    threads: int | None = None,
-    work_dir: str | os.PathLike[str] | None = None,
-    host_memory: int | str | None = None,
     progress: Progress | bool | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
@@ -110,94 +101,46 @@ def triangle_count(
 
     Parameters
     ----------
-    source : str, sequence of str, or object
-        A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; "-" for standard input, or a binary file object; a pandas, polars or Dask
-        DataFrame, an Arrow table, an (m, 2) or (2, m) array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges
-        (two lists or arrays are two columns, two tuples of two ids two edges), a set or iterator of edges, a SciPy
-        sparse matrix, a NetworkX or python-igraph graph; a
-        `dasktc.io.generators.synthetic` source.
-    client : distributed.Client, optional
-        Default: the active client; without one everything runs in this process.
-    backend : {"auto", "cpu", "cuda"}
-    kernel : str
-        "auto", chosen from the row lengths of the graph, or
-        <kernel>.
-    partition : str
-        "auto", chosen from the memory, or
-        <partition>.
-    parts, splits : int, optional
-        n and m of the partition.
-    assign : str
-        How `proxy` assigns vertices to parts:
-        <assign>. Or the path of a file with two columns: ids of vertices, and their parts from 0 to n - 1.
-    column_parts : int, optional
-        Number of column ranges of `vertical` (TC-Stream's P2), if it is not `parts`.
-    proxies : {"lstc", "tight", "none"}
-        Edges that the parts of `proxy` keep. "lstc": those that LSTC's transformation leaves; "tight": only those that
-        a count reads, of local vertices and between their out-neighbours; "none": all edges between local vertices
-        and their neighbours, without a transformation.
-    reorder : str
-        "auto", the order of the kernel (collective for `trust`, else degree), or
-        <reorder>.
-    memory : int or str, optional
-        Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
-        imported libraries. At least 16 MiB per thread; less limits only the counting tasks. Data beyond it goes to
-        files in `work_dir`. On GPUs the bytes of each device. Default: the memory available.
+    source : path, URL, table, array, matrix or graph, or several paths
+        A file, folder, glob or fsspec URL (text, CSV, Matrix Market, METIS, Parquet, NumPy, SciPy, BVGraph); "-" for
+        standard input, or a binary file object; a pandas, Polars or Dask DataFrame, an Arrow table; an array of pairs,
+        two arrays, or a list of edges (two lists are two columns, two tuples of two ids two edges); a SciPy sparse
+        matrix; a NetworkX or igraph graph; a saved graph.
+    client : distributed.Client, Cluster, str or path, optional
+        Where it runs: a client, what `dasktc.cluster` returned, the address of a scheduler ("tcp://10.0.0.1:8786"), or
+        the path of a scheduler file. Default: the active client; without one everything runs in this process.
+    columns : two str, optional
+        The id columns, by name or position. Default: those with well-known names (source and target, ...), or the
+        first two.
+    ids : {"auto", "int", "text"}
     format : str, optional
         Name of the format, if the content does not show it.
-    columns : two str, optional
-        The id columns, by name or position. Default: those with well-known names (source and target, from and to, u
-        and v, ...), or the first two.
-    ids : {"auto", "int", "text"}
     skip : int, optional
-        Number of leading lines to skip; 0: the first line is data. Default: a first row of column names is skipped,
-        with a warning in doubtful cases.
-    workers : int or "all", optional
-        Start this many local worker processes for this count; with backend="cuda", one per GPU.
-    scheduler, scheduler_file : str, optional
-        Count on the cluster of a running scheduler.
-    retries : int
-        Times that a task is submitted again whose worker died more often than Dask tolerates (3 times).
-    worker_timeout : float
-        Seconds without any worker, at the start or later, after which the count ends with an error.
-    security : distributed.Security, optional
-        TLS certificates for `scheduler`, `scheduler_file` or `workers`. Default: those of Dask's configuration.
-        A client that is passed uses its own.
-    distribute : {"auto", "always", "never"}, optional
-        On a cluster: "always": tasks on all workers; "never": one call on one worker; "auto": whichever is predicted
-        to be faster. `result.plan.distribution` gives the reason. Default: `dasktc.distribute` of Dask's
-        configuration, else "auto".
-    sort_rows : bool
-        False: leave the rows of blocks unsorted, as H-INDEX does, which saves a part of preparation; for kernels that
-        hash (`trust`, `hindex`), and only for the number of triangles. `proxy` sorts its rows in any case.
-    verify : float
-        Share of the tasks, 0 to 1, that are counted again by another kernel.
-    seed : int
-        Seed of the choice of those tasks, and of `proxy`'s random parts.
-    checkpoint : path, optional
-        Folder that keeps the results of finished tasks; it is made if it does not exist. The same call with the same
-        folder resumes the earlier count, however that ended; partition, parts and splits default to those with which
-        the count began.
-    per_vertex, per_edge : path, optional
-        Write the triangles of every vertex and of every edge there: .parquet (a file or a folder), .csv, or
-        .txt with tabs and no header. The workers write, so they must see the folder.
-    report : path, optional
-        Write a report about the count there: .html. It shows triangles by vertex and by edge if that takes no longer
-        than the count and fits the memory, so it needs sorted rows, and counting by blocks (no kernel="bitmatrix").
-    force : bool
-        Replace existing output files.
+        Number of leading lines to skip; 0: the first line is data. Default: a first row of column names is skipped.
+    backend : {"auto", "cpu", "cuda"}
+    method : Method or str
+        How it is counted: "auto", a `dasktc.Method`, or the name of a published system (see `Method.of`).
+    memory : int or str, optional
+        Bytes that the data may take in one process (on GPUs: of each device), e.g. "4GB", beside the interpreter and
+        imported libraries. With less than 32 MiB per thread fewer threads are used; data beyond it goes to files.
+        Default: the memory available.
     threads : int, optional
         Concurrent calls in this process. If given, everything runs here even if a client is active. Default: the
         available cores; one in a task of a Dask worker, and if a GPU counts.
-    work_dir : path, optional
-        Folder for the files of a count that exceeds `memory`: up to 25 bytes per edge, with workers 100, in a
-        subfolder that is removed afterwards. It should be on a disk; a folder in memory would save none. Default:
-        Dask's `temporary-directory`, else the system's. All workers must see it, or the count is refused; GPU workers
-        use a folder each if some do not see the default.
-    host_memory : int or str, optional
-        Bytes of pinned host memory in each process for data beyond a GPU's `memory`. Default: half of the free
-        memory, or of a worker's memory limit.
+    run : RunOptions
+        Folder of those files, and what happens when workers fail.
+    checkpoint : path, optional
+        Folder that keeps the results of finished tasks; it is made if it does not exist. The same call with the same
+        folder resumes the earlier count, however that ended.
+    verify : float
+        Share of the tasks, 0 to 1, that are counted again by another kernel.
+    per_vertex, per_edge : path, optional
+        Write the triangles of every vertex and of every edge there: .parquet (a file or a folder), .csv, or .txt with
+        tabs and no header. The workers write, so they must see the folder.
+    report : path, optional
+        Write a report about the count there: .html.
+    force : bool
+        Replace existing output files.
     progress : callable (stage, done, total) or bool, optional
         True: a bar in the terminal, a widget in Jupyter.
 
@@ -209,50 +152,40 @@ def triangle_count(
     Raises
     ------
     InputError
-        The source cannot be read, an option is invalid, the plan does not fit the memory, or files would be in a place
-        that some workers do not see.
-    DasktcError
-        A file cannot be written; the error states the number of triangles if it is already known. Or a device or the
-        host has not enough memory; the error states what was requested and what is free.
-    ClusterError
-        The cluster does not answer or has no workers.
-    CountError
-        The count failed its own check.
+        The source cannot be read, an option is invalid, or the plan does not fit the memory.
+    DasktcError, ClusterError, CountError
+        A file cannot be written, or memory ran out; the cluster does not answer; the count failed its own check.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import dasktc
-    >>> result = dasktc.triangle_count(np.array([[0, 1], [1, 2], [2, 0], [2, 3]]))
-    >>> int(result), result.vertices, result.edges
-    (1, 4, 4)
+    >>> int(dasktc.triangle_count([(0, 1), (1, 2), (2, 0), (2, 3)]))
+    1
     """
     began = time.perf_counter()
-    options, in_bits = forced(
-        Options(
-            backend, kernel, partition, parts, splits, reorder, memory, assign, seed, column_parts, proxies, sort_rows
-        )
-    )
-    run = RunOptions.of(locals())
-    counting, arguments = CountOptions(verify, seed, checkpoint), dict(locals())
-    check_keywords(progress=progress, force=force)
+    asked = Options.by(method, backend, memory)
+    options, in_bits = forced(asked)
+    check_keywords(run=run, progress=progress, force=force)
+    place = Place.of(client, threads)
+    keywords = {"format": format, "columns": columns, "ids": ids, "skip": skip, "checkpoint": checkpoint}
+    counting = CountOptions(verify, options.seed, checkpoint)
     outputs = Outputs(per_vertex, per_edge, report, force)
     outputs.check()
-    if not sort_rows:
+    if not options.sort_rows:
         _check_unsorted(per_vertex=per_vertex, per_edge=per_edge, report=report, checkpoint=checkpoint)
-    check_place(work_dir)
+    check_place(run.work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
-    reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
+    reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     opened = as_source(source, reading)
     if isinstance(opened, SavedGraph):
         options = fitted(opened, options)
     telling = showing(progress, asked="count", source=opened.name)
-    with telling as watcher, connect(run, options.backend) as anywhere:
+    with telling as watcher, connect(place, options.backend, run) as anywhere:
         counting = replace(counting, progress=watcher)
         options, noted = choose_for(anywhere, opened, options)
-        anywhere = with_all_threads(anywhere, run, options.chosen_backend)
+        anywhere = with_all_threads(anywhere, place, options.chosen_backend)
         if in_bits:
             refuse_other_ways(anywhere, opened, counting, files=outputs != Outputs())
         cluster = distribution_of(anywhere, opened, options, run)
@@ -262,7 +195,7 @@ def triangle_count(
             if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
                 result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
                 return result._replace(plan=replace(result.plan, distribution=str(cluster.how)))
-            with within_memory(anywhere, options.memory, work_dir, host_memory) as executor:
+            with within_memory(anywhere, options.memory, run.work_dir, run.host_memory) as executor:
                 small, given = None, opened
                 if outputs == Outputs():
                     small, given = count_small(executor, opened, options, counting)
@@ -275,20 +208,21 @@ def triangle_count(
                 outputs.check_memory(graph)
                 result = count(graph, counting)
                 # a second attempt may replace the files of the first; files of others were refused before that
+                again = repeating(source, asked, place, run, {**keywords, "verify": verify})
                 written = outputs if options.memory == budget else replace(outputs, force=True)
-                return written.write(graph, result, before, repeating(source, arguments), watcher)
+                return written.write(graph, result, before, again, watcher)
 
         result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
         watcher.close(triangles=int(result))
         result = result._replace(plan=with_notes(result.plan, noted, more))
-        return result.timed(time.perf_counter() - began)
+        return result._timed(time.perf_counter() - began)
 
 
 def _check_unsorted(**given: Any) -> None:
     """Refuse outputs that need sorted rows if rows are not to be sorted."""
     if asked := [name for name, value in given.items() if value is not None]:
         raise InputError(
-            f"--{asked[0].replace('_', '-')} needs sorted rows, but --no-sort-rows is given: leave one of the two out"
+            f"{option(asked[0])} needs sorted rows, but {option('sort_rows', False)} is given: leave one of the two out"
         )
 
 
@@ -296,37 +230,21 @@ def _check_unsorted(**given: Any) -> None:
 @said_in_one_line
 def prepare(
     source: Any,
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
-    backend: str = "auto",
-    kernel: str = "auto",
-    partition: str = "auto",
-    parts: int | None = None,
-    splits: int | None = None,
-    assign: str = "random",
-    column_parts: int | None = None,
-    proxies: str = "lstc",
-    reorder: str = "auto",
-    memory: int | str | None = None,
-    format: str | None = None,
     columns: Sequence[str] | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
+    format: str | None = None,
     skip: int | None = None,
-    workers: int | str | None = None,
-    scheduler: str | None = None,
-    scheduler_file: str | None = None,
-    retries: int = RETRIES,
-    worker_timeout: float = WORKER_SECONDS,
-    security: Any = None,
-    distribute: str | None = None,
-    seed: int = 0,
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
+    memory: int | str | None = None,
     threads: int | None = None,
-    work_dir: str | os.PathLike[str] | None = None,
-    host_memory: int | str | None = None,
+    run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     progress: Progress | bool | None = None,
     weight: str | int | None = None,
     directed: bool = False,
-    duplicates: str | None = None,
+    duplicates: Duplicates | None = None,
 ) -> Graph:
     """Orient and partition a graph, and keep it on the workers for any number of questions.
 
@@ -352,9 +270,8 @@ def prepare(
     -------
     Graph
         Its blocks stay on the workers (without workers, in this process), and beyond `memory` in files that are removed
-        with the graph. It owns the workers that `workers` started, and the connection of `scheduler` or
-        `scheduler_file`: `Graph.close` (or the end of a `with` block) closes them, otherwise garbage collection of the
-        graph or the end of the process.
+        with the graph. If `client` is an address or a scheduler file, it owns the connection: `Graph.close` (or the end
+        of a `with` block) closes it, otherwise garbage collection of the graph or the end of the process.
 
     Examples
     --------
@@ -363,36 +280,38 @@ def prepare(
     >>> int(graph.triangle_count())
     1
     """
-    options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed, column_parts, proxies)
+    options = Options.by(method, backend, memory)
     attributes = AttributeOptions(weight_name(weight), directed, duplicates)
-    check_keywords(progress=progress)
+    check_keywords(run=run, progress=progress)
     if attributes:
         options = _in_one_process(attributes, options)
-    run = RunOptions.of(locals())
-    reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
+    place = Place.of(client, threads)
+    reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     opened = as_source(source, replace(reading, weight=attributes.weight, directed=directed))
     if isinstance(opened, SavedGraph):
         if duplicates is not None:
             raise InputError(
-                f"duplicates={duplicates!r} is given, but {opened.folder} is a saved graph, whose edges have one "
-                "weight each: leave it out, or prepare the graph again"
+                f"{option('duplicates', duplicates)} is given, but {opened.folder} is a saved graph, whose edges have "
+                "one weight each: leave it out, or prepare the graph again"
             )
         options, attributes = fitted(opened, options), opened.attributes
         if attributes:
             options = _in_one_process(attributes, options)
-    if attributes and not threads_here(run, options.backend):
-        raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
+    if attributes and not threads_here(place, options.backend):
+        way_out = f"leave it out, or pass {advice(threads=1)} or more"
+        raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
     with ExitStack() as closing, ExitStack() as stack:
         watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
-        stack.push(connection := connect(run, options.backend))  # before it is entered, so that an interrupt closes it
+        connection = connect(place, options.backend, run)
+        stack.push(connection)  # before it is entered, so that an interrupt closes it
         anywhere = connection.__enter__()
         options, noted = choose_for(anywhere, opened, options)
-        anywhere = with_all_threads(anywhere, run, options.chosen_backend)
+        anywhere = with_all_threads(anywhere, place, options.chosen_backend)
         watcher.counts = False
         cluster = distribution_of(anywhere, opened, options, run)
 
-        def built(options: Options) -> Graph:
-            executor = limited(anywhere, options.memory, work_dir, host_memory)
+        def built(options: Options) -> CountingContext:
+            executor = limited(anywhere, options.memory, run.work_dir, run.host_memory)
             if not attributes or isinstance(opened, SavedGraph):
                 return _prepared(executor, opened, options, watcher, cluster, bool(attributes))
             rows, frames = read_rows(executor, opened)
@@ -402,26 +321,24 @@ def prepare(
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
-        starts = run.client is None and run.threads is None and bool(run.places)
-        if starts:
-            with held():
-                graph = replace(graph, owned=OwnedCluster(stack.pop_all()))
-        return graph
+        with held():
+            return Graph(graph, OwnedCluster(stack.pop_all()) if place.connects else None)
 
 
 def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
     """Return the options with the CPU as backend; refuse options that keep a graph outside this process's memory."""
     if options.memory is not None:
-        raise _not_here(attributes, f"memory={options.memory!r} may keep parts of the graph in files", "leave it out")
+        fact = f"{option('memory', options.memory)} may keep parts of the graph in files"
+        raise _not_here(attributes, fact, "leave it out")
     if options.backend == "cuda":
-        raise _not_here(attributes, "backend='cuda' has its blocks on a GPU", "leave it out")
+        raise _not_here(attributes, f"{option('backend', 'cuda')} has its blocks on a GPU", "leave it out")
     return replace(options, backend="cpu")
 
 
-def _not_here(attributes: AttributeOptions, fact: str, advice: str) -> InputError:
+def _not_here(attributes: AttributeOptions, fact: str, way_out: str) -> InputError:
     given = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
     return InputError(
-        f"{given} is given, but {fact}: weights and directions are kept in one process's memory; {advice}"
+        f"{given} is given, but {fact}: weights and directions are kept in one process's memory; {way_out}"
     )
 
 
@@ -485,7 +402,7 @@ def _within_what_is_free(
     try:
         return attempt(options), ""
     except DeviceMemoryError as error:
-        first = str(error)
+        first = neutral_text(error)
         if not again or options.memory is not None:
             raise
     gc.collect()
@@ -500,7 +417,7 @@ def _within_what_is_free(
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
     """Choose the backend and run all stages before counting."""
     options = choose_backend(executor, options)
-    return _prepared(executor.for_backend(options.chosen_backend), source, options, tracker_of(progress))
+    return Graph(_prepared(executor.for_backend(options.chosen_backend), source, options, tracker_of(progress)))
 
 
 def _prepared(
@@ -510,7 +427,7 @@ def _prepared(
     progress: Tracker,
     cluster: ClusterRun | None = None,
     attributes: bool = False,
-) -> Graph:
+) -> CountingContext:
     """Run all stages before counting, on a cluster as tasks or, if that was chosen and is possible, as one call.
 
     For a saved graph, read its blocks and, with `attributes`, its weights and directions.
@@ -518,7 +435,7 @@ def _prepared(
     if isinstance(source, SavedGraph):
         executor = executor.for_edges(source.manifest["edges"])
         prepared, blocks = open_blocks(executor, source, options, progress, attributes)
-        return Graph(executor, prepared, blocks, prepared.options)
+        return CountingContext(executor, prepared, blocks, prepared.options)
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
         said = f"prepared {cluster.how}; counted as tasks"
@@ -529,13 +446,13 @@ def _prepared(
         how = cluster and (cluster.how.not_possible() if cluster.how.kind == "call" else cluster.how)
         said = str(how or "")
     prepared = replace(prepared, plan=replace(prepared.plan, distribution=said))
-    return Graph(executor, prepared, blocks, prepared.options)
+    return CountingContext(executor, prepared, blocks, prepared.options)
 
 
 def read_options(
     format: str | None = None,
     columns: Sequence[str] | str | None = None,
-    ids: str = "auto",
+    ids: IdsOption = "auto",
     skip: int | None = None,
     memory: int | str | None = None,
     threads: int = 0,
@@ -571,7 +488,7 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     if isinstance(opened, SavedGraph):
         _check_attributes(opened, options)
     elif options.weight is not None and opened.weight is None:
-        raise InputError(f"{opened.name} has no weights: weight={shown(options.weight)} is given; leave it out")
+        raise InputError(f"{opened.name} has no weights: {option('weight', options.weight)} is given; leave it out")
     return opened
 
 
@@ -579,8 +496,9 @@ def _check_attributes(saved: SavedGraph, options: ReadOptions) -> None:
     """Refuse (InputError) weights or directions with which the graph was not saved."""
     kept = saved.attributes
     if options.weight not in (None, kept.weight) or (options.directed and not kept.directed):
-        asked = f"weight={options.weight!r}" if options.weight not in (None, kept.weight) else "directed=True"
-        named = {f"weight={kept.weight!r}": kept.weight, "directed=True": kept.directed}
+        directed = option("directed", True)
+        asked = option("weight", options.weight) if options.weight not in (None, kept.weight) else directed
+        named = {option("weight", kept.weight): kept.weight, directed: kept.directed}
         had = " and ".join(name for name, there in named.items() if there)
         raise InputError(
             f"{asked} is given, but {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare "
@@ -597,16 +515,3 @@ def _files(source: Any, options: ReadOptions) -> Source:
 def _is_path(source: Any) -> bool:
     items = source if isinstance(source, (list, tuple)) else [source]
     return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
-
-
-def _with_names(text: str) -> str:
-    """Replace the placeholders of a docstring, such as <kernel>, by the lists of the registries."""
-    lists = {"kernel": kernel_lines(), **{names.option: names.lines() for names in (SCHEMES, ORDERS, ASSIGNMENTS)}}
-    for option, lines in lists.items():
-        said = "; ".join(f"{name}: {line}" for name, line in lines)
-        indented = fill(said, 116, initial_indent=" " * 8, subsequent_indent=" " * 8, break_on_hyphens=False)
-        text = text.replace(f"        <{option}>", indented)
-    return text
-
-
-triangle_count.__doc__ = triangle_count.__doc__ and _with_names(triangle_count.__doc__)  # none with python -OO

@@ -1,27 +1,39 @@
-"""`estimate_triangles` estimates the triangles of a source from a sample, with a confidence interval."""
+"""`estimate` estimates the triangles of a source from a sample, with a confidence interval."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.estimate import TriangleEstimate, check_options
 from dasktc.executors.progress import Progress
+from dasktc.options import Backend, IdsOption, Method, MethodName, Options, RunOptions
 
-__all__ = ["estimate_triangles"]
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
+
+__all__ = ["estimate"]
 
 
 @said_in_one_line
-def estimate_triangles(
+def estimate(
     source: Any,
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
     error: float = 0.01,
     confidence: float = 0.95,
-    seed: int = 0,
+    columns: Sequence[str] | None = None,
+    ids: IdsOption = "auto",
+    format: str | None = None,
+    skip: int | None = None,
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
+    memory: int | str | None = None,
+    threads: int | None = None,
+    run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     progress: Progress | bool | None = None,
-    **options: Any,
 ) -> TriangleEstimate:
     """Estimate the number of triangles of a graph from a sample of its wedges.
 
@@ -36,12 +48,9 @@ def estimate_triangles(
         Half the width of the interval, relative to the estimate, between 0 and 1.
     confidence : float
         Share of the seeds, between 0 and 1, for which the interval contains the number.
-    seed : int
-        Seed of the sample and of `proxy`'s random parts. The same seed and the same plan give the same estimate, on the
-        CPU and on a GPU.
-    progress : callable (stage, done, total) or bool, optional
-    **options
-        As for `prepare`.
+    columns, ids, format, skip, backend, method, memory, threads, run, progress
+        As for `triangle_count`. The sample's seed is that of the method: the same seed and the same plan give the same
+        estimate, on the CPU and on a GPU.
 
     Returns
     -------
@@ -60,10 +69,23 @@ def estimate_triangles(
     Examples
     --------
     >>> import dasktc
-    >>> estimate = dasktc.estimate_triangles(([0, 1, 2, 2], [1, 2, 0, 3]))
+    >>> estimate = dasktc.estimate(([0, 1, 2, 2], [1, 2, 0, 3]))
     >>> estimate.value, estimate.low, estimate.high, estimate.exact
     (1, 1, 1, True)
     """
-    error, confidence, seed = check_options(error, confidence, seed)
-    with prepare(source, client, seed=seed, progress=progress, **options) as graph:
-        return graph.estimate_triangles(error=error, confidence=confidence, seed=seed, progress=progress)
+    error, confidence, seed = check_options(error, confidence, Options.by(method).seed)
+    with prepare(
+        source,
+        client,
+        columns=columns,
+        ids=ids,
+        format=format,
+        skip=skip,
+        backend=backend,
+        method=method,
+        memory=memory,
+        threads=threads,
+        run=run,
+        progress=progress,
+    ) as graph:
+        return graph.estimate(error=error, confidence=confidence, seed=seed, progress=progress)

@@ -7,8 +7,8 @@ import os
 import threading
 import weakref
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
 from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
@@ -18,13 +18,13 @@ from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.estimate import TriangleEstimate, estimate
+from dasktc.counting.frames import FrameName
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.square_clustering import square_clustering
-from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.triad_census import triad_census
 from dasktc.counting.triangle_list import triangle_list
 from dasktc.counting.update import Change, update
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
@@ -36,6 +36,17 @@ from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.pipeline.saved_graph import write_graph
 from dasktc.registry import check_stages
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    import polars as pl
+    from distributed import Client
+    from matplotlib.axes import Axes
+
+    from dasktc.planning.plan import Plan
 
 __all__ = ["Graph", "OwnedCluster"]
 
@@ -88,13 +99,12 @@ class _Closed:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Graph(CountingContext):
+class Graph(Summarised):
     """A prepared graph that answers any number of questions; made by `dasktc.prepare`.
 
     Its blocks stay on the workers (without workers, in this process) for as long as it lives. It owns workers that
     `prepare` started: they end with `close`, at the end of a `with` block, when the graph is garbage collected, or when
-    the process ends.
+    the process ends. NetworkX's functions that dasktc has, such as `nx.triangles`, take it for a graph.
 
     Examples
     --------
@@ -104,13 +114,37 @@ class Graph(CountingContext):
     1
     """
 
-    owned: OwnedCluster | None = field(default=None, repr=False)
-    sharing: weakref.WeakSet[Graph] = field(default_factory=weakref.WeakSet, repr=False)
+    __networkx_backend__ = "dasktc"
+    """Where NetworkX's functions send this graph."""
+
+    def __init__(
+        self,
+        context: CountingContext,
+        owned: OwnedCluster | None = None,
+        sharing: weakref.WeakSet[Graph] | None = None,
+    ) -> None:
+        self._context, self._owned = context, owned
+        self._sharing = weakref.WeakSet[Graph]() if sharing is None else sharing
 
     @property
-    def client(self) -> Any:
+    def vertices(self) -> int:
+        """Number of vertices with an edge after clean-up."""
+        return self._context.vertices
+
+    @property
+    def edges(self) -> int:
+        """Number of distinct undirected edges after clean-up."""
+        return self._context.edges
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of its count: scheme, n and m, tasks, bytes."""
+        return self._context.plan
+
+    @property
+    def client(self) -> Client | None:
         """The distributed.Client whose workers hold the blocks; None if this process holds them."""
-        return getattr(self.executor, "client", None)
+        return getattr(self._context.executor, "client", None)
 
     @property
     def read(self) -> Reading:
@@ -124,7 +158,7 @@ class Graph(CountingContext):
         >>> dasktc.prepare(frame).read.ids
         "columns 'source' and 'target', 1 and 2 of 2, by name"
         """
-        return self.prepared.source.read
+        return self._context.prepared.source.read
 
     def close(self) -> None:
         """Release the blocks and their files, and end the workers that were started for this graph.
@@ -133,18 +167,17 @@ class Graph(CountingContext):
         closed. A client that was passed to `prepare` stays open. Later questions to the graph raise InputError; closing
         it again does nothing.
         """
-        executor, owned = self.executor, self.owned
+        context, owned = self._context, self._owned
+        executor = context.executor
         if isinstance(executor, _Closed):
             return
-        self.sharing.discard(self)
-        last = not self.sharing
+        self._sharing.discard(self)
+        last = not self._sharing
         closed: Any = _Closed()
-        object.__setattr__(self, "executor", closed)
-        object.__setattr__(self, "blocks", {})
-        self.counted.forget()
-        kept = self.prepared.attributes and closed
-        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed, attributes=kept))
-        object.__setattr__(self, "owned", None)
+        context.counted.forget()
+        attributes = context.prepared.attributes and closed
+        prepared = replace(context.prepared, graph=closed, numbered=closed, attributes=attributes)
+        self._context, self._owned = replace(context, executor=closed, blocks={}, prepared=prepared), None
         try:
             if last and hasattr(executor, "close"):
                 executor.close()
@@ -152,36 +185,33 @@ class Graph(CountingContext):
             if last and owned is not None:
                 owned.close()
 
-    def summary(self) -> Rows:
-        """Rows of (name, text) for people; a closed graph has one row."""
-        if isinstance(self.executor, _Closed):
+    def _rows(self) -> Rows:
+        if isinstance(self._context.executor, _Closed):
             return [("closed", "its blocks, and the workers started for it, are gone")]
-        plan, options = self.plan, self.options
-        where = "in this process"
-        if self.client is not None:
-            where = f"on {plan.workers:,} worker threads of {_address(self.client)}"
-        budget = bytes_of(options.memory)
-        within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
+        plan, options = self.plan, self._context.options
         return [
             ("vertices", f"{plan.vertices:,}"),
             ("edges", f"{plan.edges:,}"),
-            *self.read.summary(),
+            *self.read._rows(),
             ("prepared", f"for {options.chosen_kernel} on {options.chosen_backend}, {options.chosen_reorder} order"),
-            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plan.tasks:,} tasks"),
-            ("blocks", f"{format_size(plan.bytes_total)} {where}{within}"),
+            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plural(plan.tasks, 'task')}"),
+            ("blocks", self._where()),
         ]
 
-    def __repr__(self) -> str:
-        said = self.summary()
-        if len(said) == 1:
-            return "Graph(closed)"
-        return f"Graph(vertices={self.vertices}, edges={self.edges}, {self.plan.partition}, {said[-1][1]})"
+    def _where(self) -> str:
+        """Say how many bytes its blocks have, and where they are."""
+        plan, client = self.plan, self.client
+        where = "in this process"
+        if client is not None:
+            where = f"on {plural(plan.workers, 'worker thread')} of {_address(client)}"
+        budget = bytes_of(self._context.options.memory)
+        within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
+        return f"{format_size(plan.bytes_total)} {where}{within}"
 
     def __str__(self) -> str:
-        return as_text(self.summary())
-
-    def _repr_html_(self) -> str:
-        return as_html(self.summary())
+        if isinstance(self._context.executor, _Closed):
+            return "Graph(closed)"
+        return f"Graph(vertices={self.vertices}, edges={self.edges}, {self.plan.partition}, {self._where()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by reference to the blocks on the cluster; in one process by value.
@@ -191,17 +221,19 @@ class Graph(CountingContext):
         InputError
             The blocks are in files or on devices of the processes that made them.
         """
-        if isinstance(self.executor, _Closed):
+        context = self._context
+        executor = context.executor
+        if isinstance(executor, _Closed):
             raise InputError("this graph was closed: there is nothing to copy or to pickle; prepare it again")
-        if type(getattr(self.executor, "store", None)) is not MemoryStore:
+        if type(getattr(executor, "store", None)) is not MemoryStore:
             raise InputError(
                 "this graph keeps blocks in files or on devices of its own processes: they end with it, so it "
                 "cannot be pickled; prepare it without memory, or write results with per_vertex and per_edge"
             )
-        if isinstance(self.executor, LocalExecutor):
-            return _copied, (self.prepared, self.blocks, self.options, self.executor.workers)
-        faults = self.executor.faults  # type: ignore[attr-defined]
-        return _attached, (self.prepared, self.blocks, self.options, faults.patience, faults.retries)
+        if isinstance(executor, LocalExecutor):
+            return _copied, (context.prepared, context.blocks, context.options, executor.workers)
+        faults = executor.faults  # type: ignore[attr-defined]
+        return _attached, (context.prepared, context.blocks, context.options, faults.patience, faults.retries)
 
     @said_in_one_line
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> int:
@@ -238,11 +270,12 @@ class Graph(CountingContext):
         ...     int(dasktc.open_graph(f"{folder}/triangle").triangle_count())
         1
         """
-        executor = self.executor
+        context = self._context
+        executor = context.executor
         check_keywords(force=force)
         if isinstance(executor, _Closed):
             raise InputError("this graph was closed: there is nothing to save; prepare it again")
-        if (labels := self.prepared.source.labels) is not None:
+        if (labels := context.prepared.source.labels) is not None:
             raise InputError(
                 f"the vertices are of type {labels.kinds}: a saved graph holds integers or text; prepare the graph "
                 "with ids='text', which takes str of each, or relabel its nodes"
@@ -251,27 +284,28 @@ class Graph(CountingContext):
         apart = client is not None and not str(client.scheduler.address).startswith("inproc")
         each = "each worker would write to its own, and nothing opens it" if apart else None
         with new_folder(check_new(path, force, each)) as (folder, content):
-            return write_graph(executor, self.prepared, self.blocks, self.options, folder, content)
+            return write_graph(executor, context.prepared, context.blocks, context.options, folder, content)
 
-    def __copy__(self) -> Self:
+    def __copy__(self) -> Graph:
         """Return a copy that shares the blocks, because a graph does not change."""
-        return self._shared_with(replace(self))
+        return self._shared_with(replace(self._context))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
         """Return a copy that shares the blocks, which may be in files, on devices or on other hosts."""
-        return self._shared_with(replace(self))
+        return self._shared_with(replace(self._context))
 
-    def _shared_with(self, other: Self) -> Self:
-        """Share the executor and workers of this graph with another: they stay until both are closed."""
-        if not isinstance(self.executor, _Closed):
-            self.sharing.update((self, other))
+    def _shared_with(self, context: CountingContext) -> Graph:
+        """Return a graph that shares the executor and workers of this one: they stay until both are closed."""
+        other = Graph(context, self._owned, self._sharing)
+        if not isinstance(context.executor, _Closed):
+            self._sharing.update((self, other))
         return other
 
     def __dask_graph__(self) -> dict[Any, Any] | None:
         """Return the futures of a graph on a cluster, for `publish_dataset`, `wait` and `futures_of`."""
-        if isinstance(self.executor, _Closed | LocalExecutor):
+        if isinstance(self._context.executor, _Closed | LocalExecutor):
             return None
-        return dict(enumerate(futures_in(self.prepared, self.blocks)))
+        return dict(enumerate(futures_in(self._context.prepared, self._context.blocks)))
 
     def __enter__(self) -> Self:
         return self
@@ -280,7 +314,7 @@ class Graph(CountingContext):
         self.close()
 
     def _showing(self, progress: Progress | bool | None, asked: str) -> AbstractContextManager[Tracker]:
-        return showing(progress, asked=asked, source=self.prepared.source.name)
+        return showing(progress, asked=asked, source=self._context.prepared.source.name)
 
     @said_in_one_line
     def triangle_count(
@@ -323,20 +357,32 @@ class Graph(CountingContext):
         """
         with self._showing(progress, "count") as watcher:
             counting = CountOptions(verify, seed, checkpoint, watcher)
+            context = self._context
+            if kernel is not None:
+                options = replace(context.options, kernel=kernel, reorder=context.options.chosen_reorder)
+                check_stages(kernel)
+                plan = plan_again(context.executor, context.prepared, options)
+                context = replace(context, prepared=replace(context.prepared, plan=plan), options=options)
+            result = count(context, counting)
+            self._context.counted.agree(result.triangles)
             if kernel is None:
-                result = count(self, counting)
-                self.counted.agree(result.triangles)
                 watcher.close(triangles=int(result))
-                return result
-            options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
-            check_stages(kernel)
-            prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
-            result = count(replace(self, prepared=prepared, options=options), counting)
-            self.counted.agree(result.triangles)
             return result
 
+    @overload
+    def triangles(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.Series[int]: ...
+
+    @overload
+    def triangles(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+
+    @overload
+    def triangles(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.Series: ...
+
+    @overload
+    def triangles(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
+
     @said_in_one_line
-    def triangles(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+    def triangles(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Count the triangles of every vertex.
 
         A graph caches its counts until it is closed: the same question again, and questions that follow from the same
@@ -344,13 +390,14 @@ class Graph(CountingContext):
 
         Parameters
         ----------
-        frame : {"pandas", "cudf", "dask"}, optional
-            Type of the answer. "cudf", for graphs that GPUs count, is made on the device. "dask" has partitions of 128
-            MB with known divisions, which stay on the workers (without a client, in this process) until the graph is
-            closed; they are cuDF if the graph was in GPU memory or Dask's configuration sets "dataframe.backend" to
-            cudf. If `prepare` started the workers, compute it with `graph.client.compute`, because Dask does not use
-            their client by default. Within `memory` all frames are made on the host. Default: cuDF if the graph was in
-            GPU memory, Dask if it was a Dask collection, else pandas.
+        frame : {"pandas", "polars", "cudf", "dask"}, optional
+            Type of the answer. "polars" has no index: ids are a column "vertex", so it is a DataFrame. "cudf", for
+            graphs that GPUs count, is made on the device. "dask" has partitions of 128 MB with known divisions, which
+            stay on the workers (without a client, in this process) until the graph is closed; they are cuDF if the
+            graph was in GPU memory or Dask's configuration sets "dataframe.backend" to cudf. If `prepare` started the
+            workers, compute it with `graph.client.compute`, because Dask does not use their client by default. Within
+            `memory` all frames are made on the host. Default: cuDF if the graph was in GPU memory, Dask if it was a
+            Dask collection, Polars if it was a Polars frame, else pandas.
         vertices : sequence or column, optional
             Ids: restrict the answer to these, in their order. An id without an edge is refused.
 
@@ -377,15 +424,27 @@ class Graph(CountingContext):
         >>> graph.triangles(vertices=[3, 2]).to_dict()
         {3: 0, 2: 1}
         """
-        return measures.triangles(self, frame, vertices)
+        return measures.triangles(self._context, frame, vertices)
+
+    @overload
+    def edge_support(self, *, frame: Literal["pandas"] | None = None, edges: Any = None) -> pd.DataFrame: ...
+
+    @overload
+    def edge_support(self, *, frame: Literal["polars"], edges: Any = None) -> pl.DataFrame: ...
+
+    @overload
+    def edge_support(self, *, frame: Literal["dask"], edges: Any = None) -> dd.DataFrame: ...
+
+    @overload
+    def edge_support(self, *, frame: Literal["cudf"], edges: Any = None) -> Any: ...
 
     @said_in_one_line
-    def edge_support(self, *, frame: str | None = None, edges: Any = None) -> Any:
+    def edge_support(self, *, frame: FrameName | None = None, edges: Any = None) -> Any:
         """Count the triangles of every edge.
 
         Parameters
         ----------
-        frame : {"pandas", "cudf", "dask"}, optional
+        frame : {"pandas", "polars", "cudf", "dask"}, optional
             As for `triangles`; default: Dask if the graph has a client, else as for `triangles`.
         edges : table, array of shape (m, 2), sequence of pairs, or pair of lists or arrays, optional
             Restrict the answer to these edges, in their order; either end may come first. A pair that is no edge is
@@ -418,10 +477,22 @@ class Graph(CountingContext):
            src  dst  support
         0    3    2        0
         """
-        return measures.edge_support(self, frame, edges)
+        return measures.edge_support(self._context, frame, edges)
+
+    @overload
+    def oriented_edges(self, *, frame: Literal["dask"] = "dask") -> dd.DataFrame: ...
+
+    @overload
+    def oriented_edges(self, *, frame: Literal["pandas"]) -> pd.DataFrame: ...
+
+    @overload
+    def oriented_edges(self, *, frame: Literal["polars"]) -> pl.DataFrame: ...
+
+    @overload
+    def oriented_edges(self, *, frame: Literal["cudf"]) -> Any: ...
 
     @said_in_one_line
-    def oriented_edges(self, *, frame: str = "dask") -> Any:
+    def oriented_edges(self, *, frame: FrameName = "dask") -> Any:
         """Return the clean, oriented edges as a data frame whose partitions stay where they are made.
 
         Each undirected edge occurs once, with the source that the orientation gives it: in `degree` order the end of
@@ -429,7 +500,7 @@ class Graph(CountingContext):
 
         Parameters
         ----------
-        frame : {"dask", "pandas", "cudf"}
+        frame : {"dask", "pandas", "polars", "cudf"}
             As for `triangles`. The partitions of a Dask DataFrame are cuDF if GPUs count, which needs dask_cudf; within
             `memory` they are made on the host and kept in files.
 
@@ -458,10 +529,30 @@ class Graph(CountingContext):
         2    1    2
         3    3    2
         """
-        return measures.oriented_edges(self, frame)
+        return measures.oriented_edges(self._context, frame)
+
+    @overload
+    def clustering(
+        self, weight: str | int | None = None, *, frame: Literal["pandas"] | None = None, vertices: Any = None
+    ) -> pd.Series[float]: ...
+
+    @overload
+    def clustering(
+        self, weight: str | int | None = None, *, frame: Literal["polars"], vertices: Any = None
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def clustering(
+        self, weight: str | int | None = None, *, frame: Literal["dask"], vertices: Any = None
+    ) -> dd.Series: ...
+
+    @overload
+    def clustering(self, weight: str | int | None = None, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
 
     @said_in_one_line
-    def clustering(self, weight: str | int | None = None, *, frame: str | None = None, vertices: Any = None) -> Any:
+    def clustering(
+        self, weight: str | int | None = None, *, frame: FrameName | None = None, vertices: Any = None
+    ) -> Any:
         """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are adjacent.
 
         If the graph was prepared with directions, it is Fagiolo's: the share of its possible directed triangles.
@@ -497,12 +588,24 @@ class Graph(CountingContext):
         >>> dasktc.prepare(frame, directed=True).clustering().to_dict()
         {0: 0.5, 1: 0.5, 2: 0.5}
         """
-        if weight is not None or self.is_directed:
-            return weighted_clustering.clustering(self, weight, frame, vertices)
-        return measures.clustering(self, frame, vertices)
+        if weight is not None or self.is_directed():
+            return weighted_clustering.clustering(self._context, weight, frame, vertices)
+        return measures.clustering(self._context, frame, vertices)
+
+    @overload
+    def measures(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.DataFrame: ...
+
+    @overload
+    def measures(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+
+    @overload
+    def measures(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.DataFrame: ...
+
+    @overload
+    def measures(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
 
     @said_in_one_line
-    def measures(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+    def measures(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's degree, triangles and local clustering coefficient.
 
         Parameters
@@ -531,15 +634,33 @@ class Graph(CountingContext):
         2            3          1       0.333
         3            1          0       0.000
         """
-        return measures.measures(self, frame, vertices)
+        return measures.measures(self._context, frame, vertices)
 
-    @property
     def is_directed(self) -> bool:
         """Whether the graph was prepared with directions."""
-        return self.prepared.attributes is not None and self.prepared.attributes.directed
+        attributes = self._context.prepared.attributes
+        return attributes is not None and attributes.directed
+
+    def is_multigraph(self) -> bool:
+        """Return False, as NetworkX asks: repeated edges were dropped when it was prepared."""
+        return False
+
+    @overload
+    def square_clustering(
+        self, *, frame: Literal["pandas"] | None = None, vertices: Any = None
+    ) -> pd.Series[float]: ...
+
+    @overload
+    def square_clustering(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+
+    @overload
+    def square_clustering(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.Series: ...
+
+    @overload
+    def square_clustering(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
 
     @said_in_one_line
-    def square_clustering(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+    def square_clustering(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's square clustering coefficient: the share of its possible 4-cycles that exist.
 
         Defined as in NetworkX; directions are ignored.
@@ -567,7 +688,7 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2, 3, 0], [1, 2, 3, 0, 4])).square_clustering().round(3).to_dict()
         {0: 0.333, 1: 0.5, 2: 1.0, 3: 0.5, 4: 0.0}
         """
-        return square_clustering(self, frame, vertices)
+        return square_clustering(self._context, frame, vertices)
 
     @said_in_one_line
     def triad_census(self, isolated: int = 0) -> dict[str, int]:
@@ -598,7 +719,7 @@ class Graph(CountingContext):
         >>> {name: count for name, count in census.items() if count}
         {'012': 1, '021D': 1, '021C': 1, '030C': 1}
         """
-        return triad_census(self, isolated)
+        return triad_census(self._context, isolated)
 
     @said_in_one_line
     def transitivity(self) -> float:
@@ -620,7 +741,7 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).transitivity()
         0.6
         """
-        return measures.transitivity(self)
+        return measures.transitivity(self._context)
 
     @said_in_one_line
     def average_clustering(self, weight: str | int | None = None) -> float:
@@ -649,12 +770,12 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).average_clustering()
         1.0
         """
-        if weight is not None or self.is_directed:
+        if weight is not None or self.is_directed():
             return float(self.clustering(weight, frame="pandas").mean()) if self.vertices else 0.0
-        return measures.average_clustering(self)
+        return measures.average_clustering(self._context)
 
     @said_in_one_line
-    def plot_degrees(self, ax: Any = None) -> Any:
+    def plot_degrees(self, ax: Axes | None = None) -> Axes:
         """Plot the number of vertices of each degree, on logarithmic axes.
 
         The workers count in logarithmic bins, exact below 8 and four per octave above; only the bins leave them.
@@ -673,10 +794,10 @@ class Graph(CountingContext):
         InputError
             matplotlib is not installed.
         """
-        return plots.plot_degrees(self, ax)
+        return plots.plot_degrees(self._context, ax)
 
     @said_in_one_line
-    def plot_clustering(self, ax: Any = None) -> Any:
+    def plot_clustering(self, ax: Axes | None = None) -> Axes:
         """Plot the mean clustering coefficient of the vertices of each degree from 2 on; as `plot_degrees`.
 
         Triangles by vertex are counted unless they are already known.
@@ -686,10 +807,10 @@ class Graph(CountingContext):
         InputError, CountError
             As `triangles`, or matplotlib is not installed.
         """
-        return plots.plot_clustering(self, ax)
+        return plots.plot_clustering(self._context, ax)
 
     @said_in_one_line
-    def plot_support(self, ax: Any = None) -> Any:
+    def plot_support(self, ax: Axes | None = None) -> Axes:
         """Plot the number of edges of each support, on logarithmic axes; as `plot_degrees`.
 
         Triangles by edge are counted unless they are already known.
@@ -699,10 +820,22 @@ class Graph(CountingContext):
         InputError, CountError
             As `edge_support`, or matplotlib is not installed.
         """
-        return plots.plot_support(self, ax)
+        return plots.plot_support(self._context, ax)
+
+    @overload
+    def core_number(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.Series[int]: ...
+
+    @overload
+    def core_number(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+
+    @overload
+    def core_number(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.Series: ...
+
+    @overload
+    def core_number(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
 
     @said_in_one_line
-    def core_number(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+    def core_number(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Compute the core number of every vertex: the largest k of a k-core that contains it.
 
         The k-core is the largest subgraph each of whose vertices has k neighbours in it (Seidman, Social Networks 5,
@@ -732,84 +865,91 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).core_number().to_dict()
         {0: 2, 1: 2, 2: 2, 3: 1}
         """
-        return trusses.core_number(self, frame, vertices)
+        return trusses.core_number(self._context, frame, vertices)
+
+    @overload
+    def truss(
+        self, k: int | None = None, *, frame: Literal["pandas"] | None = None, edges: Any = None
+    ) -> pd.DataFrame: ...
+
+    @overload
+    def truss(self, k: int | None = None, *, frame: Literal["polars"], edges: Any = None) -> pl.DataFrame: ...
+
+    @overload
+    def truss(self, k: int | None = None, *, frame: Literal["dask"], edges: Any = None) -> dd.DataFrame: ...
+
+    @overload
+    def truss(self, k: int | None = None, *, frame: Literal["cudf"], edges: Any = None) -> Any: ...
 
     @said_in_one_line
-    def trussness(self, *, frame: str | None = None, edges: Any = None) -> Any:
-        """Compute the trussness of every edge: the largest k of a k-truss that contains it.
+    def truss(self, k: int | None = None, *, frame: FrameName | None = None, edges: Any = None) -> Any:
+        """Compute the trussness of every edge, the largest k of a k-truss that contains it; with `k` find that k-truss.
 
         The k-truss is the largest subgraph each of whose edges is in k - 2 triangles of the subgraph (Cohen, Trusses,
         2008), as in the `k_truss` of NetworkX and cuGraph; other authors number the same subgraph k - 2 or k - 1.
-        Every edge is in the 2-truss. One worker peels the edges and receives the whole graph.
+        Every edge is in the 2-truss. One worker peels the edges and receives the whole graph. One k-truss takes less
+        time than all, because triangles are counted only in the (k - 1)-core.
 
         Parameters
         ----------
+        k : int, optional
+            k of the truss to find; 2 or less: all edges.
         frame, edges
-            As for `edge_support`.
+            As for `edge_support`; `edges` only without `k`.
 
         Returns
         -------
         DataFrame
-            One row per undirected edge, as in `edge_support`: "src", "dst" and "trussness", int64, at least 2.
+            One row per undirected edge, as in `edge_support`: "src", "dst" and "trussness", int64, at least 2. With `k`
+            one row per edge of the k-truss, with "support", int64, its triangles within the k-truss.
 
         Raises
         ------
         InputError
             One worker has not enough memory for the whole graph and every vertex's neighbours; the error has the
-            figures.
+            figures. Or `edges` are given with `k`.
         CountError
             A check failed: there is no result.
 
         Examples
         --------
         >>> import dasktc
-        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).trussness()
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> graph.truss()
            src  dst  trussness
         0    0    1          3
         1    0    2          3
         2    1    2          3
         3    2    3          2
-        """
-        return trusses.trussness(self, frame, edges)
-
-    @said_in_one_line
-    def k_truss(self, k: int, *, frame: str | None = None) -> Any:
-        """Find the k-truss: the largest subgraph each of whose edges is in k - 2 triangles of the subgraph.
-
-        The definition is that of `k_truss` in NetworkX and cuGraph (see `trussness`). It takes less time than
-        `trussness`, because triangles are counted only in the (k - 1)-core.
-
-        Parameters
-        ----------
-        k : int
-            2 or less: all edges.
-        frame : {"pandas", "cudf", "dask"}, optional
-            As for `edge_support`.
-
-        Returns
-        -------
-        DataFrame
-            One row per undirected edge of the k-truss, as in `edge_support`: "src", "dst" and "support", int64, its
-            triangles within the k-truss.
-
-        Raises
-        ------
-        InputError, CountError
-            As `trussness`.
-
-        Examples
-        --------
-        >>> import dasktc
-        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).k_truss(3)
+        >>> graph.truss(3)
            src  dst  support
         0    0    1        1
         1    0    2        1
         2    1    2        1
         """
-        return trusses.k_truss(self, k, frame)
+        if k is None:
+            return trusses.trussness(self._context, frame, edges)
+        if edges is not None:
+            raise InputError(
+                f"edges are given with k={shown(k)}: a k-truss has edges of its own, and those that are asked for may "
+                "be in none; leave out k for their trussness, or edges for the k-truss"
+            )
+        return trusses.k_truss(self._context, k, frame)
+
+    @overload
+    def triangle_list(self, limit: int | None = None, *, frame: Literal["pandas"] | None = None) -> pd.DataFrame: ...
+
+    @overload
+    def triangle_list(self, limit: int | None = None, *, frame: Literal["polars"]) -> pl.DataFrame: ...
+
+    @overload
+    def triangle_list(self, limit: int | None = None, *, frame: Literal["dask"]) -> dd.DataFrame: ...
+
+    @overload
+    def triangle_list(self, limit: int | None = None, *, frame: Literal["cudf"]) -> Any: ...
 
     @said_in_one_line
-    def triangle_list(self, limit: int | None = None, *, frame: str | None = None) -> Any:
+    def triangle_list(self, limit: int | None = None, *, frame: FrameName | None = None) -> Any:
         """List the triangles.
 
         Parameters
@@ -818,7 +958,7 @@ class Graph(CountingContext):
             Largest number of triangles to list; nothing is counted if the first rows have enough. The choice depends
             only on the graph, its plan and the limit. Without a limit the list is complete, and beyond 1,000,000
             triangles refused unless it is a Dask DataFrame.
-        frame : {"pandas", "cudf", "dask"}, optional
+        frame : {"pandas", "polars", "cudf", "dask"}, optional
             As for `triangles`.
 
         Returns
@@ -845,10 +985,10 @@ class Graph(CountingContext):
         >>> len(graph.triangle_list(limit=1))
         1
         """
-        return triangle_list(self, limit, frame)
+        return triangle_list(self._context, limit, frame)
 
     @said_in_one_line
-    def estimate_triangles(
+    def estimate(
         self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | bool | None = None
     ) -> TriangleEstimate:
         """Estimate the number of triangles from a sample of the wedges; if that saves nothing, count them.
@@ -877,15 +1017,15 @@ class Graph(CountingContext):
         Examples
         --------
         >>> import dasktc
-        >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate_triangles().value
+        >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate().value
         1
         """
         check_keywords(progress=progress)
         with self._showing(progress, "estimate") as watcher:
-            return estimate(self, error, confidence, seed, watcher)
+            return estimate(self._context, error, confidence, seed, watcher)
 
     @said_in_one_line
-    def update(self, *, add: Any = None, remove: Any = None) -> Change[Self]:
+    def update(self, *, add: Any = None, remove: Any = None) -> Change[Graph]:
         """Add and remove edges: return the change of the triangles and a new graph. This graph is not changed.
 
         Edges are removed first, so an edge in both `add` and `remove` is in the new graph. Loops, repeated rows,
@@ -921,12 +1061,11 @@ class Graph(CountingContext):
         >>> int(change.graph.triangle_count())
         1
         """
-        change = update(self, add, remove)
-        self._shared_with(change.graph)
-        return change
+        change = update(self._context, add, remove)
+        return Change(change.triangles, change.vertices, change.added, change.removed, self._shared_with(change.graph))
 
     @said_in_one_line
-    def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | bool | None = None) -> int:
+    def cliques(self, k: int, *, bound: int = BOUND, progress: Progress | bool | None = None) -> int:
         """Count the cliques of `k` vertices: sets of pairwise adjacent vertices.
 
         Parameters
@@ -956,21 +1095,21 @@ class Graph(CountingContext):
         >>> import dasktc
         >>> from itertools import combinations
         >>> ends = zip(*combinations(range(6), 2))
-        >>> graph = dasktc.prepare(tuple(map(list, ends)), partition="whole")
-        >>> [graph.clique_count(k) for k in (3, 4, 5)]
+        >>> graph = dasktc.prepare(tuple(map(list, ends)), method=dasktc.Method(partition="whole"))
+        >>> [graph.cliques(k) for k in (3, 4, 5)]
         [20, 15, 6]
         """
         check_keywords(progress=progress)
         with self._showing(progress, "cliques") as watcher:
-            return clique_count(self, k, bound, watcher).cliques
+            return clique_count(self._context, k, bound, watcher).cliques
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:
     executor = LocalExecutor(threads=threads).for_backend(options.chosen_backend)
-    return Graph(executor, prepared, blocks, options)
+    return Graph(CountingContext(executor, prepared, blocks, options))
 
 
 def _attached(prepared: Prepared, blocks: Blocks, options: Options, patience: float, retries: int) -> Graph:
     futures = futures_in(prepared, blocks)
     executor: Any = AttachedExecutor(futures, options.chosen_backend, patience, retries)
-    return Graph(executor, prepared, blocks, options)
+    return Graph(CountingContext(executor, prepared, blocks, options))

@@ -5,7 +5,7 @@ one process (weights, directions, squares, cores and trusses). A graph is conver
 prepared once for each kind of question; NetworkX caches the converted graph until the original changes. Unsupported
 calls raise NotImplementedError, because NetworkX does not always ask `can_run`, and falls back to its own
 implementation only on this error. The log "dasktc" gives the reason once, because NetworkX discards the answer of
-`can_run`.
+`can_run`. A `dasktc.Graph` is a graph of this backend itself: `nx.triangles(graph)` asks it, where it is.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import inspect
 import logging
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -26,14 +27,15 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.api.networkx_info import FUNCTIONS
-from dasktc.counting import measures
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.executors.threads import allowed_threads
 from dasktc.once import once
+from dasktc.wording import plural
 
 __all__ = [
     "ConvertedGraph",
+    "PreparedGraph",
     "all_triangles",
     "average_clustering",
     "backend",
@@ -74,7 +76,149 @@ TO_LOAD, TO_PREPARE = 2.0, 0.03
 log = logging.getLogger("dasktc")
 
 
-class ConvertedGraph:
+class _Nodes(ABC):
+    """Nodes of a graph and their positions, with which answers are put into NetworkX's forms."""
+
+    nbunch_iter = nx.Graph.nbunch_iter
+
+    @property
+    @abstractmethod
+    def _adj(self) -> dict[Hashable, int]:
+        """The position of each node; named as `nbunch_iter` reads it."""
+
+    def __contains__(self, node: object) -> bool:
+        try:
+            return node in self._adj
+        except TypeError:  # not hashable
+            return False
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._adj)
+
+    def __len__(self) -> int:
+        return len(self._adj)
+
+    def select(self, nodes: Nodes, values: list[Any]) -> Any:
+        """Select the values of the requested nodes in NetworkX's form: one value, or a dict."""
+        if nodes is None:
+            return dict(zip(self._adj, values, strict=True))
+        if nodes in self:
+            return values[self._adj[nodes]]
+        return {node: values[self._adj[node]] for node in self.nbunch_iter(nodes)}
+
+    def positions(self, nodes: Iterable[Hashable]) -> Array:
+        """Return the positions of nodes."""
+        return np.array([self._adj[node] for node in nodes], dtype=np.int64)
+
+    @property
+    @abstractmethod
+    def loops(self) -> int:
+        """Number of loops, parallel loops counted once."""
+
+    @abstractmethod
+    def is_directed(self) -> bool:
+        """Whether the graph is directed."""
+
+    @abstractmethod
+    def is_multigraph(self) -> bool:
+        """Whether the graph may have parallel edges."""
+
+    @abstractmethod
+    def prepared(self) -> Graph:
+        """Return the prepared graph, wherever it is."""
+
+    @abstractmethod
+    def here(self, weight: str | None = None, directed: bool = False) -> Graph:
+        """Return the graph prepared for questions of one process, optionally with weights and directions."""
+
+    @abstractmethod
+    def coefficients(self, weight: str | None) -> Any:
+        """Compute the weighted or directed clustering coefficients."""
+
+    @abstractmethod
+    def spread(self, values: Any) -> list[Any]:
+        """Return a series of values by vertex as a list in node order."""
+
+    @abstractmethod
+    def places(self, frame: Any, columns: Sequence[str]) -> Array:
+        """Return columns of vertices as positions of nodes."""
+
+    @abstractmethod
+    def without(self, positions: Array) -> Graph:
+        """Prepare the directed graph without the nodes at these positions."""
+
+    @abstractmethod
+    def subgraph(self, edges: Iterable[tuple[int, int]]) -> Any:
+        """Make the NetworkX graph of some edges between positions."""
+
+
+class PreparedGraph(_Nodes):
+    """A `dasktc.Graph` as NetworkX's functions take it: its nodes are its vertices, in ascending order.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._order: dict[Hashable, int] | None = None
+
+    @property
+    def _adj(self) -> dict[Hashable, int]:
+        if self._order is None:
+            return self._keep(self._graph.triangles(frame="pandas"))  # counted once: the graph caches it
+        return self._order
+
+    def _keep(self, values: Any) -> dict[Hashable, int]:
+        self._order = {node: position for position, node in enumerate(values.index.tolist())}
+        return self._order
+
+    @property
+    def loops(self) -> int:
+        """None: loops were dropped when it was prepared."""
+        return 0
+
+    def is_directed(self) -> bool:
+        """Whether the graph was prepared with directions."""
+        return self._graph.is_directed()
+
+    def is_multigraph(self) -> bool:
+        """Return False: repeated edges were dropped when it was prepared."""
+        return self._graph.is_multigraph()
+
+    def prepared(self) -> Graph:
+        """Return the graph."""
+        return self._graph
+
+    def here(self, weight: str | None = None, directed: bool = False) -> Graph:
+        """Return the graph, which refuses what it cannot answer."""
+        return self._graph
+
+    def coefficients(self, weight: str | None) -> Any:
+        """Compute the weighted or directed clustering coefficients."""
+        return self._graph.clustering(weight, frame="pandas")
+
+    def spread(self, values: Any) -> list[Any]:
+        """Return a series of values by vertex as a list in node order."""
+        self._keep(values)
+        return list(values.tolist())
+
+    def places(self, frame: Any, columns: Sequence[str]) -> Array:
+        """Return columns of vertices as positions of nodes."""
+        return np.stack([self.positions(frame[name].tolist()) for name in columns], axis=1)
+
+    def without(self, positions: Array) -> Graph:
+        """Refuse to leave out vertices of a prepared graph."""
+        raise NotImplementedError("dasktc has the triads of all vertices of a prepared graph: leave out nodelist")
+
+    def subgraph(self, edges: Iterable[tuple[int, int]]) -> Any:
+        """Make the NetworkX graph of some edges between positions; a prepared graph has no attributes."""
+        nodes = list(self)
+        return nx.Graph((nodes[u], nodes[v]) for u, v in edges)
+
+
+class ConvertedGraph(_Nodes):
     """A NetworkX graph as pairs of node positions; it is prepared with the first question.
 
     Parameters
@@ -92,10 +236,9 @@ class ConvertedGraph:
     """
 
     __networkx_backend__ = "dasktc"
-    nbunch_iter = nx.Graph.nbunch_iter
 
     def __init__(self, graph: Any, weights: dict[str, Any] | None = None, keep: bool = False) -> None:
-        self._adj: dict[Hashable, int] = {node: position for position, node in enumerate(graph)}
+        self._order: dict[Hashable, int] = {node: position for position, node in enumerate(graph)}
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
         rows = [row for _, row in graph.adjacency()]
         src = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
@@ -106,6 +249,10 @@ class ConvertedGraph:
         self._weights = {name: self._values(graph, name, default) for name, default in (weights or {}).items()}
         self._client: Any = None
         self._graphs: dict[Hashable, Graph] = {}
+
+    @property
+    def _adj(self) -> dict[Hashable, int]:
+        return self._order
 
     def _values(self, graph: Any, name: str, default: Any = 1) -> Array:
         data = (attributes for _, row in graph.adjacency() for attributes in row.values())
@@ -145,18 +292,6 @@ class ConvertedGraph:
     def number_of_edges(self) -> int:
         """Number of edges, parallel edges counted once."""
         return len(self._src)
-
-    def __contains__(self, node: object) -> bool:
-        try:
-            return node in self._adj
-        except TypeError:  # not hashable
-            return False
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._adj)
-
-    def __len__(self) -> int:
-        return len(self._adj)
 
     def prepared(self) -> Graph:
         """Prepare the graph on the active client."""
@@ -199,17 +334,29 @@ class ConvertedGraph:
         spread[values.index.to_numpy()] = values.to_numpy()
         return [value or 0 for value in spread.tolist()]
 
-    def select(self, nodes: Nodes, values: list[Any]) -> Any:
-        """Select the values of the requested nodes in NetworkX's form: one value, or a dict."""
-        if nodes is None:
-            return dict(zip(self._adj, values, strict=True))
-        if nodes in self:
-            return values[self._adj[nodes]]
-        return {node: values[self._adj[node]] for node in self.nbunch_iter(nodes)}
+    def coefficients(self, weight: str | None) -> Any:
+        """Compute the weighted or directed clustering coefficients."""
+        return self.here(weight, self._directed).clustering(weight=None if weight is None else "weight")
 
-    def positions(self, nodes: Iterable[Hashable]) -> Array:
-        """Return the positions of nodes."""
-        return np.array([self._adj[node] for node in nodes], dtype=np.int64)
+    def places(self, frame: Any, columns: Sequence[str]) -> Array:
+        """Return columns of vertices, which are positions."""
+        return frame[list(columns)].to_numpy()
+
+    def subgraph(self, edges: Iterable[tuple[int, int]]) -> Any:
+        """Make the graph of some edges between positions, of the original's type and with its attributes."""
+        graph, nodes = self.original, list(self)
+        kept: dict[Any, set[Any]] = {}
+        for one, other in edges:
+            u, v = nodes[one], nodes[other]
+            kept.setdefault(u, set()).add(v)
+            kept.setdefault(v, set()).add(u)
+        found = graph.__class__()
+        found.graph.update(graph.graph)
+        found.add_nodes_from((node, of.copy()) for node, of in graph.nodes.items() if node in kept)
+        found.add_edges_from(
+            (u, v, of.copy()) for u, row in graph.adjacency() if u in kept for v, of in row.items() if v in kept[u]
+        )
+        return found
 
 
 def convert_from_nx(
@@ -239,10 +386,12 @@ def convert_to_nx(obj: Any, **unused: Any) -> Any:
     Raises
     ------
     NotImplementedError
-        It is a converted graph, whose original the caller already has.
+        It is a converted graph, whose original the caller already has, or a prepared one.
     """
-    if isinstance(obj, ConvertedGraph):
-        raise NotImplementedError("dasktc keeps no attributes of a graph: use the original")
+    if isinstance(obj, ConvertedGraph | Graph):
+        raise NotImplementedError(
+            "dasktc keeps no attributes of a graph: use the original, or what it was prepared from"
+        )
     return obj
 
 
@@ -257,7 +406,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
     if name not in FUNCTIONS:
         return f"dasktc has no {name}"
     call = _call(name, args, kwargs)
-    why = _why_not(name, call["G"], _chosen(call), call.get("weight"))
+    why = _why_not(name, _opened(call["G"]), _chosen(call), call.get("weight"))
     if why:
         _say(name, why)
     return why or True
@@ -275,13 +424,13 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     if _chosen(call) is not None:
         return "NetworkX visits only the neighbours of these nodes, dasktc the whole graph"
     graph, jit = call["G"], sys.modules.get("dasktc.backends.cpu.jit")
-    if isinstance(graph, ConvertedGraph):
+    if isinstance(graph, ConvertedGraph | Graph):
         return True
     seconds, loaded = SECONDS_AN_EDGE[name] * graph.number_of_edges(), jit is not None and jit.Kernel.loaded > 0
     if seconds >= (TO_PREPARE if loaded else TO_LOAD):
         return True
     here = f"{TO_PREPARE:g} s at least" if loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
-    return f"NetworkX takes about {seconds:.2g} s for {graph.number_of_edges():,} edges, dasktc {here}"
+    return f"NetworkX takes about {seconds:.2g} s for {plural(graph.number_of_edges(), 'edge')}, dasktc {here}"
 
 
 def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -318,24 +467,32 @@ def _why_not(name: str, graph: Any, nodes: Nodes, weight: Any) -> str:
     return ""
 
 
-def _check(name: str, graph: ConvertedGraph, nodes: Nodes = None, weight: Any = None) -> None:
-    if why := _why_not(name, graph, nodes, weight):
+def _opened(graph: Any) -> Any:
+    return PreparedGraph(graph) if isinstance(graph, Graph) else graph
+
+
+def _check(name: str, graph: Any, nodes: Nodes = None, weight: Any = None) -> _Nodes:
+    """Return the graph with its nodes; refuse calls that NetworkX does not have, or answers in another way."""
+    opened: _Nodes = _opened(graph)
+    if why := _why_not(name, opened, nodes, weight):
         raise NotImplementedError(why)
+    return opened
 
 
-# Each function has the parameters and results of NetworkX's function of the same name; G is the converted graph.
+# Each function has the parameters and results of NetworkX's function of the same name; G is a converted graph, or a
+# `dasktc.Graph`.
 
 
-def triangles(G: ConvertedGraph, nodes: Nodes = None) -> Any:
+def triangles(G: Any, nodes: Nodes = None) -> Any:
     """Count the triangles of nodes."""
-    _check("triangles", G, nodes)
-    return G.select(nodes, G.spread(measures.triangles(G.prepared())))
+    G = _check("triangles", G, nodes)
+    return G.select(nodes, G.spread(G.prepared().triangles(frame="pandas")))
 
 
-def all_triangles(G: ConvertedGraph, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]]:
+def all_triangles(G: Any, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]]:
     """List the triangles, or those with a node of `nbunch`, in another order than NetworkX."""
-    _check("all_triangles", G)
-    rows = G.prepared().triangle_list(limit=sys.maxsize).to_numpy()
+    G = _check("all_triangles", G)
+    rows = G.places(G.prepared().triangle_list(limit=sys.maxsize, frame="pandas"), "uvw")
     if nbunch is not None:
         chosen = G.positions(dict.fromkeys(G.nbunch_iter(nbunch)))
         order = np.arange(len(chosen), len(chosen) + len(G))
@@ -352,14 +509,14 @@ def _named(rows: Array, nodes: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
             yield nodes[u], nodes[v], nodes[w]
 
 
-def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None) -> Any:
+def clustering(G: Any, nodes: Nodes = None, weight: str | None = None) -> Any:
     """Compute the local clustering coefficients of nodes."""
-    _check("clustering", G, nodes, weight)
+    G = _check("clustering", G, nodes, weight)
     if weight is None and not G.is_directed():
-        values = measures.clustering(G.prepared())
+        values = G.prepared().clustering(frame="pandas")
     else:
         try:
-            values = G.here(weight, G.is_directed()).clustering(weight=None if weight is None else "weight")
+            values = G.coefficients(weight)
         except InputError as error:  # the largest weight is 0, or an overflow: left to NetworkX
             why = str(error).replace("'weight'", repr(weight))
             _say("clustering", why)
@@ -367,28 +524,26 @@ def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None
     return G.select(nodes, G.spread(values))
 
 
-def average_clustering(
-    G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None, count_zeros: bool = True
-) -> float:
+def average_clustering(G: Any, nodes: Nodes = None, weight: str | None = None, count_zeros: bool = True) -> float:
     """Average the local clustering coefficients of nodes, including nodes without an edge, rounded as in NetworkX."""
     coefficients = [value for value in clustering(G, nodes, weight).values() if count_zeros or value]
     return float(sum(coefficients) / len(coefficients))
 
 
-def square_clustering(G: ConvertedGraph, nodes: Nodes = None) -> Any:
+def square_clustering(G: Any, nodes: Nodes = None) -> Any:
     """Compute the square clustering coefficients of nodes."""
-    _check("square_clustering", G, nodes)
-    return G.select(nodes, G.spread(G.here().square_clustering()))
+    G = _check("square_clustering", G, nodes)
+    return G.select(nodes, G.spread(G.here().square_clustering(frame="pandas")))
 
 
-def triadic_census(G: ConvertedGraph, nodelist: Any = None) -> dict[str, int]:
+def triadic_census(G: Any, nodelist: Any = None) -> dict[str, int]:
     """Count the triples of nodes by type; with `nodelist`, all triples minus those among the other nodes."""
-    _check("triadic_census", G)
+    G = _check("triadic_census", G)
     nodes = set(G.nbunch_iter(nodelist))
     if nodelist is not None and len(nodelist) != len(nodes):
         raise ValueError("nodelist includes duplicate nodes or nodes not in G")
     graph = G.here(directed=True)
-    census = graph.triad_census(isolated=len(G) - graph.vertices)
+    census: dict[str, int] = graph.triad_census(isolated=len(G) - graph.vertices)
     if others := len(G) - len(nodes):
         left = G.without(G.positions(nodes))
         without = left.triad_census(isolated=others - left.vertices)
@@ -396,36 +551,24 @@ def triadic_census(G: ConvertedGraph, nodelist: Any = None) -> dict[str, int]:
     return census
 
 
-def core_number(G: ConvertedGraph) -> dict[Any, int]:
+def core_number(G: Any) -> dict[Any, int]:
     """Compute the core numbers of nodes."""
-    _check("core_number", G)
+    G = _check("core_number", G)
     _refuse_loops(G)
     values: dict[Any, int] = G.select(None, G.spread(G.here().core_number(frame="pandas")))
     return values
 
 
-def k_truss(G: ConvertedGraph, k: float) -> Any:
+def k_truss(G: Any, k: float) -> Any:
     """Find the largest subgraph each of whose edges is in k - 2 of its triangles; copy the original's attributes."""
-    _check("k_truss", G)
+    G = _check("k_truss", G)
     _refuse_loops(G)
-    graph, nodes = G.original, list(G)
     least = 2 if not k > 2 else math.ceil(min(k, len(G) + 1))
-    edges = G.here().k_truss(least, frame="pandas")
-    kept: dict[Any, set[Any]] = {}
-    for one, other in zip(edges["src"].tolist(), edges["dst"].tolist(), strict=True):
-        u, v = nodes[one], nodes[other]
-        kept.setdefault(u, set()).add(v)
-        kept.setdefault(v, set()).add(u)
-    truss = graph.__class__()
-    truss.graph.update(graph.graph)
-    truss.add_nodes_from((node, of.copy()) for node, of in graph.nodes.items() if node in kept)
-    truss.add_edges_from(
-        (u, v, of.copy()) for u, row in graph.adjacency() if u in kept for v, of in row.items() if v in kept[u]
-    )
-    return truss
+    edges = G.places(G.here().truss(least, frame="pandas"), ("src", "dst"))
+    return G.subgraph(map(tuple, edges.tolist()))
 
 
-def _refuse_loops(graph: ConvertedGraph) -> None:
+def _refuse_loops(graph: _Nodes) -> None:
     """Raise NetworkX's own error for a graph with loops."""
     if graph.loops:
         raise nx.NetworkXNotImplemented(
@@ -434,30 +577,32 @@ def _refuse_loops(graph: ConvertedGraph) -> None:
         )
 
 
-def transitivity(G: ConvertedGraph) -> float:
+def transitivity(G: Any) -> float:
     """Compute the share of pairs of neighbours that are adjacent."""
-    _check("transitivity", G)
-    return measures.transitivity(G.prepared()) or 0
+    G = _check("transitivity", G)
+    return G.prepared().transitivity() or 0
 
 
-def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
+def generalized_degree(G: Any, nodes: Nodes = None) -> Any:
     """Count the edges of each node by their number of triangles."""
-    _check("generalized_degree", G, nodes)
+    G = _check("generalized_degree", G, nodes)
     counters: list[Counter[int]] = [Counter() for _ in G]
-    for position, support, edges in _support_counts(measures.edge_support(G.prepared())):
+    counted = _support_counts(G.prepared())
+    rows = np.column_stack([G.places(counted, ["node"]), counted["support"], counted["edges"]])
+    for position, support, edges in rows.tolist():
         counters[position][support] = edges
     return G.select(nodes, counters)
 
 
-def _support_counts(edges: Any) -> Iterable[tuple[int, int, int]]:
-    """List each (node, support) that occurs and its number of occurrences."""
-    if hasattr(edges, "dask"):
-        counted = edges.map_partitions(_count_supports, meta=_count_supports(edges._meta))
-        edges = active_client().compute(counted).result()
+def _support_counts(graph: Graph) -> Any:
+    """Return each node and support that occur, and their number of occurrences, as columns of a pandas frame."""
+    if graph.client is None:
+        counted = _count_supports(graph.edge_support(frame="pandas"))
     else:
-        edges = _count_supports(edges)
-    summed = edges.groupby(["node", "support"], as_index=False)["edges"].sum()
-    return zip(*(summed[name].tolist() for name in ("node", "support", "edges")), strict=True)
+        edges: Any = graph.edge_support(frame="dask")
+        parts = edges.map_partitions(_count_supports, meta=_count_supports(edges._meta))
+        counted = graph.client.compute(parts).result()
+    return counted.groupby(["node", "support"], as_index=False)["edges"].sum()
 
 
 def _count_supports(edges: Any) -> Any:

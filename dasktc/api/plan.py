@@ -1,12 +1,11 @@
-"""`dasktc plan`: the partition, tasks, bytes and predicted time of a count, without counting."""
+"""`plan` tells the partition, tasks, bytes and predicted time of a count, without counting."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +19,20 @@ from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
+from dasktc.executors.place import Place
 from dasktc.executors.progress import Progress
 from dasktc.executors.spill.file_store import stage_memory_within, usable
-from dasktc.options import RETRIES, WORKER_SECONDS, Options, RunOptions, bytes_of, check_keywords, whole_number
+from dasktc.options import (
+    Backend,
+    IdsOption,
+    Method,
+    MethodName,
+    Options,
+    RunOptions,
+    bytes_of,
+    check_keywords,
+    whole_number,
+)
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import prepare_edges
@@ -32,11 +42,16 @@ from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan
 from dasktc.planning.rates import CALL_SECONDS, RATES
+from dasktc.planning.rates import Rates as MeasuredRates
 from dasktc.planning.schemes import Block, considered, scheme_of
-from dasktc.planning.scratch import plan_count
+from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
+from dasktc.wording import advice, option, plural
 
-__all__ = ["CostModelOptions", "plan_size", "plan_source", "predict_size", "predict_source"]
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
+
+__all__ = ["Rates", "plan", "plan_of_size"]
 
 GPU_MEMORY = int(0.8 * 139 * 2**30)
 """Default bytes per GPU of `--gpus`: 80 % of an H200, the share that dask-cuda lets a worker fill."""
@@ -46,87 +61,126 @@ MAX_EDGES = 2**53
 
 
 @dataclass(frozen=True)
-class CostModelOptions:
-    """Number of GPUs, wedges and rates that a prediction assumes.
+class Rates:
+    """Rates of a worker that a prediction assumes, where they are not those measured for its backend.
 
     Attributes
     ----------
-    gpus : int or None
-        Number of GPUs to plan for, independent of this machine.
-    wedges : int or None
-        Σ in(v)·out(v), if only a size is given.
-    rate_edges, rate_probes, overhead : float or None
-        Replacements of the rates of `planning.rates.RATES`.
-    rate_network : int, str or None
-        Bytes per second, e.g. "45GB".
+    edges, probes : float or None
+        Index edges that a worker visits, and probes that it makes, per second.
+    network : int, str or None
+        Bytes that a worker receives per second, e.g. "45GB".
+    overhead : float or None
+        Seconds of the scheduler per task.
     """
 
-    gpus: int | None = None
-    wedges: int | None = None
-    rate_edges: float | None = None
-    rate_probes: float | None = None
-    rate_network: int | str | None = None
+    edges: float | None = None
+    probes: float | None = None
+    network: int | str | None = None
     overhead: float | None = None
 
+    def measured(self, backend: str, in_process: bool) -> MeasuredRates:
+        """The measured rates of a backend with these in their place.
 
-def plan_source(source: Any, client: Any = None, **options: Any) -> Plan:
-    """Read a source once and plan its count; parameters as for `predict_source`."""
-    return predict_source(source, client, **options).plan
+        Raises
+        ------
+        InputError
+            A rate is not above 0, or the overhead is below 0.
+        """
+        overhead = CALL_SECONDS if in_process and self.overhead is None else self.overhead
+        network = bytes_of(self.network, "rate_network")
+        return RATES[backend].changed(edges=self.edges, probes=self.probes, network=network, overhead=overhead)
 
 
 @reads_streams
 @said_in_one_line
-def predict_source(
-    source: Any,
-    client: Any = None,
+def plan(
+    source: Any = None,
+    client: ClientLike | None = None,
     *,
-    means: CostModelOptions | None = None,
-    format: str | None = None,
-    columns: Sequence[str] | None = None,
-    ids: str = "auto",
-    skip: int | None = None,
+    vertices: int | None = None,
+    edges: int | None = None,
+    wedges: int | None = None,
     workers: int | str | None = None,
-    scheduler: str | None = None,
-    scheduler_file: str | None = None,
-    work_dir: str | os.PathLike[str] | None = None,
-    host_memory: int | str | None = None,
-    retries: int = RETRIES,
-    worker_timeout: float = WORKER_SECONDS,
-    security: Any = None,
-    distribute: str | None = None,
+    gpus: int | None = None,
+    rates: Rates = Rates(),
+    columns: Sequence[str] | None = None,
+    ids: IdsOption = "auto",
+    format: str | None = None,
+    skip: int | None = None,
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
+    memory: int | str | None = None,
     threads: int | None = None,
+    run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     progress: Progress | bool | None = None,
-    **options: Any,
 ) -> Prediction:
-    """Read a source once, plan its count and predict its time and bytes; parameters as for `triangle_count`.
+    """Plan a count and predict its time and bytes, without counting.
 
-    `workers` is the number of concurrent tasks to plan for; the source is prepared in this process. Both ways of
-    `distribute` are predicted, whatever its value.
+    The graph is a source, which is read and prepared, or a size: numbers of vertices and of edges.
 
     Parameters
     ----------
-    means : CostModelOptions, optional
-        Its `wedges` have no effect, because those of the source are known.
+    source, client
+        As for `triangle_count`. Both ways of `run.distribute` are predicted, whatever its value.
+    vertices, edges : int, optional
+        Size of a graph, in place of a source. All its blocks are taken to be equally large; options of reading and
+        of places have no effect.
+    wedges : int, optional
+        Σ in(v)·out(v) of that graph, from which probes are estimated. Those of a source are known.
+    workers : int, optional
+        Number of concurrent tasks to plan for. Default: those of the cluster, or the threads of this process.
+    gpus : int, optional
+        The same, each task on a GPU; without `memory` a GPU like an H200. This machine needs none.
+    rates : Rates
+        Assumed rates of a worker.
+    columns, ids, format, skip, backend, method, memory, threads, run, progress
+        As for `triangle_count`.
+
+    Returns
+    -------
+    Prediction
+        Its `plan` has partition, n, m, tasks and bytes; `to_dict()` everything.
+
+    Raises
+    ------
+    InputError
+        Neither a source nor a size is given, or both; or as `triangle_count`.
+
+    Examples
+    --------
+    >>> import dasktc
+    >>> prediction = dasktc.plan(vertices=10**6, edges=10**7, workers=4, backend="cpu")
+    >>> prediction.plan.partition, prediction.plan.fits
+    ('whole', True)
     """
-    chosen, wanted = Options(**options), _checked(means)
-    check_keywords(progress=progress)
-    run = RunOptions.of({**locals(), "workers": None})
-    reading = read_options(format, columns, ids, skip, chosen.memory, threads_here(run, chosen.backend))
+    chosen = Options.by(method, backend, memory)
+    check_keywords(run=run, progress=progress)
+    if not isinstance(rates, Rates):
+        raise InputError(f"rates={shown(rates)} is no dasktc.Rates: predictions take assumed rates from it; give one")
+    planned = _workers(workers, gpus)
+    if wedges is not None:
+        whole_number("wedges", wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
+    if (vertices is None) != (edges is None) or (source is None) == (vertices is None):
+        raise InputError("a plan is for a source, or for numbers of vertices and edges: give one of the two")
+    if vertices is not None and edges is not None:
+        return _plan_size(vertices, edges, wedges, chosen, planned, gpus, rates)
+    place = Place.of(client, threads)
+    reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     opened = as_source(source, reading)
     if isinstance(opened, SavedGraph):
         chosen = fitted(opened, chosen)
     with (
         showing(progress, asked="plan", source=opened.name) as report,
-        connect(run, chosen.backend) as anywhere,
+        connect(place, chosen.backend, run) as anywhere,
         ExitStack() as stack,
     ):
         chosen, noted = choose_for(anywhere, opened, chosen)
-        anywhere = with_all_threads(anywhere, run, chosen.chosen_backend)
-        budget = within_memory(anywhere, chosen.memory, work_dir, host_memory)
+        anywhere = with_all_threads(anywhere, place, chosen.chosen_backend)
+        budget = within_memory(anywhere, chosen.memory, run.work_dir, run.host_memory)
         executor = stack.enter_context(budget)
-        planned = _workers(workers, wanted.gpus)
-        limits = None if planned is None else _limits(executor, chosen, planned, wanted.gpus)
-        planned_for = None if wanted.gpus is None else "cuda"
+        limits = None if planned is None else _limits(executor, chosen, planned, gpus)
+        planned_for = None if gpus is None else "cuda"
         if isinstance(opened, SavedGraph):
             prepared = open_plan(executor, opened, chosen, limits, planned_for)
         else:
@@ -135,104 +189,94 @@ def predict_source(
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
     there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
-    plan = prepared.plan if wanted.gpus is not None else with_notes(prepared.plan, noted)
+    noticed = prepared.plan if gpus is not None else with_notes(prepared.plan, noted)
     size = SourceSize(prepared.rows, 0 if opened.size is None else opened.size.stored)
-    backend = planned_for or chosen.chosen_backend
-    times = kernel_times(backend, chosen)
-    notes, here = _notes(chosen, wanted), planned is None and not anywhere.distributed
-    rates = _rates(wanted, here)
+    counting = planned_for or chosen.chosen_backend
+    here = planned is None and not anywhere.distributed
     return predict(
-        plan, rates, held, prepared.wedges, notes, there, size, backend, opened.ids, times=times, in_process=here
+        noticed,
+        rates.measured(counting, here),
+        held,
+        prepared.wedges,
+        _notes(chosen, gpus),
+        there,
+        size,
+        counting,
+        opened.ids,
+        times=kernel_times(counting, chosen),
+        in_process=here,
     )
 
 
-def plan_size(
-    vertices: int, edges: int, *, workers: int | str | None = None, gpus: int | None = None, **options: Any
+def _plan_size(
+    vertices: int, edges: int, wedges: int | None, options: Options, workers: int | None, gpus: int | None, rates: Rates
+) -> Prediction:
+    """Plan the count of a graph of a given size, whose blocks all have E/n² edges, and predict its time."""
+    planned = plan_of_size(vertices, edges, options, workers, gpus)
+    notes = [*_notes(options, gpus), "all blocks are assumed to be equally large"]
+    if vertices > MAX_VERTICES:
+        notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
+    backend, here = "cuda" if gpus is not None else options.chosen_backend, workers is None
+    measured, times = rates.measured(backend, here), kernel_times(backend, options)
+    return predict(planned, measured, None, wedges, notes, backend=backend, times=times, in_process=here)
+
+
+def plan_of_size(
+    vertices: int, edges: int, options: Options, workers: int | None = None, gpus: int | None = None
 ) -> Plan:
     """Plan the count of a graph of a given size whose blocks all have E/n² edges.
 
     Parameters
     ----------
     vertices, edges : int
+    options : Options
     workers : int, optional
         Number of concurrent tasks; default 1.
     gpus : int, optional
-        Number of concurrent tasks, each on a GPU; without `memory` a GPU like an H200.
-    **options
-        As for `triangle_count`; options for reading and running are ignored.
+        The same, each on a GPU; without `memory` a GPU like an H200.
     """
-    chosen = _without_reading(options)
-    check_stages(chosen.kernel)
-    if gpus is None and bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
-        raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
+    check_stages(options.kernel)
+    if gpus is None and bytes_of(options.memory) is None and (why := unusable(options.chosen_backend)):
+        raise InputError(f"{why}; or give {advice('memory')}, to plan for GPUs that are elsewhere")
     for name, value, most in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
         whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
     if edges > (possible := vertices * (vertices - 1) // 2):
         raise InputError(
-            f"--edges {edges:,} are more than the {possible:,} that {vertices:,} vertices can have: a plan is for "
-            "distinct edges without loops; give their number, or give the SOURCE"
+            f"{option('edges', edges)} is more than the {possible:,} that {plural(vertices, 'vertex', 'vertices')} can "
+            "have: a plan is for distinct edges without loops; give their number, or give the source"
         )
-    given = bytes_of(chosen.memory)
+    given = bytes_of(options.memory)
     on_disk = given is not None and gpus is None
-    limits = _limits(LocalExecutor().for_backend(chosen.chosen_backend), chosen, _workers(workers, gpus), gpus)
-    limits = replace(limits, least_parts=_least_parts(vertices, chosen))
+    limits = _limits(LocalExecutor().for_backend(options.chosen_backend), options, workers, gpus)
+    limits = replace(limits, least_parts=_least_parts(vertices, options))
     if given is not None and on_disk:
         limits = replace(limits, memory=usable(given))
-    if unknown := considered(chosen.partition)[0].dealing.unknown:
+    if unknown := considered(options.partition)[0].dealing.unknown:
         raise InputError(
-            f"--partition {chosen.partition} cannot be planned from --vertices and --edges: {unknown} depends on "
-            "the graph; give the SOURCE"
+            f"{option('partition', options.partition)} cannot be planned from {option('vertices')} and "
+            f"{option('edges')}: {unknown} depends on the graph; give the source"
         )
-    backend = chosen.chosen_backend if gpus is None else "cuda"
-    per_call, order = stage_memory_within(given) if given and on_disk else None, chosen.chosen_reorder
-    plan, _ = plan_count(
-        chosen,
+    backend = options.chosen_backend if gpus is None else "cuda"
+    per_call, order = stage_memory_within(given) if given and on_disk else None, options.chosen_reorder
+
+    def cut(options: Options) -> bool:
+        return is_cut(options, vertices, edges, limits, per_call, backend)
+
+    planned, _ = plan_count(
+        options,
         vertices,
         edges,
-        lambda partition, n: scheme_of(partition, chosen.column_parts).even(n, vertices, edges),
+        lambda partition, n: scheme_of(partition, options.column_parts).even(n, vertices, edges),
         limits,
-        choose(replace(chosen, backend=backend), None)[1],
-        automatic=chosen.kernel == "auto",
+        choose(replace(options, backend=backend), None, cut=cut)[1],
+        automatic=options.kernel == "auto",
         memory_per_call=per_call,
         planned_for=backend,
     )
     kept = VertexBudget(per_call, how=order)
     if vertices > MAX_VERTICES:
-        plan = replace(plan, fits=False, why=f"{REFUSED}; {plan.why}")
-    return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))
-
-
-def predict_size(
-    vertices: int,
-    edges: int,
-    *,
-    means: CostModelOptions | None = None,
-    workers: int | str | None = None,
-    **options: Any,
-) -> Prediction:
-    """Plan the count of a graph of a given size and predict its time and bytes; parameters as for `plan_size`.
-
-    Parameters
-    ----------
-    means : CostModelOptions, optional
-    """
-    wanted = _checked(means)
-    plan = plan_size(vertices, edges, workers=workers, gpus=wanted.gpus, **options)
-    notes = [*_notes(_without_reading(options), wanted), "all blocks are assumed to be equally large"]
-    if vertices > MAX_VERTICES:
-        notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
-    chosen = _without_reading(options)
-    backend = "cuda" if wanted.gpus is not None else chosen.chosen_backend
-    times = kernel_times(backend, chosen)
-    here = workers is None and wanted.gpus is None
-    rates = _rates(wanted, here)
-    return predict(plan, rates, None, wanted.wedges, notes, backend=backend, times=times, in_process=here)
-
-
-def _without_reading(options: dict[str, Any]) -> Options:
-    running = {*RunOptions.__dataclass_fields__, "progress"} - {"workers"}
-    reading = {"format", "columns", "ids", "skip"} | running
-    return Options(**{name: value for name, value in options.items() if name not in reading})
+        planned = replace(planned, fits=False, why=f"{REFUSED}; {planned.why}")
+    return replace(planned, shards=kept.shards(vertices), numbering=kept.why(vertices))
 
 
 def _least_parts(vertices: int, options: Options) -> int:
@@ -242,8 +286,9 @@ def _least_parts(vertices: int, options: Options) -> int:
     asked = 1 if scheme and scheme.replicated else options.parts
     if asked is not None and asked < least:
         raise InputError(
-            f"{vertices:,} vertices in {asked} parts are more than {MAX_VERTICES:,} per part: ids inside blocks are "
-            f"32-bit; let --partition auto choose n, or give --partition hash2d --parts {least}"
+            f"{vertices:,} vertices in {plural(asked, 'part')} are more than {MAX_VERTICES:,} per part: ids inside "
+            f"blocks are 32-bit; let {advice(partition='auto')} choose n, or give "
+            f"{advice(partition='hash2d', parts=least)}"
         )
     return least
 
@@ -265,38 +310,16 @@ def _limits(executor: Executor, options: Options, workers: int | None, gpus: int
     )
 
 
-def _rates(means: CostModelOptions, in_process: bool) -> Any:
-    overhead = CALL_SECONDS if in_process and means.overhead is None else means.overhead
-    return RATES["cpu" if means.gpus is None else "cuda"].changed(
-        edges=means.rate_edges,
-        probes=means.rate_probes,
-        network=bytes_of(means.rate_network, "rate-network"),
-        overhead=overhead,
-    )
-
-
-def _checked(means: CostModelOptions | None) -> CostModelOptions:
-    """Check the given options; None stands for the defaults."""
-    if means is None:
-        return CostModelOptions()
-    if not isinstance(means, CostModelOptions):
-        raise InputError(
-            f"means is {shown(means)}: predictions take assumptions from it; pass dasktc.api.plan.CostModelOptions"
-        )
-    if means.wedges is not None:
-        whole_number("wedges", means.wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
-    return means
-
-
-def _notes(options: Options, means: CostModelOptions) -> list[str]:
-    if means.gpus is None or options.memory is not None:
+def _notes(options: Options, gpus: int | None) -> list[str]:
+    if gpus is None or options.memory is not None:
         return []
-    return ["memory of a GPU: 80 % of an H200's; give --memory for other GPUs"]
+    return ["memory of a GPU: 80 % of an H200's; for other GPUs give the memory"]
 
 
 def _workers(workers: int | str | None, gpus: int | None) -> int | None:
     if workers is not None and gpus is not None:
-        raise InputError("--workers and --gpus were both given: each says how many tasks run at a time; keep one")
+        both = f"{option('workers')} and {option('gpus')}"
+        raise InputError(f"{both} were both given: each says how many tasks run at a time; keep one")
     name, value = ("workers", workers) if gpus is None else ("gpus", gpus)
     bounds = {"few": "no task could run", "many": "each runs one task at a time, and no plan has more"}
     return None if value is None else whole_number(name, value, 1, MAX_TASKS, **bounds)

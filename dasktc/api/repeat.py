@@ -5,55 +5,69 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from dasktc.errors import shown
-from dasktc.options import RETRIES, WORKER_SECONDS
+from dasktc.executors.place import Place
+from dasktc.options import Method, Options, RunOptions
 
 __all__ = ["repeating"]
 
 USUAL: dict[str, Any] = {
-    **dict.fromkeys(("backend", "kernel", "partition", "reorder", "ids"), "auto"),
-    **dict.fromkeys(("parts", "splits", "memory", "format", "columns", "skip", "workers", "scheduler"), None),
-    **dict.fromkeys(("scheduler_file", "distribute", "checkpoint", "threads", "work_dir", "host_memory"), None),
-    "column_parts": None,
-    "proxies": "lstc",
-    "assign": "random",
-    "retries": RETRIES,
-    "worker_timeout": WORKER_SECONDS,
+    **dict.fromkeys(("format", "columns", "skip", "checkpoint"), None),
+    "ids": "auto",
     "verify": 0.0,
-    "seed": 0,
 }
-"""Options of a count that may have a report, and their defaults: its rows are sorted."""
+"""Keywords of a count that may have a report, and their defaults."""
 
 
-def repeating(source: Any, given: Mapping[str, Any]) -> str:
+def repeating(source: Any, options: Options, place: Place, run: RunOptions, keywords: Mapping[str, Any]) -> str:
     """Format the command that repeats a count, without its output files.
 
     Parameters
     ----------
     source : object
-    given : mapping of str to object
-        The keywords of `triangle_count`; a client becomes the address of its scheduler, and certificates are left out.
+    options : Options
+    place : Place
+        A client becomes the address of its scheduler, and certificates are left out.
+    run : RunOptions
+    keywords : mapping of str to object
+        Other keywords of `triangle_count`, by name.
 
     Returns
     -------
     str
         For a shell; if the source is no path, a call in Python.
     """
-    options = {name: given[name] for name, usual in USUAL.items() if given[name] != usual}
-    address = getattr(getattr(given["client"], "scheduler", None), "address", None)
-    if address is not None:
-        options["scheduler"] = address
+    method, others = _changes(options.method), _changes(options, but=Method)
+    others |= {name: keywords[name] for name, usual in USUAL.items() if keywords[name] != usual}
+    where = _changes(place) | {"client": None, "security": None}
+    address = getattr(getattr(place.client, "scheduler", None), "address", None)
+    where = {name: value for name, value in {**where, "scheduler": address or place.scheduler}.items() if value}
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(paths, Sequence) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         words = ["dasktc", "count", *map(os.fspath, paths)]
-        for name, value in options.items():
+        for name, value in {**method, **others, **where, **_changes(run)}.items():
             words += [f"--{name.replace('_', '-')}", _word(value)]
         return shlex.join(map(str, words))
-    values = {name: shown(value) if isinstance(value, int) else repr(value) for name, value in options.items()}
-    said = "".join(f", {name}={value}" for name, value in values.items())
-    return f"dasktc.triangle_count(<{type(source).__name__}>{said})"
+    client = where.get("scheduler", where.get("scheduler_file"))
+    words = [f"<{type(source).__name__}>", *([repr(client)] if client else []), *_keywords(others)]
+    words += [f"threads={where['threads']}"] if "threads" in where else []
+    words += [f"method=dasktc.Method({', '.join(_keywords(method))})"] if method else []
+    words += [f"run=dasktc.RunOptions({', '.join(_keywords(_changes(run)))})"] if _changes(run) else []
+    return f"dasktc.triangle_count({', '.join(words)})"
+
+
+def _changes(chosen: Any, but: type | None = None) -> dict[str, Any]:
+    """Fields of a frozen object that differ from their defaults, except those of a base class."""
+    left_out = {field.name for field in fields(but)} if but else set()
+    values = {field.name: (getattr(chosen, field.name), field.default) for field in fields(chosen)}
+    return {name: value for name, (value, usual) in values.items() if name not in left_out and value != usual}
+
+
+def _keywords(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={shown(value) if isinstance(value, int) else repr(value)}" for name, value in values.items()]
 
 
 def _word(value: Any) -> str:

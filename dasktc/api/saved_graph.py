@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown, without_secrets
 from dasktc.io.saved_folder import MANIFEST, check_new
-from dasktc.options import RETRIES, WORKER_SECONDS, format_size, path_text
+from dasktc.options import Backend, Method, MethodName, RunOptions, format_size, path_text
 from dasktc.pipeline.prepare import Progress
 from dasktc.pipeline.saved_graph import saved_graph
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
+
+if TYPE_CHECKING:
+    from dasktc.executors.place import ClientLike
 
 __all__ = ["SavedFolder", "open_graph", "save_source"]
 
@@ -22,21 +27,13 @@ __all__ = ["SavedFolder", "open_graph", "save_source"]
 @said_in_one_line
 def open_graph(
     path: str | os.PathLike[str],
-    client: Any = None,
+    client: ClientLike | None = None,
     *,
-    backend: str = "auto",
-    kernel: str = "auto",
-    splits: int | None = None,
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
     memory: int | str | None = None,
-    workers: int | str | None = None,
-    scheduler: str | None = None,
-    scheduler_file: str | None = None,
-    retries: int = RETRIES,
-    worker_timeout: float = WORKER_SECONDS,
-    security: Any = None,
     threads: int | None = None,
-    work_dir: str | os.PathLike[str] | None = None,
-    host_memory: int | str | None = None,
+    run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     progress: Progress | bool | None = None,
 ) -> Graph:
     """Open a graph that `Graph.save` wrote; it is ready to be counted without preparation.
@@ -48,13 +45,11 @@ def open_graph(
     ----------
     path : path or fsspec URL
         The folder, which all workers must see.
-    client, backend, memory, workers, scheduler, scheduler_file, retries, worker_timeout, security, threads, work_dir, \
-host_memory, progress
+    client, backend, memory, threads, run, progress
         As for `triangle_count`.
-    kernel : str
-        Default: the kernel for which the graph was prepared; on another backend the choice of "auto" there.
-    splits : int, optional
-        m; default: the number that the workers need.
+    method : Method or str
+        Of a method only `kernel` and `splits` may differ from those of the saved graph. Default: the kernel for which
+        it was prepared (on another backend the choice of "auto" there), and the splits that the workers need.
 
     Returns
     -------
@@ -85,27 +80,12 @@ host_memory, progress
             "with Graph.save or `dasktc prepare`, or give edges to dasktc.prepare"
         )
     return prepare(
-        saved,
-        client,
-        backend=backend,
-        kernel=kernel,
-        splits=splits,
-        memory=memory,
-        workers=workers,
-        scheduler=scheduler,
-        scheduler_file=scheduler_file,
-        retries=retries,
-        worker_timeout=worker_timeout,
-        security=security,
-        threads=threads,
-        work_dir=work_dir,
-        host_memory=host_memory,
-        progress=progress,
+        saved, client, backend=backend, method=method, memory=memory, threads=threads, run=run, progress=progress
     )
 
 
-@dataclass(frozen=True)
-class SavedFolder:
+@dataclass(frozen=True, repr=False)
+class SavedFolder(Summarised):
     """Summary of a saved graph: its folder, sizes, scheme and seconds.
 
     Attributes
@@ -136,14 +116,16 @@ class SavedFolder:
         return asdict(self)
 
     def __str__(self) -> str:
-        rows = {
-            "saved": f"{self.out}, {format_size(self.bytes)}",
-            "vertices": f"{self.vertices:,}",
-            "edges": f"{self.edges:,}",
-            "partition": f"{self.partition}, n = {self.parts}, order {self.reorder}",
-            "seconds": f"{self.seconds['total']:.2f}, of which {self.seconds['save']:.2f} to save",
-        }
-        return "\n".join(f"{name:<11}{text}" for name, text in rows.items())
+        return f"{self.out}: {plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}, {format_size(self.bytes)}"
+
+    def _rows(self) -> Rows:
+        return [
+            ("saved", f"{self.out}, {format_size(self.bytes)}"),
+            ("vertices", f"{self.vertices:,}"),
+            ("edges", f"{self.edges:,}"),
+            ("partition", f"{self.partition}, n = {self.parts}, order {self.reorder}"),
+            ("seconds", f"{self.seconds['total']:.2f}, of which {self.seconds['save']:.2f} to save"),
+        ]
 
 
 @said_in_one_line
@@ -179,7 +161,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
             edges=graph.edges,
             partition=plan.partition,
             parts=plan.parts,
-            reorder=graph.options.chosen_reorder,
+            reorder=graph._context.options.chosen_reorder,
             bytes=nbytes,
-            seconds={**graph.prepared.seconds, "save": ended - before, "total": ended - began},
+            seconds={**graph._context.prepared.seconds, "save": ended - before, "total": ended - began},
         )

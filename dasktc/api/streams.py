@@ -18,7 +18,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
+from dasktc.executors.place import Place
 from dasktc.executors.spill.work_dir import WorkDir, check_place, one_line
+from dasktc.options import RunOptions
+from dasktc.wording import advice, option
 
 __all__ = ["reads_streams"]
 
@@ -46,8 +49,9 @@ def reads_streams(function: Callable[P, T]) -> Callable[P, T]:
         items = source if isinstance(source, list | tuple) else [source]
         if not any(_is_stream(item) for item in items):
             return function(*args, **kwargs)
-        _refuse_elsewhere({"client": args[1] if len(args) > 1 else None, **kwargs})
-        with _spooled(list(items), kwargs.get("work_dir")) as files:
+        client, threads, run = (kwargs.get(name) for name in ("client", "threads", "run"))
+        _refuse_elsewhere(Place.of(args[1] if len(args) > 1 else client, threads))  # type: ignore[arg-type]
+        with _spooled(list(items), run.work_dir if isinstance(run, RunOptions) else None) as files:
             first: Any = (files, *args[1:]) if args else ()
             named: Any = kwargs if args else {**kwargs, "source": files}
             return function(*first, **named)
@@ -99,16 +103,19 @@ def _bytes_of(item: Any) -> Any:
     return stream
 
 
-def _refuse_elsewhere(given: dict[str, Any]) -> None:
+def _refuse_elsewhere(place: Place) -> None:
     """Refuse workers that may be on other hosts, because they do not see the file."""
-    where = next((name for name in ("scheduler", "scheduler_file") if given.get(name) is not None), None)
-    if where is None and given.get("threads") is None and given.get("workers") is None:
-        client = given.get("client") or active_client()
+    where = None
+    if place.scheduler is not None or place.scheduler_file is not None:
+        where = option(place.names[0])
+    elif place.threads is None and place.workers is None:
+        client = place.client or active_client()
         where = "a client of workers on other hosts" if client is not None and not _all_here(client) else None
     if where is not None:
         raise InputError(
             f"the source is a stream, but {where} is given: its bytes go to a file of this host, which other hosts do "
-            "not see; save it to a file that all workers see, or count with --workers or --threads here"
+            f"not see; save it to a file that all workers see, or count here with {advice('workers')} or "
+            f"{advice('threads')}"
         )
 
 

@@ -11,12 +11,14 @@ from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.trussness import order_of_truss, truss_frames
 from dasktc.io.write import FRAMES, check_target, write_frames
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 __all__ = ["TrussFile", "write_truss"]
 
 
-@dataclass(frozen=True)
-class TrussFile:
+@dataclass(frozen=True, repr=False)
+class TrussFile(Summarised):
     """Summary of a written file of trussness or of a k-truss: its path and contents.
 
     Attributes
@@ -50,15 +52,21 @@ class TrussFile:
         return asdict(self)
 
     def __str__(self) -> str:
-        took = f"{self.seconds['total']:.2f} s, of which {self.seconds['truss']:.2f} to peel"
+        (_, contents), (_, seconds) = self._rows()[1:]
+        return f"{self.output}: {contents}; {seconds}"
+
+    __repr__ = __str__
+
+    def _rows(self) -> Rows:
         if self.k is None:
-            said = f"{self.edges:,} edges of trussness up to {self.largest:,}"
+            contents = f"{plural(self.edges, 'edge')} of trussness up to {self.largest:,}"
         else:
-            said = (
-                f"{self.k}-truss: {self.vertices:,} of {self.graph_vertices:,} vertices, {self.edges:,} of "
-                f"{self.graph_edges:,} edges, in up to {self.largest:,} triangles each"
+            contents = (
+                f"{self.k}-truss: {self.vertices:,} of {plural(self.graph_vertices, 'vertex')}, {self.edges:,} of "
+                f"{plural(self.graph_edges, 'edge')}, in up to {plural(self.largest, 'triangle')} each"
             )
-        return f"{self.output}: {said}; {took}"
+        seconds = f"{self.seconds['total']:.2f} s, of which {self.seconds['truss']:.2f} to peel"
+        return [("written", self.output), ("truss", contents), ("seconds", seconds)]
 
 
 @said_in_one_line
@@ -72,7 +80,7 @@ def write_truss(
     source : object
         As for `dasktc.triangle_count`.
     output : path
-        .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.trussness` or `Graph.k_truss`.
+        .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.truss`.
     k : int, optional
         k of the truss.
     force : bool
@@ -83,17 +91,17 @@ def write_truss(
     Raises
     ------
     InputError, DasktcError, ClusterError, CountError
-        As `prepare` and `Graph.trussness`; or the output cannot be written.
+        As `prepare` and `Graph.truss`; or the output cannot be written.
     """
     if k is not None:
         k = order_of_truss(k)
     check_target(output, FRAMES, force)
     began = time.perf_counter()
     with prepare(source, **options) as graph:
-        before = time.perf_counter()
-        frames, facts = truss_frames(graph, k)
+        before, context = time.perf_counter(), graph._context
+        frames, facts = truss_frames(context, k)
         peeled = time.perf_counter()
-        write_frames(frames, output, graph.executor, force)
+        write_frames(frames, output, context.executor, force)
         ended = time.perf_counter()
         seconds = {"truss": peeled - before, "write": ended - peeled, "total": ended - began}
         return TrussFile(
@@ -104,6 +112,6 @@ def write_truss(
             edges=facts.edges,
             graph_vertices=graph.vertices,
             graph_edges=graph.edges,
-            backend=graph.options.chosen_backend,
-            seconds={**graph.prepared.seconds, **seconds},
+            backend=context.options.chosen_backend,
+            seconds={**context.prepared.seconds, **seconds},
         )

@@ -19,7 +19,7 @@ from dasktc.backends.protocol import (
     TaskSize,
     TextIds,
 )
-from dasktc.errors import InputError
+from dasktc.errors import InputError, neutral_text
 from dasktc.once import once
 from dasktc.registry import KERNELS, kernel_names
 
@@ -128,7 +128,7 @@ def unusable(name: str) -> str | None:
     try:
         get_backend(name)
     except InputError as error:
-        return str(error)
+        return neutral_text(error)
     return None
 
 

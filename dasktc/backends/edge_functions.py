@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dasktc.errors import InputError
+from dasktc.wording import option
 
 __all__ = ["KRONECKER_CUTS", "RMAT_CUTS", "Grid3D", "Kronecker", "RMat", "RandomGraph", "Recipe"]
 
@@ -116,7 +117,7 @@ class RandomGraph(Recipe):
         vertex = edge // (self.edges // self.vertices)
         raise InputError(
             f"edge {edge} of the random graph joins vertex {vertex} to itself {_REDRAWS} times on end: "
-            "its hash is at a fixed point or in a short cycle; choose another --vertices or --edges"
+            f"its hash is at a fixed point or in a short cycle; choose other {option('vertices')} or {option('edges')}"
         )
 
 

@@ -103,7 +103,7 @@ LISTED = 64
 NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, LISTED)}
 """Facts of graphs whose wedges do not mostly lead to a few long rows: a torus has 3 wedges an edge, a clique with many
 leaves hundreds; the mean alone would hide one in a large mesh."""
-ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
+ROWS = "99 % of the rows are no longer than {usual:,}, the longest is {longest:,}"
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,8 @@ class Kernel:
         When `auto` takes it; empty: only on request.
     order : str
         Order of ids that is used where this kernel was asked for and no order was.
+    cut_order : str
+        The same where rows or blocks are cut (n or m above 1); "" for the same order.
     lean : bool
         Takes little memory beside the blocks: for graphs whose default tables do not fit.
     sorted_rows : bool
@@ -138,6 +140,7 @@ class Kernel:
     help: str
     auto: tuple[Rule, ...] = field(default=(), kw_only=True)
     order: str = field(default="degree", kw_only=True)
+    cut_order: str = field(default="", kw_only=True)
     lean: bool = field(default=False, kw_only=True)
     sorted_rows: bool = field(default=True, kw_only=True)
     keeps_tables: bool = field(default=False, kw_only=True)

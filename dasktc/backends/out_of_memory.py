@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from dasktc.backends.calls import one_call
 from dasktc.errors import DasktcError, DeviceMemoryError
 from dasktc.options import format_size
+from dasktc.wording import advice
 
 __all__ = ["run", "said_in_one_line"]
 
@@ -83,14 +84,15 @@ def _said(error: Exception) -> DasktcError:
     asked = ASKED.search(text)
     needed = asked.group(1).rstrip(".,") if asked else "what was asked for"
     if device := _on_device(error, text):
-        what = "take less of it: give --memory, so that the rest goes to files, more --workers, or --backend cpu"
+        others = f"more workers, as with {advice('workers')}, or {advice(backend='cpu')}"
         where, free = "the GPU", _device_memory()
     else:
-        what = "take less of it: give --memory, so that the rest goes to files, or more hosts"
+        others = "or more hosts"
         where, free = "memory", _host_memory()
     return (DeviceMemoryError if device else DasktcError)(
         f"{where} of {platform.node()} has no room for {needed}, {free} ({text[:200]}): the graph, or a part of its "
-        f"source, is too large for what others leave; {what}"
+        f"source, is too large for what others leave; take less of it: give {advice('memory')}, so that the rest "
+        f"goes to files, {others}"
     )
 
 

@@ -113,10 +113,10 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
         Two kernels count different numbers of triangles.
     """
     auto = build(LocalExecutor(), source(), Options(backend=backend))
-    facts = look(auto.executor, auto.prepared.graph)
-    taken = Choice(auto.options.kernel, auto.options.reorder, auto.plan.partition)
+    facts = look(auto._context.executor, auto._context.prepared.graph)
+    taken = Choice(auto._context.options.kernel, auto._context.options.reorder, auto.plan.partition)
     result = Measured(taken, auto.edges, facts)
-    counted = _Counter(name, auto.options.kernel, int(auto.triangle_count()))
+    counted = _Counter(name, auto._context.options.kernel, int(auto.triangle_count()))
     del auto
     every = [choice for choice in choices(backend) if choice.partition == "whole" or result.edges <= MOST]
     for how in dict.fromkeys(choice[1:] for choice in every):
@@ -155,7 +155,7 @@ class _Counter:
     def rounds(self, graph: Graph, of: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
         """Samples by kernel, interleaved, so that other load of the machine affects all kernels alike."""
         samples: dict[str, list[Sample]] = {kernel: [] for kernel in of}
-        for kernel in of if graph.options.chosen_backend == "cuda" else ():
+        for kernel in of if graph._context.options.chosen_backend == "cuda" else ():
             self._sample(graph, kernel)  # a warm-up: loads the functions, and fills the memory pool
         for _ in range(runs):
             for kernel, taken in samples.items():
@@ -165,7 +165,7 @@ class _Counter:
         return list(samples.items())
 
     def _sample(self, graph: Graph, kernel: str) -> Sample:
-        backend = graph.options.chosen_backend
+        backend = graph._context.options.chosen_backend
         for tables in (hub_tables, kept):
             tables.forget()  # as in a single count, which finds no tables
         began = _now(backend)
@@ -176,7 +176,7 @@ class _Counter:
                 f"kernel {kernel} counts {int(result):,} triangles of {self.name}, {self.first} {self.triangles:,}: "
                 "one of them is wrong; report this with the output of `dasktc info`"
             )
-        return sum(record.count.seconds for record in result.records), seconds
+        return sum(record.count.seconds for record in result._records), seconds
 
 
 def _now(backend: str) -> float:
@@ -193,6 +193,6 @@ def _prepared(source: Make, order: str, partition: str, runs: int, backend: str)
     samples: list[float] = []
     for _ in range(runs):
         began = _now(backend)
-        graph = build(LocalExecutor(), source(), Options(backend, "merge", partition, 2, reorder=order))
+        graph = build(LocalExecutor(), source(), Options("merge", partition, 2, reorder=order, backend=backend))
         samples.append(_now(backend) - began)
     return graph, median(samples)

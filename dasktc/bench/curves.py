@@ -8,7 +8,7 @@ from typing import Any
 from dasktc.bench.report import Section
 from dasktc.bench.scaled import Priced, Real, Recipe
 from dasktc.bench.simulate import Simulation, simulate
-from dasktc.options import format_size
+from dasktc.options import Method, format_size
 
 __all__ = ["Curve", "Point", "figure_15", "notes", "published_network", "table_6"]
 
@@ -155,11 +155,11 @@ def published_network(rate: float) -> str:
     rate : float
         Bytes per second that a worker receives.
     """
-    from dasktc.api.plan import CostModelOptions, predict_size
+    from dasktc.api.plan import plan
 
     parts, splits, gpus = 8, 2, 1024
-    means = CostModelOptions(gpus=gpus)
-    found = predict_size(*CLUEWEB, means=means, partition="hash2d", parts=parts, splits=splits).network
+    method = Method(partition="hash2d", parts=parts, splits=splits)
+    found = plan(vertices=CLUEWEB[0], edges=CLUEWEB[1], gpus=gpus, method=method).network
     total, most = format_size(found.total), format_size(found.largest)
     return (
         f"TRUST's table 6 times counting alone, with blocks in place. For CW ({CLUEWEB[0]:,} vertices, "

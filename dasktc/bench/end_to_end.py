@@ -25,7 +25,9 @@ from dasktc.errors import CountError
 from dasktc.executors.connect import connect
 from dasktc.executors.dask import executor as dask_executor
 from dasktc.executors.dask import futures
-from dasktc.options import RunOptions, format_size
+from dasktc.executors.place import Place
+from dasktc.options import Backend, format_size
+from dasktc.wording import plural
 
 __all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
 
@@ -44,13 +46,13 @@ class Run(NamedTuple):
     def kernel(self) -> float:
         """Kernel seconds of the busiest worker."""
         seconds: dict[str, float] = {}
-        for record in self.result.records:
+        for record in self.result._records:
             seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
         return max(seconds.values(), default=0.0)
 
 
 def end_to_end(
-    cases: list[Case], runs: int, workers: list[int], backend: str, say: Say, profile: str | None = None
+    cases: list[Case], runs: int, workers: list[int], backend: Backend, say: Say, profile: str | None = None
 ) -> Section:
     """Count each graph without a client, and on clusters with each number of workers.
 
@@ -75,12 +77,12 @@ def end_to_end(
     section = Section(f"from the source to the number, ms, medians of {runs} after a warm-up", columns)
     rows: dict[str, list[list[Any]]] = {case.name: [] for case in cases}
     for number in workers:
-        with connect(RunOptions(workers=number), backend) as executor:
+        with connect(Place(workers=number), backend) as executor:
             client: Any = executor.client  # type: ignore[attr-defined]
             report = _report(client, profile) if number == workers[-1] and profile else nullcontext()
             with report:
                 for case in cases:
-                    say(f"{case.name} on {number} workers")
+                    say(f"{case.name} on {plural(number, 'worker')}")
                     made = [on_cluster(client, case, backend) for _ in range(runs + 1)][1:]
                     rows[case.name].append(_row(case, str(number), made, number))
     for case in cases:  # after the clusters, because a process that uses a GPU itself leaves a worker little memory
@@ -111,7 +113,7 @@ def _row(case: Case, where: str, runs: list[Run], workers: int) -> list[Any]:
     return [case.name, where, 1e3 * wall, *on, 1e3 * kernel, kernel / wall, counted]
 
 
-def in_process(case: Case, backend: str) -> Run:
+def in_process(case: Case, backend: Backend) -> Run:
     """Count a graph without a client."""
     source = case.source()
     began = time.perf_counter()
@@ -119,7 +121,7 @@ def in_process(case: Case, backend: str) -> Run:
     return Run(result, time.perf_counter() - began)
 
 
-def on_cluster(client: Any, case: Case, backend: str) -> Run:
+def on_cluster(client: Any, case: Case, backend: Backend) -> Run:
     """Count a graph with a client, and collect the cluster's tasks, waits, bytes and seconds.
 
     Parameters

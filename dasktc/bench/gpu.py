@@ -12,6 +12,7 @@ one, or where none is known with another kernel's.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -23,15 +24,16 @@ from dasktc.api.count import as_source, build, triangle_count
 from dasktc.api.graph import Graph
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
-from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
+from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case
 from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.measure import columns_of
 from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.bench.rivals import Rival, read_rivals, rivals
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Options, format_size
+from dasktc.options import Method, Options, format_size
 
 __all__ = ["facts", "run"]
 
@@ -76,6 +78,7 @@ def run(
     workers: str | None = None,
     profile: str | None = None,
     files: str | None = None,
+    rival: tuple[str, ...] = (),
     say: Say | None = None,
 ) -> Report:
     """Run the benchmark.
@@ -98,6 +101,8 @@ def run(
         With `workers`, the file (.html) for Dask's performance report of the largest cluster.
     files : str, optional
         Folder in which graphs are also written to files, and read again.
+    rival : tuple of str
+        Other programs, each NAME=PROGRAM, that count the same graphs in turns with dasktc.
     say : callable (str), optional
         Told what is being measured.
 
@@ -118,6 +123,7 @@ def run(
     for name, folder in (("graphs", graphs), ("files", files)):
         if folder is not None and not Path(folder).is_dir():
             raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
+    programs = read_rivals(rival)
     chosen = _named(only, QUICK if quick else CASES + LARGE) if only else list(QUICK if quick else CASES)
     tell, times = say or quiet, 1 if quick else runs
     several_gpus = list[Section]()
@@ -130,8 +136,9 @@ def run(
         several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
         tell(several_gpus[0])
     get_backend("cuda")
+    beside = [rivals(chosen, programs, kernel, times, tell)] if programs else []
     with one_call():  # the pool keeps its size, as it does within one count
-        sections = [_table(chosen, kernel, times, tell)]
+        sections = [_table(chosen, kernel, times, tell, programs, beside)]
     tell(sections[-1])
     sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
     tell(sections[-1])
@@ -140,8 +147,10 @@ def run(
     if files is not None:
         sections.append(of_files(files, times, quick, tell))
         tell(sections[-1])
-    sections += several_gpus
-    return Report(_command(graphs, runs, quick, kernel, only, workers, files), facts(), sections)
+    for section in beside:
+        tell(section)
+    sections += beside + several_gpus
+    return Report(_command(graphs, runs, quick, kernel, only, workers, files, rival), facts(), sections)
 
 
 def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
@@ -157,11 +166,18 @@ def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
 
 
 def _command(
-    graphs: str | None, runs: int, quick: bool, kernel: str, only: tuple[str, ...], workers: Any, files: str | None
+    graphs: str | None,
+    runs: int,
+    quick: bool,
+    kernel: str,
+    only: tuple[str, ...],
+    workers: Any,
+    files: str | None,
+    rival: tuple[str, ...],
 ) -> str:
     options = ["--quick" if quick else f"--runs {runs}", f"--kernel {kernel}", *(f"--only '{name}'" for name in only)]
     options += [f"--graphs {graphs}"] * (graphs is not None) + [f"--workers {workers}"] * (workers is not None)
-    options += [f"--files {files}"] * (files is not None)
+    options += [f"--files {files}"] * (files is not None) + [f"--rival '{text}'" for text in rival]
     return " ".join(["dasktc bench gpu", *options])
 
 
@@ -181,7 +197,14 @@ def facts() -> dict[str, str]:
 # one GPU
 
 
-def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
+def _table(
+    cases: list[Case], kernel: str, runs: int, say: Say, programs: Sequence[Rival] = (), beside: Sequence[Section] = ()
+) -> Section:
+    measured = {
+        (row["graph"], row["rival"]): row["rival, ms"]
+        for section in beside
+        for row in (dict(zip(section.columns, cells, strict=True)) for cells in section.rows)
+    }
     columns = {
         "graph": "",
         "edges": ",",
@@ -194,6 +217,7 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
     columns |= {
         "bytes, count": ".1f",
         "published": ",.1f",
+        **{f"{rival.name}, ms": ",.2f" for rival in programs},
         "reach, kernel": ",.1f",
         "reach, prepare": ",.0f",
         "checked": "",
@@ -208,14 +232,15 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
         timed, checked = _timed(case, kernel, runs)
         reach = case.reach or (None, None)
         section.rows.append([case.name, timed.edges, timed.triangles, timed.by, timed.kernel, timed.prepare])
-        section.rows[-1] += [timed.peak, timed.counting, case.published, *reach, checked]
+        others = [measured.get((case.name, rival.name)) for rival in programs]
+        section.rows[-1] += [timed.peak, timed.counting, case.published, *others, *reach, checked]
         if case.bound and reach[0] is not None and timed.kernel > reach[0]:
             bounds.append(f"{case.name} is above its reach, as measured on one H200: {case.bound}")
     section.notes += [
         "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
         "bytes: peak of preparation on the device, a raw edge, the raw array included",
         "bytes, count: the most that blocks and scratch hold while counting, an edge",
-        "published: GroupTC-BS, the fastest published kernel measured on one H200, its input already CSR",
+        f"published: {PUBLISHED}",
         *bounds,
     ]
     return section
@@ -234,7 +259,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
         graph = _prepared(raw, options)[0]
     with cuda_memory.peak() as scratch:
         triangles = int(graph.triangle_count())
-    counting = (scratch[0] + sum(block.nbytes for block in graph.blocks.values())) / max(1, graph.edges)
+    counting = (scratch[0] + sum(block.nbytes for block in graph._context.blocks.values())) / max(1, graph.edges)
     checked = _check(case, graph)
     edges, kernels, prepares = graph.edges, [], []
     for _ in range(runs):
@@ -244,7 +269,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
         if int(result) != triangles:
             raise CountError(f"{case.name} has {int(result):,} triangles, then {triangles:,}: the kernel is wrong")
         prepares.append(1e3 * seconds)
-        kernels.append(1e3 * sum(record.count.seconds for record in result.records))
+        kernels.append(1e3 * sum(record.count.seconds for record in result._records))
     bytes_an_edge = (peak[0] + raw.nbytes) / max(1, case.rows)
     by = result.kernel
     return Timed(by, median(kernels), median(prepares), edges, triangles, bytes_an_edge, counting), checked
@@ -310,7 +335,7 @@ def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
     name = f"{edges:,} random edges in NumPy"
     say(name)
     array = np.random.default_rng(1).integers(0, edges // 10, (edges, 2))
-    triangles = int(triangle_count(array, backend="cuda", partition="whole"))
+    triangles = int(triangle_count(array, backend="cuda", method=Method(partition="whole")))
     section.rows.append([name, triangles, *_answered(name, array, triangles, runs), ARRAY_REACH])
     section.notes.append("in device memory where nothing else is said; kernel: bitmatrix's on the host's clock")
     return section
@@ -323,7 +348,7 @@ def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, f
         began = time.perf_counter()
         result = triangle_count(source, backend="cuda")
         walls.append(1e3 * (time.perf_counter() - began))
-        kernels.append(1e3 * sum(record.count.seconds for record in result.records))
+        kernels.append(1e3 * sum(record.count.seconds for record in result._records))
         if int(result) != triangles:
             raise CountError(f"{name} has {triangles:,} triangles, {int(result):,} were counted")
     return result.kernel, median(walls[1:]), median(kernels[1:])

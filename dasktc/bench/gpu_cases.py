@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
 from dasktc.io.source import Source
 
-__all__ = ["CASES", "LARGE", "QUICK", "SMALL", "Case"]
+__all__ = ["CASES", "LARGE", "PUBLISHED", "QUICK", "SMALL", "Case"]
+
+PUBLISHED = (
+    "measured once, on one H200, with GroupTC-BS of https://github.com/Jangbao/TC-Compare-V2, its input in CSR (Li et "
+    'al., "A Comparative Study of Intersection-Based Triangle Counting Algorithms on GPUs", IPDPS 2024); to measure '
+    "it: --rival GroupTC-BS=PROGRAM"
+)
+"""What the fixed figures of the fastest published kernel are."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class Case:
         Number of raw edges.
     triangles : int or None
     published : float or None
-        Milliseconds of the fastest published kernel (GroupTC-BS) on one H200, from CSR input.
+        Milliseconds of the fastest published kernel, as `PUBLISHED` says; `--rival` measures a build of one.
     reach : tuple of two float or None
         Target milliseconds of kernel and preparation, on one H200.
     bound : str or None

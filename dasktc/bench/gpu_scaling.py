@@ -16,7 +16,9 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
-from dasktc.options import Options, RunOptions
+from dasktc.executors.place import Place
+from dasktc.options import Options
+from dasktc.wording import plural
 
 __all__ = ["Counted", "measure", "numbers", "several"]
 
@@ -54,10 +56,10 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
     counts: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in workers:
-        with connect(RunOptions(workers=number), "cuda") as executor:
+        with connect(Place(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
-                say(f"{case.name} on {executor.workers} GPUs")
+                say(f"{case.name} on {plural(executor.workers, 'GPU')}")
                 counts[case.name].append(measure(executor, case, kernel, runs))
     for name, counted in counts.items():
         section.rows += [[name, *on, counted[0].busiest / on.busiest] for on in counted]
@@ -113,7 +115,7 @@ def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
     for result in (first, *results):
         if int(result) != wanted:
             raise CountError(f"{case.name} has {wanted:,} triangles, the cluster counted {int(result):,}")
-    loads = [_loads(result.records, executor.workers) for result in results]
+    loads = [_loads(result._records, executor.workers) for result in results]
     return Counted(
         executor.workers,
         first.kernel,

@@ -106,7 +106,7 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     vertices, dense = np.unique(np.stack(unpack(edges, shift_of(size)), axis=1), return_inverse=True)
     inputs.save("edges", dense.reshape(-1, 2).astype("int32"))
     for order in ORDERS:
-        block = build(executor, source, Options(partition="whole", reorder=order)).blocks[0, 0]
+        block = build(executor, source, Options(partition="whole", reorder=order))._context.blocks[0, 0]
         inputs.save(f"{order}-offsets", block.offsets)
         inputs.save(f"{order}-columns", block.columns)
     return len(vertices), len(edges)

@@ -21,6 +21,8 @@ from dasktc.api.count import triangle_count
 from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.generators.synthetic import kronecker
+from dasktc.options import Backend, Protocol, RunOptions
+from dasktc.wording import plural
 
 __all__ = ["Killer", "drawn_seed", "run", "worker_pids"]
 
@@ -34,8 +36,8 @@ def run(
     kills: int = 50,
     scale: int = 26,
     workers: int = 2,
-    backend: str = "auto",
-    protocol: str = "auto",
+    backend: Backend = "auto",
+    protocol: Protocol = "auto",
     seed: int | None = None,
     say: Say = quiet,
 ) -> Report:
@@ -76,7 +78,7 @@ def run(
         quiet, known = [], 0
         for _ in range(3):  # the first compiles, and connects workers
             began = time.monotonic()
-            known = int(triangle_count(graph, client, backend=backend, distribute="always"))
+            known = int(triangle_count(graph, client, backend=backend, run=RunOptions(distribute="always")))
             quiet.append(time.monotonic() - began)
         killer = Killer(client, draw, min(quiet))
         while killer.kills < kills:
@@ -84,10 +86,10 @@ def run(
             while killer.kills_more:
                 before, began = killer.kills, time.monotonic()
                 try:
-                    found = int(triangle_count(graph, client, backend=backend, distribute="always"))
+                    found = int(triangle_count(graph, client, backend=backend, run=RunOptions(distribute="always")))
                 except DasktcError as error:
                     refused.append(" ".join(str(error).split()))
-                    say(f"after {killer.kills} kills: {refused[-1]}")
+                    say(f"after {plural(killer.kills, 'kill')}: {refused[-1]}")
                     continue
                 if found != known:
                     raise CountError(

@@ -175,7 +175,7 @@ def _compare(scale: int, triangles: int, known: int) -> None:
 def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     last, plan = runs[-1], runs[-1].result.plan
     stages = [median(run.result.seconds[name] for run in runs) for name in ("read", "prepare", "count")]
-    kernels = median(sum(record.count.seconds for record in run.result.records) for run in runs)
+    kernels = median(sum(record.count.seconds for record in run.result._records) for run in runs)
     seconds = [median(run.seconds for run in chosen) for chosen in (runs, whole)]
     moved = [median(run.moves[field] for run in runs) for field in (2, 3, 4)]
     hidden = max(0.0, 1 - moved[1] / moved[0]) if moved[0] else None

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from dasktc.bench.report import Section
 from dasktc.bench.scaled import Recipe
 from dasktc.errors import CountError
-from dasktc.options import Options, RunOptions
+from dasktc.executors.place import Place
+from dasktc.options import Options
 
 __all__ = ["Overhead", "measure", "section"]
 
@@ -75,7 +76,7 @@ def measure(workers: int, quick: bool) -> list[Overhead]:
     from dasktc.executors.connect import connect
 
     recipe = Recipe("kronecker", (_scale(workers, quick),))
-    with connect(RunOptions(workers=workers)) as tasks:
+    with connect(Place(workers=workers)) as tasks:
         options = Options(backend="cpu", kernel=KERNEL, partition="hash2d", splits=1)
         build(tasks, Recipe("kronecker", (8,)).source(), options).triangle_count()  # compiles
         return [_measured(tasks, recipe, Options(**{**vars(options), "parts": parts})) for parts in PARTS]

@@ -85,9 +85,10 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
     """Count, on new worker processes, a Kronecker graph of the given scale, or a file."""
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
-    from dasktc.options import Options, RunOptions
+    from dasktc.executors.place import Place
+    from dasktc.options import Options
 
-    with connect(RunOptions(workers=workers)) as tasks, TemporaryDirectory() as folder:
+    with connect(Place(workers=workers)) as tasks, TemporaryDirectory() as folder:
         run = tasks.client.run  # type: ignore[attr-defined]
         run(_warm, _small(source, folder))
         baselines, began = run(resident_bytes), run(time.process_time)

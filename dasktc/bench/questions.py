@@ -25,6 +25,7 @@ from dasktc.bench.report import Report, Say, Section, check_runs, quiet, surroun
 from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.io.source import Source
+from dasktc.options import Backend
 
 __all__ = ["GRAPHS", "QUESTIONS", "Question", "Tool", "run", "tools"]
 
@@ -85,7 +86,7 @@ class Tool(NamedTuple):
 
 
 def run(
-    backend: str = "cpu",
+    backend: Backend = "cpu",
     scale: int | None = None,
     runs: int = 5,
     quick: bool = False,
@@ -119,7 +120,7 @@ def run(
     check_runs(runs)
     if scale is not None and not 1 <= scale <= 30:
         raise InputError(f"--scale {scale} is not between 1 and 30: no such Kronecker graph is made here; give another")
-    used = get_backend(backend).name
+    used: Backend = "cuda" if get_backend(backend).on_device else "cpu"
     graphs = QUICK if quick else GRAPHS[used]
     if scale is not None:
         graphs = {f"Kronecker {scale}": lambda: kronecker(scale)}
@@ -133,7 +134,7 @@ def run(
     return report
 
 
-def _section(name: str, source: Source, backend: str, runs: int, unit: str, say: Say) -> Section:
+def _section(name: str, source: Source, backend: Backend, runs: int, unit: str, say: Say) -> Section:
     with prepare(source, backend=backend, threads=1) as graph:
         say(f"{name}: {graph.edges:,} edges")
         ends = graph.edge_support(frame="pandas")[["src", "dst"]].to_numpy()
@@ -201,7 +202,7 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
 
     def anew(question: Callable[..., Any], *given: Any) -> Callable[[], Any]:
         def ask() -> Any:
-            graph.counted.forget()
+            graph._context.counted.forget()
             return question(*given, **frame)
 
         return ask

@@ -128,7 +128,7 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
     from dasktc.executors.local import LocalExecutor
 
     graph = build(LocalExecutor(), recipe.source(), options)
-    backend = graph.options.chosen_backend
+    backend = graph._context.options.chosen_backend
     _count(graph, plan_for(graph.plan, 1, options.splits, backend), 1)  # compiles, or loads compiled code
     return [_price(graph, plan_for(graph.plan, number, options.splits, backend), runs) for number in workers]
 
@@ -157,7 +157,7 @@ def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
     if len({triangles for _, triangles in counted}) != 1:
         raise CountError("two counts of one plan differ: report this with the output of `dasktc info`")
     costs = [min(seconds) for seconds in zip(*(costs for costs, _ in counted), strict=True)]
-    number = {place: k for k, place in enumerate(graph.blocks)}
+    number = {place: k for k, place in enumerate(graph._context.blocks)}
     triples = [
         tuple(number[place] for place in triple.places)
         for triple, splits in plan.tasks_of_triples()
@@ -172,7 +172,7 @@ def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
         space_imbalance=plan.space_imbalance,
         costs=costs,
         triples=triples,
-        block_bytes=[int(block.nbytes) for block in graph.blocks.values()],
+        block_bytes=[int(block.nbytes) for block in graph._context.blocks.values()],
     )
 
 
@@ -180,20 +180,20 @@ def _count(graph: Graph, plan: Plan, workers: int) -> tuple[list[float], int]:
     """Seconds of each task, and all triangles; each worker's share is counted in a new thread, which has no tables."""
     from dasktc.counting.tasks import check, jobs
 
-    work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    work = jobs(plan, graph._context.options.chosen_kernel, graph._context.options.chosen_backend)
     records = []
     for share in shares(len(work), workers):
         part = work[share.start : share.stop]
         with ThreadPool(1) as fresh:
             records += fresh.apply(_one_by_one, (graph, part))
-    check(records, plan, graph.prepared.wedges)
+    check(records, plan, graph._context.prepared.wedges)
     return [record.count.seconds for record in records], sum(record.count.triangles for record in records)
 
 
 def _one_by_one(graph: Graph, part: list[Job]) -> list[Record]:
     from dasktc.counting.tasks import count_jobs
 
-    return list(count_jobs(graph.executor, graph.blocks, part))
+    return list(count_jobs(graph._context.executor, graph._context.blocks, part))
 
 
 def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> list[Real]:
@@ -208,10 +208,10 @@ def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> l
     """
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
-    from dasktc.options import RunOptions
+    from dasktc.executors.place import Place
 
     counted = []
-    with connect(RunOptions(workers=workers), plans[0].chosen_backend) as tasks:
+    with connect(Place(workers=workers), plans[0].chosen_backend) as tasks:
         for options in plans:
             graph = build(tasks, recipe.source(), options)
             graph.triangle_count()  # a warm-up: compiles, and copies the blocks to the workers
@@ -225,7 +225,7 @@ def _real(workers: int, results: list[TriangleCount], overhead: float, latency: 
     busy = [float(result.tasks.groupby("worker")["seconds"].sum().max()) for result in results]
     best = results[busy.index(min(busy))]
     wall, plan = min(result.seconds["count"] for result in results), best.plan
-    imbalances = best.time_imbalance, plan.space_imbalance
+    imbalances = best.stats.time_imbalance, plan.space_imbalance
     return Real(
         workers,
         best.triangles,

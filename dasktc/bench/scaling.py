@@ -108,7 +108,7 @@ def run(
     steps, real = _steps(sizes["most"]), _real_workers(workers, count)
     if sizes["runs"] < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
-    rate = float(bytes_of(rate_network, "rate-network") or RATE_NETWORK)
+    rate = float(bytes_of(rate_network, "rate_network") or RATE_NETWORK)
     facts = surroundings()
     report, curves = Report(_command(graphs, given, quick, workers, rate_network, options), facts), list[Curve]()
     for recipe in recipes:

@@ -26,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -46,7 +47,9 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
 from dasktc.io.source import Source
 from dasktc.io.write import write_edges
+from dasktc.options import DISTRIBUTE, Backend, Method, RunOptions
 from dasktc.registry import KERNELS, ORDERS, SCHEMES
+from dasktc.wording import plural
 
 __all__ = ["FLAT", "Known", "run"]
 
@@ -80,7 +83,7 @@ class Known(NamedTuple):
 def run(
     minutes: float = 60.0,
     workers: int = 2,
-    backend: str = "cpu",
+    backend: Backend = "cpu",
     seed: int | None = None,
     work_dir: str | None = None,
     say: Say = quiet,
@@ -169,7 +172,10 @@ def run(
 
 def _judge(left: list[str], growth: dict[str, float | None], seconds: float) -> None:
     if left:
-        raise CountError(f"{len(left)} files were left by counts, first {left[0]}: they are lost room; report this")
+        raise CountError(
+            f"{plural(len(left), 'file was', 'files were')} left by counts, first {left[0]}: they are lost room; "
+            "report this"
+        )
     for who, grown in growth.items():
         if grown is not None and seconds >= SETTLED and grown > FLAT:
             raise CountError(
@@ -251,23 +257,18 @@ def _known(draw: random.Random) -> Known:
         source = random_graph(vertices, vertices * draw.randint(1, 16))
     triangles = source.triangles
     if triangles is None:
-        triangles = int(triangle_count(source, backend="cpu", threads=1, kernel="merge", reorder="none"))
+        triangles = int(triangle_count(source, backend="cpu", threads=1, method=Method(kernel="merge", reorder="none")))
     return Known(source.name, source, triangles)
 
 
-def _options(draw: random.Random, backend: str) -> dict[str, Any]:
-    scheme = draw.choice(("auto", *SCHEMES))
-    options: dict[str, Any] = {
-        "backend": backend,
-        "partition": scheme,
-        "reorder": draw.choice(("auto", *ORDERS)),
-        "kernel": draw.choice(("auto", *KERNELS[backend])),
-        "memory": draw.choice(MEMORY),
-        "distribute": draw.choice(("auto", "always", "never")),
-    }
+def _options(draw: random.Random, backend: str, folder: Path) -> dict[str, Any]:
+    scheme, reorder = draw.choice(("auto", *SCHEMES)), draw.choice(("auto", *ORDERS))
+    method = Method(draw.choice(("auto", *KERNELS[backend])), scheme, reorder=reorder)
+    memory, distribute = draw.choice(MEMORY), draw.choice(DISTRIBUTE)
     if scheme in SCHEMES and not SCHEMES[scheme].replicated:
-        options["parts"] = draw.randint(1, 4)
-    return options
+        method = replace(method, parts=draw.randint(1, 4))
+    run = RunOptions(work_dir=folder, distribute=distribute)
+    return {"backend": backend, "method": method, "memory": memory, "run": run}
 
 
 # scenes; each raises CountError if an answer is wrong
@@ -280,14 +281,14 @@ def _check(triangles: int, known: Known, what: str) -> None:
 
 def counted(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """Count the graph with random options."""
-    options = _options(draw, backend)
-    _check(int(triangle_count(known.source, client, work_dir=folder, **options)), known, f"{options}")
+    options = _options(draw, backend, folder)
+    _check(int(triangle_count(known.source, client, **options)), known, f"{options}")
 
 
 def asked(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """Ask a prepared graph for answers per vertex and per edge."""
-    options = _options(draw, backend)
-    with prepare(known.source, client, work_dir=folder, **options) as graph:
+    options = _options(draw, backend, folder)
+    with prepare(known.source, client, **options) as graph:
         by_vertex = int(graph.triangles(frame="pandas").sum())
         by_edge = int(graph.edge_support(frame="pandas").iloc[:, -1].sum())
     for asked_of, triple in (("triangles", by_vertex), ("edge_support", by_edge)):
@@ -300,7 +301,7 @@ def asked(known: Known, client: Any, backend: str, folder: Path, draw: random.Ra
 
 def resumed(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """Count twice with a checkpoint, of which a part is cut off in between."""
-    options, kept = _options(draw, backend), folder / "checkpoint"
+    options, kept = _options(draw, backend, folder), folder / "checkpoint"
     try:
         for _ in range(2):
             _check(int(triangle_count(known.source, client, checkpoint=kept, **options)), known, f"{options}")
@@ -346,7 +347,7 @@ def left_alone(known: Known, client: Any, backend: str, folder: Path, draw: rand
     closing = threading.Timer(draw.uniform(0, 1), second.close)
     closing.start()
     try:
-        options = _options(draw, backend) | {"memory": None}
+        options = _options(draw, backend, folder) | {"memory": None}
         triangles = known.triangles
         with suppress(DasktcError):
             triangles = int(triangle_count(known.source, second, **options))

@@ -42,10 +42,11 @@ def in_turns(scale: int, turns: int) -> list[Turn]:
     """
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
+    from dasktc.executors.place import Place
     from dasktc.io.generators.synthetic import kronecker
-    from dasktc.options import Options, RunOptions
+    from dasktc.options import Options
 
-    with connect(RunOptions(workers=1)) as one, connect(RunOptions(workers=2)) as two:
+    with connect(Place(workers=1)) as one, connect(Place(workers=2)) as two:
         first, second = (build(executor, kronecker(scale), Options(backend="cpu")) for executor in (one, two))
         return take_turns(first, second, turns)
 
@@ -77,8 +78,11 @@ def _anew(graph: Graph) -> TriangleCount:
     """Count without the tables that workers' threads keep from the last count, as a first count does."""
     from dasktc.backends.cpu import hub_tables
 
-    client = graph.executor.client  # type: ignore[attr-defined]
+    client = graph._context.executor.client  # type: ignore[attr-defined]
     client.gather(
-        [client.submit(hub_tables.forget, workers=[seat], pure=False) for seat in graph.executor.worker_threads]
+        [
+            client.submit(hub_tables.forget, workers=[seat], pure=False)
+            for seat in graph._context.executor.worker_threads
+        ]
     )
     return graph.triangle_count()

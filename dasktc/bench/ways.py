@@ -53,21 +53,21 @@ def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
         One entry per turn.
     """
     from dasktc.executors.connect import connect
+    from dasktc.executors.place import Place
     from dasktc.executors.threads import allowed_threads
-    from dasktc.options import RunOptions
 
     threads = allowed_threads()
-    runs = {
-        "one thread": RunOptions(threads=1),
-        **({f"{threads} threads": RunOptions(threads=threads)} if threads > 1 else {}),
-        "one worker": RunOptions(workers=1),
-        "two workers": RunOptions(workers=2),
+    places = {
+        "one thread": Place(threads=1),
+        **({f"{threads} threads": Place(threads=threads)} if threads > 1 else {}),
+        "one worker": Place(workers=1),
+        "two workers": Place(workers=2),
     }
     with ExitStack() as stack:
-        executors = {name: stack.enter_context(connect(run)) for name, run in runs.items()}
+        executors = {name: stack.enter_context(connect(place)) for name, place in places.items()}
         pair = stack.enter_context(ProcessPoolExecutor(2, multiprocessing.get_context("spawn")))
         measured = [
-            {name: _count(executors[name], path) for name in runs} | {HALVES: _halves(pair, path)}
+            {name: _count(executors[name], path) for name in places} | {HALVES: _halves(pair, path)}
             for _ in range(1 + turns)
         ]
     return {name: [turn[name] for turn in measured[1:]] for name in measured[0]}  # the first turn imports and compiles

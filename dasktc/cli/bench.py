@@ -108,6 +108,13 @@ def bench_cpu(as_json: bool, **options: Any) -> None:
     "--profile", metavar="OUT.html", help="With --workers: write Dask's performance report of the last cluster."
 )
 @click.option("--files", metavar="DIR", help="Also write graphs to files in DIR and measure reading them.")
+@click.option(
+    "--rival",
+    multiple=True,
+    metavar="NAME=PROGRAM",
+    help="Count the same graphs in turns with your build of TRUST, H-INDEX, TriCore, LSTC, GroupTC-BS or GroupTC-HS; "
+    "any other program gets the path of a text edge list and prints the number. May be repeated.",
+)
 @reporting
 def bench_gpu(as_json: bool, **options: Any) -> None:
     """Measure kernels and preparation on one GPU, and counts on several, in milliseconds; counts are checked."""

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from dasktc.cli.options import PATH, RUNNING, options_of, reporting, running, secured
+from dasktc.cli.options import PATH, options_of, reporting, running, running_of
 from dasktc.errors import InputError
+from dasktc.wording import plural
 
 __all__ = ["generate"]
 
@@ -36,15 +37,14 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
         ) -> None:
             from dasktc.executors.connect import connect
             from dasktc.io.write import write_edges
-            from dasktc.options import RunOptions
 
-            options = secured(options)
-            source = make(**{name: value for name, value in options.items() if name not in RUNNING})
-            with connect(RunOptions(**{name: options[name] for name in RUNNING})) as executor:
+            place, run, recipe = running_of(options)
+            source = make(**recipe)
+            with connect(place, run=run) as executor:
                 edges = write_edges(source, out, executor, force, backend)
             facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
-            known = "" if source.triangles is None else f", {source.triangles:,} triangles"
-            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {edges:,} edges{known}")
+            known = "" if source.triangles is None else f", {plural(source.triangles, 'triangle')}"
+            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {plural(edges, 'edge')}{known}")
 
         common = (
             click.argument("out", type=PATH),

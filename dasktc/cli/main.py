@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TextIO
 
@@ -24,15 +25,16 @@ from dasktc.cli.generate import generate
 from dasktc.cli.options import (
     LOG_LEVEL,
     PATH,
+    keywords_of,
     preparing,
     printing,
     replacing,
-    secured,
     watching,
 )
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
+from dasktc.wording import command_line
 
 __all__ = ["cli", "main"]
 
@@ -42,6 +44,8 @@ BROKEN_PIPE = 128 + 13
 COMPLETE = "_DASKTC_COMPLETE"
 """Environment variable with which a shell requests completions; the script of `dasktc completion` sets it."""
 SHELLS = ("bash", "zsh", "fish")
+RATES = ("edges", "probes", "network", "overhead")
+"""Fields of `dasktc.Rates`, which options of `plan` set."""
 SHOWN = 200
 """Leading characters of an answer that are repeated in the error if it cannot be written."""
 
@@ -59,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cli.main(args=given, prog_name="dasktc", complete_var=COMPLETE)
     if sys.stdout is None:
         return _fail("standard output is closed: the answer would be lost; redirect it to a file, or /dev/null", 1)
-    with dask_hushed(given), one_at_a_time():
+    with dask_hushed(given), one_at_a_time(), command_line():
         code = _run(given)
         try:
             sys.stderr.flush()
@@ -78,7 +82,9 @@ def _run(given: list[str]) -> int:
         _complain(error.format_message())
         return 2
     except click.ClickException as error:
-        return _fail(f"{error.format_message()} See `dasktc --help`.", error.exit_code)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "dasktc"
+        return _fail(f"{error.format_message()} See `{command} --help`.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _interrupted()
     except Exception as error:
@@ -232,7 +238,7 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **
     """Count the triangles of SOURCE: files, folders, globs or URLs of one graph, or - for standard input."""
     from dasktc.api.count import triangle_count
 
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
         result = triangle_count(list(source), progress=report, **options)
     _print(result, result.triangles, as_json, quiet)
@@ -240,7 +246,7 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **
 
 def _print(result: Any, number: Any, as_json: bool, quiet: bool) -> None:
     """Print a result: as a JSON object, with --quiet only its number, else as a summary."""
-    text = json.dumps(result.to_dict()) if as_json else str(number if quiet else result)
+    text = json.dumps(result.to_dict()) if as_json else str(number) if quiet else repr(result)
     click.echo(_printable_lines(text))
 
 
@@ -254,7 +260,7 @@ def _write(
     options: dict[str, Any],
 ) -> None:
     """Run a command that writes its results to files, and print their summary."""
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
         summary = write(list(source), out, progress=report, **options)
     if as_json or not quiet:
@@ -268,11 +274,11 @@ def _write(
 @preparing
 @watching
 @printing
-def clustering(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
+def measures(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Write degree, triangles and clustering coefficient of every vertex of SOURCE."""
-    from dasktc.api.clustering import write_clustering
+    from dasktc.api.measures import write_measures
 
-    _write(write_clustering, source, out, progress, as_json, quiet, options)
+    _write(write_measures, source, out, progress, as_json, quiet, options)
 
 
 @cli.command()
@@ -312,18 +318,24 @@ def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, qui
 @printing
 def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Show the plan of counting SOURCE: n, m, tasks, bytes, whether it fits, and the predicted time."""
-    from dasktc.api.plan import CostModelOptions, predict_size, predict_source
+    from dasktc.api.plan import Rates
+    from dasktc.api.plan import plan as predict
 
-    means = CostModelOptions(**{name: options.pop(name) for name in CostModelOptions.__dataclass_fields__})
-    options = secured(options)
-    vertices, edges = options.pop("vertices"), options.pop("edges")
+    vertices, edges, workers = (options.pop(name) for name in ("vertices", "edges", "workers"))
     if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
         raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
+    rates = Rates(**{name: options.pop(name if name == "overhead" else f"rate_{name}") for name in RATES})
+    options = keywords_of({**options, "workers": None})
     with _progress(quiet, progress) as report:
-        if source:
-            prediction = predict_source(list(source), means=means, progress=report, **options)
-        else:
-            prediction = predict_size(vertices, edges, means=means, **options)
+        prediction = predict(
+            list(source) or None,
+            vertices=vertices,
+            edges=edges,
+            workers=workers,
+            rates=rates,
+            progress=report,
+            **options,
+        )
     _print(prediction, prediction, as_json, quiet)
 
 
@@ -358,7 +370,7 @@ def truss(
     """
     from dasktc.api.truss import write_truss
 
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
         result = write_truss(list(source), output, k, progress=report, **options)
     _print(result, result.largest if k is None else result.edges, as_json, quiet)
@@ -386,11 +398,11 @@ def truss(
 @printing
 def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Estimate the triangles of SOURCE from a sample, with an interval; count them if that is as fast."""
-    from dasktc.api.estimate import estimate_triangles
+    from dasktc.api.estimate import estimate as estimated
 
-    options = secured(options)
+    options = keywords_of(options)
     with _progress(quiet, progress) as report:
-        result = estimate_triangles(list(source), progress=report, **options)
+        result = estimated(list(source), progress=report, **options)
     _print(result, f"{result.value} {result.low} {result.high}", as_json, quiet)
 
 
@@ -417,12 +429,12 @@ def cliques(
     from dasktc.api.progress import showing
     from dasktc.counting.cliques import BOUND, clique_count
 
-    options = secured(options)
-    if options["partition"] == "auto":
-        options["partition"] = "whole"
+    options = keywords_of(options)
+    if options["method"].partition == "auto":
+        options["method"] = replace(options["method"], partition="whole")
     with _progress(quiet, progress) as report, prepare(list(source), progress=report, **options) as graph:
-        with showing(report, asked="cliques", source=graph.prepared.source.name) as tracker:
-            result = clique_count(graph, k, BOUND if bound is None else bound, tracker)
+        with showing(report, asked="cliques", source=graph._context.prepared.source.name) as tracker:
+            result = clique_count(graph._context, k, BOUND if bound is None else bound, tracker)
     _print(result, result.cliques, as_json, quiet)
 
 

@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS
-from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
+from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, check_choice, kernel_lines, kernel_names
 
 if TYPE_CHECKING:
+    from dasktc.executors.place import Place
+    from dasktc.options import RunOptions
+
     _TextType = click.ParamType[str]
 else:
     _TextType = click.ParamType  # not generic before click 8.2
@@ -21,23 +25,20 @@ else:
 __all__ = [
     "LOG_LEVEL",
     "PATH",
-    "RUNNING",
     "NameOf",
     "PathName",
     "counting",
+    "keywords_of",
     "options_of",
     "preparing",
     "printing",
     "replacing",
     "reporting",
     "running",
-    "secured",
+    "running_of",
     "watching",
     "workers_of",
 ]
-
-RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security", "threads")
-"""Fields of `RunOptions` that the group of options `running` sets."""
 
 
 def options_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -82,8 +83,7 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         if value in self._more:
             return str(value)
         choice = self._choice()
-        if value not in choice.choices and param and (why := left_out(str(param.name), value)):
-            self.fail(f"{why}; mend or uninstall it.", param, ctx)
+        check_choice(str(param.name) if param else self.name, value, choice.choices)
         return choice.convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
@@ -251,7 +251,17 @@ spilling = options_of(
     ),
     click.option("--host-memory", metavar="BYTES", help="Pinned host memory for data beyond a GPU's --memory."),
 )
-preparing = options_of(counting, spilling, reading, running, distributing)
+naming = options_of(
+    click.option(
+        "--method",
+        type=NameOf(METHODS, "auto"),
+        default="auto",
+        cls=Explained,
+        says=_lines_of(METHODS.lines),
+        help="A published system's kernel, partition and order, of which the next options change what they name.",
+    ),
+)
+preparing = options_of(naming, counting, spilling, reading, running, distributing)
 replacing = options_of(click.option("--force", is_flag=True, help="Replace output files that exist."))
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
@@ -273,6 +283,33 @@ _log_level = click.option(
 )
 _quiet = click.option("--quiet", is_flag=True, help="Print only the number; no progress.")
 printing = options_of(_json, _quiet, _log_level, _debug)
+
+
+def keywords_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Convert the options of a command to the keywords of the function that it calls: method, run, client and others.
+
+    Options that stand on the command line are changes of the method that `--method` names.
+    """
+    from dasktc.options import Method
+
+    (place, run, others), source = running_of(options), click.get_current_context().get_parameter_source
+    changes = {name: others.pop(name) for name in Method.__dataclass_fields__ if name in others}
+    changes = {name: value for name, value in changes.items() if source(name) is not ParameterSource.DEFAULT}
+    method = Method.of(others.pop("method"), **changes)
+    return {**others, "method": method, "run": run, "client": place}
+
+
+def running_of(options: dict[str, Any]) -> tuple[Place, RunOptions, dict[str, Any]]:
+    """Split the options of a command: the place to run, how it is run, and all others."""
+    from dasktc.executors.place import Place
+    from dasktc.options import RunOptions
+
+    others = secured(options)
+    kinds = (
+        {name: others.pop(name) for name in kind.__dataclass_fields__ if name in others} for kind in (Place, RunOptions)
+    )
+    place, run = kinds
+    return Place(**place), RunOptions(**run), others
 
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from dasktc.counting.tasks import Job, Record
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.paths import check_regular, check_writable_folder
 from dasktc.options import Options, path_text
+from dasktc.wording import advice, option, plural
 
 __all__ = ["FILE", "LOCK", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
 
@@ -214,15 +215,17 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     ------
     InputError
     """
-    path = Path(path_text("--checkpoint", folder)).absolute()
+    path = Path(path_text("checkpoint", folder)).absolute()
     if os.path.lexists(path) and not os.path.isdir(path):
-        raise InputError(f"--checkpoint {os.fspath(folder)!r} is no folder: one is needed, or a name for a new one")
+        given = option("checkpoint", os.fspath(folder))
+        raise InputError(f"{given} is no folder: one is needed, or a name for a new one")
     if not os.path.isdir(path.parent):
         raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would be in it; create it first")
-    check_regular("checkpoint", str(path / FILE))
-    check_regular("lock of a checkpoint", str(path / LOCK))
+    check_regular(f"checkpoint {path / FILE}", str(path / FILE))
+    check_regular(f"lock of a checkpoint {path / LOCK}", str(path / LOCK))
     if not os.path.exists(path / FILE):
-        check_writable_folder("--checkpoint", str(path if path.is_dir() else path.parent))
+        place = str(path if path.is_dir() else path.parent)
+        check_writable_folder(f"{option('checkpoint')} {place}", place)
     elif not os.access(path / FILE, os.R_OK | os.W_OK):
         raise InputError(f"checkpoint {path / FILE} cannot be read and written by this user; choose another folder")
 
@@ -283,8 +286,10 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold the lock of a checkpoint, which also ends with this process."""
     beside = path.with_name(LOCK)
     if beside.exists() and beside.stat().st_size:  # locking would truncate it
-        raise InputError(f"{beside} is no lock of dasktc, it holds {beside.stat().st_size:,} bytes: move it, or choose "
-                         "another --checkpoint folder")  # fmt: skip
+        raise InputError(
+            f"{beside} is no lock of dasktc, it holds {plural(beside.stat().st_size, 'byte')}: move it, or choose "
+            f"another folder with {advice('checkpoint')}"
+        )
     lock = locket.lock_file(str(beside), timeout=0)
     try:
         lock.acquire()
@@ -315,7 +320,8 @@ def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
         yield
     except OSError as error:
         raise DasktcError(
-            f"checkpoint {path} cannot be {what}: {error}; choose a writable --checkpoint folder with free space"
+            f"checkpoint {path} cannot be {what}: {error}; choose with {advice('checkpoint')} a writable "
+            "folder with free space"
         ) from error
 
 
@@ -325,7 +331,7 @@ def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
     if lines[0][1] is None and (len(lines) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
         raise InputError(
             f"checkpoint {path} begins with an unknown line: it is damaged, or not a checkpoint of dasktc; "
-            "choose another --checkpoint folder, or remove the file"
+            f"choose another folder with {advice('checkpoint')}, or remove the file"
         )
     return [(number, line) for number, line in lines if line is not None]
 
@@ -352,7 +358,7 @@ def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Pat
 def _damaged(path: Path, why: str) -> InputError:
     return InputError(
         f"checkpoint {path} cannot be trusted: {why}: it was changed, or another program wrote it; choose another "
-        "--checkpoint folder, or remove the file"
+        f"folder with {advice('checkpoint')}, or remove the file"
     )
 
 

@@ -15,12 +15,13 @@ from typing import Any
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
-from dasktc.counting.summary import as_text
 from dasktc.counting.vertex_counts import known_triangles
 from dasktc.errors import CountError, InputError
 from dasktc.options import format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.registry import SCHEMES
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import advice, option, plural
 
 __all__ = ["BOUND", "WORDS_A_SECOND", "CliqueCount", "clique_count"]
 
@@ -35,8 +36,8 @@ SPLITS = 16
 """Tasks per thread: the cost of rows varies more than for triangles."""
 
 
-@dataclass(frozen=True)
-class CliqueCount:
+@dataclass(frozen=True, repr=False)
+class CliqueCount(Summarised):
     """The exact number of cliques of one size, with the work and time of counting them.
 
     Attributes
@@ -63,19 +64,21 @@ class CliqueCount:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
+        return str(self.cliques)
+
+    def _rows(self) -> Rows:
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
-        rows = [
+        return [
             ("cliques", f"{self.cliques:,} of {self.k} vertices"),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
             ("work", f"{self.work:,} words"),
             ("seconds", seconds),
         ]
-        return as_text(rows)
 
 
 def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: Progress | None = None) -> CliqueCount:
-    """Count cliques; see `Graph.clique_count`."""
+    """Count cliques; see `Graph.cliques`."""
     few, many = "a clique of two is an edge", "larger cliques are not built"
     k = whole_number("k", k, *SIZES, few, many)
     bound = whole_number("bound", bound, 1, few="nothing could be counted")
@@ -117,9 +120,9 @@ def _refuse(graph: CountingContext) -> None:
         return
     needs = int(whole.block_bytes(whole.even(1, plan.vertices, plan.edges)).sum()) + 4 * plan.vertices
     raise InputError(
-        f"--partition {plan.partition} divides the neighbourhood of a vertex between tasks: cliques are counted in the "
-        f"one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
-        "partition='whole'"
+        f"{option('partition', plan.partition)} divides the neighbourhood of a vertex between tasks: cliques are "
+        f"counted in the one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
+        f"{advice(partition='whole')}"
     )
 
 
@@ -142,7 +145,8 @@ def _memory(graph: CountingContext) -> int:
     if needs > plan.memory:
         raise InputError(
             f"cliques need {format_size(needs)} for a task, {format_size(longest * longest / 8)} of it the bits of a "
-            f"row of {longest:,} entries, more than the {format_size(plan.memory)} of one worker; raise memory"
+            f"row of {plural(longest, 'entry')}, more than the {format_size(plan.memory)} of one worker; raise "
+            f"{advice('memory')}"
         )
     return needs
 
@@ -166,8 +170,9 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     tasks, cliques, work, wedges = zip(*total, strict=True)
     if sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges:
         raise CountError(
-            f"block {place}: {len(tasks):,} tasks of {splits:,} handled {sum(wedges):,} wedges, but the degrees give "
-            f"{graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with `dasktc info`"
+            f"block {place}: {plural(len(tasks), 'task')} of {splits:,} handled {plural(sum(wedges), 'wedge')}, but "
+            f"the degrees give {graph.prepared.wedges:,}: rows were lost or repeated; run again, and report this with "
+            "`dasktc info`"
         )
     return sum(cliques), sum(work)
 

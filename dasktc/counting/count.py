@@ -9,10 +9,10 @@ import os
 import time
 from contextlib import closing, nullcontext
 
-from dasktc.backends.csr import TaskCount
 from dasktc.counting.checkpoint import fingerprint, opened
 from dasktc.counting.context import CountingContext
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record, add_up, check, count_jobs, jobs, verify_records
 from dasktc.counting.work import Meter
 from dasktc.errors import CountError
@@ -20,6 +20,7 @@ from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.io.saved_folder import MANIFEST, damaged, joined
 from dasktc.options import CountOptions
+from dasktc.wording import plural
 
 __all__ = ["count"]
 
@@ -44,8 +45,8 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
         before = time.perf_counter()
         verified = verify_records(graph.executor, graph.blocks, records, options.verify, options.seed)
         seconds["verify"] = time.perf_counter() - before
-    result = _result(graph, sorted(records), total, seconds, began)
-    return result._replace(verified=verified, resumed=resumed)
+    stats = CountStatistics.of(records, total, plan, graph.executor.workers, ended - began, verified, resumed)
+    return _result(graph, sorted(records), total.triangles, stats, seconds, began)
 
 
 def _run(
@@ -71,21 +72,26 @@ def _run(
 
 
 def _result(
-    graph: CountingContext, records: list[Record], total: TaskCount, seconds: dict[str, float], began: float
+    graph: CountingContext,
+    records: list[Record],
+    triangles: int,
+    stats: CountStatistics,
+    seconds: dict[str, float],
+    began: float,
 ) -> TriangleCount:
     known = graph.prepared.source.triangles
-    if known is not None and total.triangles != known:
+    if known is not None and triangles != known:
         if folder := graph.prepared.source.folder:
-            said = f"it says {known:,} triangles, but {total.triangles:,} were counted"
+            said = f"it says {plural(known, 'triangle')}, but {triangles:,} were counted"
             raise damaged(joined(folder, MANIFEST), said)
         raise CountError(
-            f"{total.triangles:,} triangles counted, but {known:,} are known for {graph.prepared.source.name}: the "
-            "source, the options that read it, or the count is wrong; check the first two; otherwise report it "
+            f"{plural(triangles, 'triangle')} counted, but {known:,} are known for {graph.prepared.source.name}: "
+            "the source, the options that read it, or the count is wrong; check the first two; otherwise report it "
             "with the output of `dasktc info`"
         )
     before = graph.prepared.seconds
     return TriangleCount(
-        triangles=total.triangles,
+        triangles=triangles,
         vertices=graph.vertices,
         edges=graph.edges,
         loops_dropped=graph.prepared.loops,
@@ -97,10 +103,6 @@ def _result(
         reorder=graph.options.chosen_reorder,
         plan=graph.plan,
         seconds={**before, **seconds, "total": sum(before.values()) + time.perf_counter() - began},
-        wedges=total.wedges,
-        probes=total.probes,
-        max_collision=total.max_collision,
-        verified=0,
-        resumed=0,
-        records=records,
+        stats=stats,
+        _records=records,
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dasktc.counting.tasks import Record
 from dasktc.counting.timeline import timeline
 from dasktc.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["plot_count", "pyplot"]
 
@@ -36,12 +41,16 @@ def pyplot() -> Any:
     return pyplot
 
 
-def plot_count(records: list[Record], seconds: dict[str, float], resumed: int, axes: Any = None) -> Any:
+def plot_count(
+    records: list[Record], seconds: dict[str, float], resumed: int, axes: Sequence[Axes] | None = None
+) -> Figure:
     """Plot the stages and the timeline of a count; see `TriangleCount.plot`."""
     drawing, times = pyplot(), timeline(records)
     if axes is None:
         height = 1.8 + 0.28 * min(MOST_NAMES, max(4, len(times.workers)))
         _, axes = drawing.subplots(1, 2, figsize=(11, height), layout="constrained", width_ratios=(1, 2))
+    stages: Axes
+    tasks: Axes
     stages, tasks = axes
     wall = {name: value for name, value in seconds.items() if name != "total"}
     bars = stages.barh(list(wall), list(wall.values()))
@@ -67,4 +76,6 @@ def plot_count(records: list[Record], seconds: dict[str, float], resumed: int, a
     tasks.set_ylim(max(1, rows[-1]), 0)
     kept = f", {resumed:,} from the checkpoint not shown" if resumed else ""
     tasks.set(title=f"{len(records):,} counting tasks by worker{kept}", xlabel="seconds since the first began")
-    return stages.figure
+    figure: Any = stages.figure
+    drawn: Figure = figure
+    return drawn

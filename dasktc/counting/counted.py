@@ -13,6 +13,7 @@ from typing import Any
 from dasktc.errors import CountError
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.schemes import Block
+from dasktc.wording import plural
 
 __all__ = ["Counted"]
 
@@ -53,8 +54,8 @@ class Counted:
         known = self.triangles
         if known is not None and known != triangles:
             raise CountError(
-                f"{triangles:,} triangles were counted, but {known:,} earlier in the same graph: one of the counts is "
-                "wrong; prepare it again, and report this with the output of `dasktc info`"
+                f"{plural(triangles, 'triangle was', 'triangles were')} counted, but {known:,} earlier in the same "
+                "graph: one of the counts is wrong; prepare it again, and report this with the output of `dasktc info`"
             )
         self.triangles = triangles
         return triangles

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from dasktc.counting.frames import (
     frame_of,
     given_ids,
     ids_of,
+    in_library,
     labelled,
     numbered,
     rows_of_partition,
@@ -48,6 +50,7 @@ from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.shuffle import splitters
 from dasktc.planning.schemes import Block
+from dasktc.wording import advice, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +108,7 @@ def edge_answer(
         (block,) = (graph.blocks[place] for place in by_place)
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *given, graph.edges, total)])[0]
         if frame is not None:
-            return labelled(graph, frame, ("src", "dst"))
+            return in_library(labelled(graph, frame, ("src", "dst")), kind)
     return numbered(graph, *partitions(graph, by_place, name, kind, total), kind, ("src", "dst"), (name,))
 
 
@@ -204,9 +207,9 @@ def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     memory, needed = graph.executor.memory_per_call, FRAME_BYTES * graph.edges
     if kind.whole and not graph.executor.distributed and memory is not None and needed > memory:
         raise InputError(
-            f"a frame of {graph.edges:,} edges takes {format_size(needed)} while it is made, more than the "
+            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(needed)} while it is made, more than the "
             f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
-            "with per_edge, or raise memory"
+            f"with {advice('per_edge')}, or raise {advice('memory')}"
         )
 
 
@@ -436,18 +439,19 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     if not there.all():
         number = int(there.argmin())
         wrong = (_plain(src[number]), _plain(dst[number])) if graph.prepared.source.labels is None else edges[number]
-        raise unknown("edges", wrong, int((~there).sum()), "edges")
+        raise unknown("edges", wrong, int((~there).sum()), "edge")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
     return given_as(labelled(graph, frame, ("src", "dst")), kind)
 
 
 def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
     """Convert a few rows of this process to the requested frame type."""
-    if "cudf" in (kind.kind, kind.library):
-        frame = get_backend("cuda").frame.from_pandas(frame)
     if kind.whole:
-        return frame
+        return in_library(frame, replace(kind, library="pandas"))
     import dask.dataframe as dd
+
+    if kind.library == "cudf":
+        frame = get_backend("cuda").frame.from_pandas(frame)
 
     return dd.from_pandas(frame, npartitions=1, sort=False)
 

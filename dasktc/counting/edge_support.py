@@ -32,6 +32,7 @@ from dasktc.planning.memory_model import task_bytes
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
+from dasktc.wording import advice, plural
 
 __all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_supports", "zeros_of"]
 
@@ -178,7 +179,7 @@ def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[
         raise InputError(
             f"a task that visits triangles needs {format_size(need)} at n = {plan.parts}, more than the "
             f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
-            f"parts={2 * plan.parts}, or raise memory"
+            f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
         )
     return VISITED, need
 
@@ -251,8 +252,9 @@ def _refuse_unless_three(job: Job, sums: Iterable[Array], triangles: int) -> Non
     added_up = sum(int(array.sum(dtype="int64")) for array in sums)
     if added_up != 3 * triangles:
         raise CountError(
-            f"{job}: {triangles:,} triangles have {added_up:,} edges or vertices, not three each: kernel {job.kernel} "
-            "is wrong there; prepare with another kernel, and report this with `dasktc info`"
+            f"{job}: {plural(triangles, 'triangle has', 'triangles have')} {plural(added_up, 'edge')} or vertices, not "
+            f"three each: kernel {job.kernel} is wrong there; prepare with another kernel, and report this with "
+            "`dasktc info`"
         )
 
 

@@ -30,13 +30,14 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.wedge_sample import MULTIPLIERS, STEP, Strata, wedges_of
 from dasktc.counting.context import CountingContext
-from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.vertex_counts import known_triangles
 from dasktc.errors import CountError
 from dasktc.io.evidence import Reading
 from dasktc.options import real_number, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.planning.schemes import Triple
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 __all__ = ["SAMPLE_EDGES", "TriangleEstimate", "check_options", "estimate", "wilson"]
 
@@ -55,9 +56,11 @@ SURE = 3.0
 all but one of 700 runs."""
 
 
-@dataclass(frozen=True, eq=False)
-class TriangleEstimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class TriangleEstimate(Summarised):
     """An estimate of a graph's triangles, with its interval and sample. It is not a `TriangleCount` and not an integer.
+
+    `str(estimate)` is the estimated number alone; a REPL, Jupyter and `estimate.summary()` show a summary.
 
     Attributes
     ----------
@@ -122,28 +125,24 @@ class TriangleEstimate:
         fields["read"] = self.read.to_dict()
         return {"estimate": self.value, **fields, "half_width": self.half_width}
 
-    def summary(self) -> Rows:
-        """Rows of (name, text) for people."""
+    def _rows(self) -> Rows:
         interval = f"{self.low:,} to {self.high:,}, with confidence {self.confidence:g}"
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
         return [
-            ("estimate", f"{self.value:,} triangles" + (", counted exactly" if self.exact else "")),
+            ("estimate", f"{plural(self.value, 'triangle')}" + (", counted exactly" if self.exact else "")),
             *([] if self.exact else [("interval", interval)]),
-            ("sampled", f"{self.sampled:,} of {self.wedges:,} wedges, {self.closed:,} closed"),
+            ("sampled", f"{self.sampled:,} of {plural(self.wedges, 'wedge')}, {self.closed:,} closed"),
             ("why", self.why),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
-            *self.read.summary(),
-            ("dropped", f"{self.loops_dropped:,} loops, {self.duplicates_dropped:,} duplicates"),
+            *self.read._rows(),
+            ("dropped", f"{plural(self.loops_dropped, 'loop')}, {plural(self.duplicates_dropped, 'duplicate')}"),
             ("run", f"{self.backend}, {self.workers} at a time, {self.partition}, seed {self.seed}"),
             ("seconds", seconds),
         ]
 
     def __str__(self) -> str:
-        return as_text(self.summary())
-
-    def _repr_html_(self) -> str:
-        return as_html(self.summary())
+        return str(self.value)
 
 
 def check_options(error: float, confidence: float, seed: int) -> tuple[float, float, int]:
@@ -167,7 +166,7 @@ def _open(name: str, value: float) -> float:
 def estimate(
     graph: CountingContext, error: float, confidence: float, seed: int, progress: Progress | None = None
 ) -> TriangleEstimate:
-    """Estimate the triangles of a prepared graph; see `Graph.estimate_triangles`."""
+    """Estimate the triangles of a prepared graph; see `Graph.estimate`."""
     error, confidence, seed = check_options(error, confidence, seed)
     began, report = time.perf_counter(), progress or silent
     graph.executor.set_task_memory(graph.plan.bytes_per_task)
@@ -180,9 +179,9 @@ def estimate(
     sampled, closed = _sample(graph, counted, PILOT, _key(seed, 0))
     size = _needed(wilson(closed, sampled, SURE)[0] * (1 - error), error, z)  # `1 - error`: the next share may be less
     pays = size * SAMPLE_EDGES <= graph.edges / 2 and size <= wedges / 2
-    shares = f"{closed:,} of {sampled:,} wedges of a first sample are closed"
+    shares = f"{closed:,} of {plural(sampled, 'wedge')} of a first sample are closed"
     if not pays:
-        asks = f"{size:,} wedges" if size < wedges else "as many wedges as there are"
+        asks = f"{plural(size, 'wedge')}" if size < wedges else "as many wedges as there are"
         why = f"{shares}: an error of {error:g} asks for {asks}, whose test takes as long as the count"
         return _exact(graph, wedges, why, (error, confidence, seed), report, began)
     report("sample", 2, 3)
@@ -233,11 +232,11 @@ def _never_pays(graph: CountingContext, wedges: int) -> str:
     """Return why no sample can save time, whatever the share of closed wedges; "" if one may."""
     least = 2 * SAMPLE_EDGES * PILOT
     if graph.edges < least:
-        return f"{graph.edges:,} edges: below {least:,} a first sample alone takes as long as the count"
+        return f"{plural(graph.edges, 'edge')}: below {least:,} a first sample alone takes as long as the count"
     if wedges < 2 * PILOT:
-        return f"{wedges:,} wedges: a sample would be as many"
+        return f"{plural(wedges, 'wedge')}: a sample would be as many"
     if wedges > MOST:
-        return f"{wedges:,} wedges: 64 bits do not number them"
+        return f"{plural(wedges, 'wedge')}: 64 bits do not number them"
     return ""
 
 
@@ -276,8 +275,8 @@ def _sample(graph: CountingContext, counted: dict[Triple, int], size: int, key: 
     whole, last = divmod(wedges, width)
     if not whole <= sampled <= whole + (last > 0) or closed > sampled:
         raise CountError(
-            f"{sampled:,} wedges were tested, of strata of {width:,} in {wedges:,}: some were lost or repeated; run "
-            "again, and report this with the output of `dasktc info`"
+            f"{plural(sampled, 'wedge was', 'wedges were')} tested, of strata of {width:,} in {wedges:,}: some were "
+            "lost or repeated; run again, and report this with the output of `dasktc info`"
         )
     return sampled, closed
 

@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dasktc.counting.context import CountingContext
-from dasktc.counting.distributions import Summary, degree_bins, edge_summary, vertex_summary
+from dasktc.counting.distributions import (
+    Summary,
+    degree_bins,
+    degree_facts,
+    edge_summary,
+    mean_clustering,
+    vertex_summary,
+)
 from dasktc.counting.edge_support import support_kernel
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import DeviceMemoryError, InputError
 from dasktc.executors.usage import Usage
 from dasktc.planning.rates import RATES
+from dasktc.wording import advice, rendered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +64,11 @@ class Findings:
         As from `degree_bins`.
     vertices : Summary or None
     edges : Summary or None
+    largest_degree : int
+    transitivity : float
+        3·triangles / Σ d·(d - 1)/2, the quotient of two exact integers; 0 if no vertex has two neighbours.
+    average_clustering : float or None
+        Mean of the local clustering coefficients; None if triangles by vertex were left out.
     why : str
         Which facts were left out, and the reason.
     """
@@ -63,6 +76,9 @@ class Findings:
     degrees: pd.DataFrame
     vertices: Summary | None
     edges: Summary | None
+    largest_degree: int
+    transitivity: float
+    average_clustering: float | None
     why: str = ""
 
 
@@ -82,28 +98,31 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
         if graph.counted.by_edge is not None or by_edge * counting <= allowed:
             edges = edge_summary(graph)
         else:
-            left.append(_too_long("edges", by_edge * counting, allowed, "--per-edge"))
+            left.append(_too_long("edges", by_edge * counting, allowed, "per_edge"))
         if any((edges, graph.counted.by_vertex)) or by_vertex * counting <= allowed:
             vertices = vertex_summary(graph)
         else:
-            left.append(_too_long("vertices", by_vertex * counting, allowed, "--per-vertex"))
+            left.append(_too_long("vertices", by_vertex * counting, allowed, "per_vertex"))
     except (InputError, DeviceMemoryError) as error:
         left.append(f"Triangles by vertex or by edge were not counted: {error}.")
     degrees = degree_bins(graph) if vertices is None else vertices.bins
-    return Findings(degrees, vertices, edges, " ".join(left))
+    largest, pairs = degree_facts(graph)
+    transitivity = 3 * result.triangles / pairs if pairs else 0.0
+    average = None if vertices is None else mean_clustering(vertices.bins)
+    return Findings(degrees, vertices, edges, largest, transitivity, average, " ".join(left))
 
 
 def _counting(graph: CountingContext, result: TriangleCount) -> float:
     """Wall seconds of counting with the kernel that computes triangles by vertex and by edge."""
-    took = sum(record.count.seconds for record in result.records)
+    took = sum(record.count.seconds for record in result._records)
     if support_kernel(graph) not in (result.kernel, "visit"):  # as `trust`, which may take far longer
         rates = RATES[result.backend]
-        took = min(took, PREDICTED * (result.edges / rates.edges + result.wedges / rates.probes))
+        took = min(took, PREDICTED * (result.edges / rates.edges + result.stats.wedges / rates.probes))
     return took / max(1, result.workers)
 
 
-def _too_long(what: str, seconds: float, allowed: float, option: str) -> str:
-    return (
+def _too_long(what: str, seconds: float, allowed: float, output: str) -> str:
+    return rendered(
         f"Triangles of {what} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
-        f"at most {allowed:,.0f} s for it; {option} OUT counts them."
+        f"at most {allowed:,.0f} s for it; {advice(output)} counts them."
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate, count
 from threading import RLock
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import uuid4
 
 import numpy as np
@@ -27,11 +27,13 @@ from dasktc.io.memory.columns import Place, settle, to_ids
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.registry import check_choice
+from dasktc.wording import plural
 
 __all__ = [
     "FRAMES",
     "PANDAS",
     "FrameKind",
+    "FrameName",
     "array_module",
     "column",
     "dense_ids",
@@ -43,6 +45,7 @@ __all__ = [
     "gathered",
     "given_ids",
     "ids_of",
+    "in_library",
     "labelled",
     "numbered",
     "on_device_where_counted",
@@ -57,7 +60,8 @@ __all__ = [
 Array = Any
 Library = Literal["pandas", "cudf"]
 BACKEND_OF: dict[str, str] = {"pandas": "cpu", "cudf": "cuda"}
-FRAMES = ("pandas", "cudf", "dask")
+FrameName = Literal["pandas", "polars", "cudf", "dask"]
+FRAMES: tuple[FrameName, ...] = get_args(FrameName)
 """Frame types of an answer."""
 PARTITION_BYTES = 128 << 20
 """Bytes of a partition of a Dask DataFrame."""
@@ -69,9 +73,9 @@ class FrameKind:
 
     Attributes
     ----------
-    kind : {"pandas", "cudf", "dask"}
+    kind : {"pandas", "polars", "cudf", "dask"}
     library : {"pandas", "cudf"}
-        Library of the frame, or of a Dask DataFrame's partitions.
+        Library in which it is made: of a Dask DataFrame's partitions too. Polars frames are made of pandas ones.
     """
 
     kind: str
@@ -93,9 +97,9 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     Parameters
     ----------
     graph : CountingContext
-    frame : {"pandas", "cudf", "dask"} or None
+    frame : {"pandas", "polars", "cudf", "dask"} or None
         The caller's choice. None: cuDF for a source in GPU memory, a Dask DataFrame for a Dask collection, and for
-        edges with a client; else pandas, and always for a source with labels.
+        edges with a client; Polars for a Polars frame; else pandas, and always for a source with labels.
     of : {"vertices", "edges", "list"}
         Meaning of the rows.
 
@@ -108,15 +112,15 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     Raises
     ------
     InputError
-        There is no such frame type, cuDF was requested and the CPU counts, or dask_cudf is not installed for a Dask
-        DataFrame of cuDF partitions.
+        There is no such frame type, cuDF was requested and the CPU counts, Polars is not installed, or dask_cudf is not
+        for a Dask DataFrame of cuDF partitions.
     """
     on_device, source = graph.options.chosen_backend in ON_DEVICE, graph.prepared.source.frames
     labels = graph.prepared.source.labels
     if labels is not None and frame in (None, "pandas"):
         return PANDAS
     if frame is None:
-        frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask"}.get(source or "", "pandas")
+        frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask", "polars": "polars"}.get(source or "", "pandas")
         if of == "edges" and graph.executor.distributed:
             frame = "dask"
     else:
@@ -147,7 +151,9 @@ def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKin
 
 
 def _checked(kind: FrameKind) -> FrameKind:
-    """Refuse (InputError) a Dask DataFrame of cuDF partitions where Dask cannot handle these."""
+    """Refuse (InputError) Polars where it is missing, and cuDF partitions where Dask cannot handle these."""
+    if kind.kind == "polars":
+        _polars()
     if kind.whole or kind.library != "cudf":
         return kind
     try:
@@ -161,6 +167,16 @@ def _checked(kind: FrameKind) -> FrameKind:
             f"Dask needs it for them in this process; {command}, or take frame='pandas'"
         ) from missing
     return kind
+
+
+def _polars() -> Any:
+    try:
+        return import_module("polars")
+    except ImportError as missing:
+        raise InputError(
+            f"frame='polars' is asked for, but polars cannot be imported ({missing}): it is not installed with dasktc; "
+            "pip install polars, or take frame='pandas'"
+        ) from missing
 
 
 def _dask_on_gpu() -> bool:
@@ -246,7 +262,22 @@ def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
         frames = executor.values(frames)
     parts = executor.gather(frames)
     whole = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
-    return whole if kind.kind == kind.library else get_backend("cuda").frame.from_pandas(whole)
+    return in_library(whole, kind)
+
+
+def in_library(frame: Any, kind: FrameKind) -> Any:
+    """Convert a whole frame from the library in which it was made to the one that the caller gets.
+
+    Polars has no index: the ids of a frame of vertices become its first column.
+    """
+    if kind.kind == kind.library:
+        return frame
+    if kind.kind != "polars":
+        return get_backend("cuda").frame.from_pandas(frame)
+    import pyarrow as pa
+
+    columns = frame.reset_index() if frame.index.name == "vertex" else frame
+    return _polars().from_arrow(pa.Table.from_pandas(columns, preserve_index=False))
 
 
 def numbered(
@@ -454,8 +485,9 @@ def places_among(known: Any, ids: Any) -> Array:
 def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
     """Make the error for requested ids or edges that are not in the graph; it names the first and their number."""
     return InputError(
-        f"{name} has {count:,} {what} that are not in the graph, for example {shown(wrong)}: after clean-up a graph "
-        "has edges without loops, and the vertices at their ends; leave them out"
+        f"{name} has {plural(count, f'{what} that is', f'{what}s that are')} not in the graph, for example "
+        f"{shown(wrong)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
+        "out"
     )
 
 

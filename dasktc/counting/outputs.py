@@ -14,12 +14,13 @@ from dasktc.counting.edge_support import refuse_beyond_memory
 from dasktc.counting.findings import RunFacts, findings_of
 from dasktc.counting.html_report import page
 from dasktc.counting.measures import edge_frames, vertex_frames
-from dasktc.errors import CountError, DasktcError, InputError, without_secrets
+from dasktc.errors import CountError, DasktcError, InputError, neutral_text, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.executors.usage import Usage, usage_of
 from dasktc.io.write import FRAMES, PAGES, check_target, is_same_target, write_frames, write_page
 from dasktc.options import path_text
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from dasktc.counting.result import TriangleCount
@@ -53,8 +54,8 @@ class Outputs:
         ------
         InputError
         """
-        given = {"--per-vertex": self.per_vertex, "--per-edge": self.per_edge, "--report": self.report}
-        wanted = [Path(path_text(option, out)).absolute() for option, out in given.items() if out is not None]
+        given = {"per_vertex": self.per_vertex, "per_edge": self.per_edge, "report": self.report}
+        wanted = [Path(path_text(name, out)).absolute() for name, out in given.items() if out is not None]
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
                 check_target(out, suffixes, self.force)
@@ -106,7 +107,9 @@ class Outputs:
         try:
             return self._write(graph, result, before or {}, command, tracker_of(progress))
         except DasktcError as error:
-            raise type(error)(f"{result.triangles:,} triangles were counted, but {error}") from error
+            raise type(error)(
+                f"{plural(result.triangles, 'triangle was', 'triangles were')} counted, but {neutral_text(error)}"
+            ) from error
 
     def _write(
         self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage], command: str, progress: Tracker
@@ -130,20 +133,20 @@ class Outputs:
         written = time.perf_counter()
         if answers:
             progress("write", len(answers), len(answers))
-            result = result.timed(total + written - began, write=written - began)
+            result = result._timed(total + written - began, write=written - began)
         if self.report is not None:
             progress("report", 0, 1)
             graph.counted.agree(result.triangles)
             facts, run = findings_of(graph, result), RunFacts(without_secrets(command), before, after)
             write_page(page(result, without_secrets(graph.prepared.source.name), facts, run), self.report, self.force)
             ended = time.perf_counter()
-            result = result.timed(total + ended - began, report=ended - written)
+            result = result._timed(total + ended - began, report=ended - written)
         return result
 
 
 def _same(count: int, result: TriangleCount, what: str) -> None:
     if count != result.triangles:
         raise CountError(
-            f"the {what} have {count:,} triangles, but {result.triangles:,} were counted: one of the two is wrong; "
-            "run again, and report this with the output of `dasktc info`"
+            f"the {what} have {plural(count, 'triangle')}, but {result.triangles:,} were counted: one of the two is "
+            "wrong; run again, and report this with the output of `dasktc info`"
         )

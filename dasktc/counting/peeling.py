@@ -25,6 +25,7 @@ from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.planning.schemes import Triple
 from dasktc.registry import ORDERS
+from dasktc.wording import advice, plural
 
 __all__ = ["Facts", "core_vector", "truss"]
 
@@ -120,7 +121,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
     backend = executor.backend.name
     if graph.edges > MOST:
         raise InputError(
-            f"the graph has {graph.edges:,} edges, but one worker peels at most {MOST:,}: prepare a part of it"
+            f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most {MOST:,}: prepare a part of it"
         )
     threads = (
         1 if executor.distributed or executor.memory_per_call is not None or backend != "cpu" else executor.workers
@@ -128,9 +129,9 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
     kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
     if needed > plan.memory:
         raise InputError(
-            f"peeling {graph.edges:,} edges needs {format_size(needed)} on one worker, more than the "
+            f"peeling {plural(graph.edges, 'edge')} needs {format_size(needed)} on one worker, more than the "
             f"{format_size(plan.memory)} that it has: it receives the whole graph, and the neighbours of every "
-            "vertex; raise memory, or take a larger worker"
+            f"vertex; raise {advice('memory')}, or take a larger worker"
         )
     executor.set_task_memory(needed)
     return _How(executor.backend, kernel, threads, graph.vertices, graph.edges, graph.folder_of_copies)
@@ -271,7 +272,7 @@ def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
         supports += more
     lengths = xp.diff(block.offsets)
     walked, expected = sum(of for _, _, of in made), int(lengths[block.columns].sum())
-    refuse_unless(walked == expected, f"the count handled {walked:,} wedges, but the rows have {expected:,}")
+    refuse_unless(walked == expected, f"the count handled {plural(walked, 'wedge')}, but the rows have {expected:,}")
     refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 per triangle")
     return supports, triangles
 
@@ -301,7 +302,8 @@ def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
     if inside.edges:
         peeled = _peeled(how, inside, supports, 1, MOST)
         refuse_unless(
-            peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, but {triangles:,} counted"
+            peeled.triangles == triangles,
+            f"{plural(peeled.triangles, 'triangle was', 'triangles were')} peeled, but {triangles:,} counted",
         )
         values = peeled.levels + 2
         if places is None:
@@ -335,6 +337,7 @@ def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]
     left = int(supports.sum(dtype="int64"))
     refuse_unless(
         3 * (triangles - peeled.triangles) == left,
-        f"{triangles:,} triangles were counted, {peeled.triangles:,} peeled, and edges have {left:,} left together",
+        f"{plural(triangles, 'triangle was', 'triangles were')} counted, {peeled.triangles:,} peeled, and edges have "
+        f"{left:,} left together",
     )
     return block, supports

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count_plot import pyplot
 from dasktc.counting.distributions import degree_bins, density, edge_summary, middle, vertex_summary
+from dasktc.wording import plural
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["plot_clustering", "plot_degrees", "plot_support"]
 
 
-def plot_degrees(graph: CountingContext, ax: Any = None) -> Any:
+def plot_degrees(graph: CountingContext, ax: Axes | None = None) -> Axes:
     """Plot the distribution of degrees; see `Graph.plot_degrees`."""
     axes, bins = _axes(ax), degree_bins(graph)
     axes.loglog(*density(bins, "degree", "vertices"), marker="o", markersize=4)
-    axes.set(title=f"Degrees of {graph.vertices:,} vertices", xlabel="degree", ylabel="vertices of a degree")
+    axes.set(title=f"Degrees of {plural(graph.vertices, 'vertex')}", xlabel="degree", ylabel="vertices of a degree")
     axes.grid(alpha=0.3)
     return axes
 
 
-def plot_support(graph: CountingContext, ax: Any = None) -> Any:
+def plot_support(graph: CountingContext, ax: Axes | None = None) -> Axes:
     """Plot the distribution of triangles by edge; see `Graph.plot_support`."""
     axes, bins = _axes(ax), edge_summary(graph).bins
     none = int(bins.loc[bins["support"] == 0, "edges"].sum())
     axes.loglog(*density(bins[bins["support"] > 0], "support", "edges"), marker="o", markersize=4)
-    title = f"Triangles of {graph.edges:,} edges, of which {none:,} are in none"
+    title = f"Triangles of {plural(graph.edges, 'edge')}, of which {plural(none, 'is', 'are')} in none"
     axes.set(title=title, xlabel="triangles of an edge (support)", ylabel="edges of a support")
     axes.grid(alpha=0.3)
     return axes
 
 
-def plot_clustering(graph: CountingContext, ax: Any = None) -> Any:
+def plot_clustering(graph: CountingContext, ax: Axes | None = None) -> Axes:
     """Plot the mean clustering coefficient by degree; see `Graph.plot_clustering`."""
     axes, bins = _axes(ax), vertex_summary(graph).bins
     bins = bins[bins["degree"] > 1]
@@ -42,6 +46,7 @@ def plot_clustering(graph: CountingContext, ax: Any = None) -> Any:
     return axes
 
 
-def _axes(ax: Any) -> Any:
+def _axes(ax: Axes | None) -> Axes:
     drawing = pyplot()
-    return drawing.subplots(layout="constrained")[1] if ax is None else ax
+    axes: Axes = drawing.subplots(layout="constrained")[1] if ax is None else ax
+    return axes

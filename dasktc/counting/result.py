@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from dasktc.backends.csr import TaskCount
-from dasktc.counting.summary import Rows, as_html, as_text
+from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Record
 from dasktc.io.evidence import Reading
 from dasktc.planning.plan import Plan
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["TriangleCount"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TriangleCount(int):
+class TriangleCount(Summarised, int):
     """The exact number of triangles of a graph, with facts about its count.
 
-    It is an integer for Python, NumPy, pandas, Polars and JSON: it compares, adds, hashes and formats as one,
-    statistics of several results are those of integers, and `f"{result:,}"` is the number alone. `str(result)`, which
-    `print` and `csv.writer` use, is a summary of the count; `int(result)` is a plain integer.
+    It is an integer for Python, NumPy, pandas, Polars and JSON: it compares, adds, hashes and formats as one, and
+    statistics of several results are those of integers. `str(result)`, which `print` and `csv.writer` use, is the
+    number alone; a REPL, Jupyter and `result.summary()` show a summary of the count. `int(result)` is a plain integer.
 
     Attributes
     ----------
@@ -45,14 +50,17 @@ class TriangleCount(int):
         Wall time of each stage that ran: read, prepare, count, verify, write (files of vertices and edges) and report;
         and total, from the call to its answer. It includes what belongs to no stage, such as the start of workers; for
         a prepared graph it is the time of its preparation and of this count.
-    wedges, probes : int
-        Wedges handled, equal to Σ in(v)·out(v) of the oriented graph; streamed elements tested.
-    max_collision : int
-        Length of the longest hash bucket; 0 without a hash table (TRUST, table 3).
-    verified : int
-        Number of tasks counted again by another kernel.
-    resumed : int
-        Number of tasks whose counts and seconds came from a checkpoint of an earlier run.
+    stats : CountStatistics
+        Statistics of the method: wedges, probes, balance of the workers, speed, tasks verified and resumed.
+
+    Examples
+    --------
+    >>> import dasktc
+    >>> result = dasktc.triangle_count(([0, 1, 2, 2], [1, 2, 0, 3]))
+    >>> print(result)
+    1
+    >>> result + 1, result.edges, result.stats.verified
+    (2, 4, 0)
     """
 
     triangles: int
@@ -67,12 +75,8 @@ class TriangleCount(int):
     reorder: str
     plan: Plan
     seconds: dict[str, float]
-    wedges: int
-    probes: int
-    max_collision: int
-    verified: int
-    resumed: int
-    records: list[Record] = field(repr=False)
+    stats: CountStatistics
+    _records: list[Record]
 
     def __new__(cls, triangles: Any, *facts: Any, **more: Any) -> Any:
         """Make the integer, whose fields the dataclass sets; from a number alone, as in `statistics`, a plain int."""
@@ -87,13 +91,13 @@ class TriangleCount(int):
 
     __replace__ = _replace
 
-    def timed(self, total: float, **stages: float) -> Self:
+    def _timed(self, total: float, **stages: float) -> Self:
         """Return a copy with further stages in its seconds, and another total."""
         before = {name: value for name, value in self.seconds.items() if name != "total"}
         return self._replace(seconds={**before, **stages, "total": total})
 
-    def __repr__(self) -> str:
-        return f"TriangleCount(triangles={self.triangles}, vertices={self.vertices}, edges={self.edges})"
+    def __str__(self) -> str:
+        return str(self.triangles)
 
     def __format__(self, spec: str) -> str:
         return format(self.triangles, spec)
@@ -106,15 +110,15 @@ class TriangleCount(int):
         """
         import pandas as pd
 
-        first = min((r.began for r in self.records if r.began == r.began), default=0.0)
+        first = min((r.began for r in self._records if r.began == r.began), default=0.0)
         rows = [
             (*r.job.triple.places, r.job.split, *r.count, r.worker, r.began - first, r.ended - first)
-            for r in self.records
+            for r in self._records
         ]
         names = ["index", "table", "stream", "split", *TaskCount._fields, "worker", "began", "ended"]
         return pd.DataFrame(rows, columns=names)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Sequence[Axes] | None = None) -> Figure:
         """Plot the wall seconds of each stage, and the counting tasks of each worker over time.
 
         Parameters
@@ -133,49 +137,7 @@ class TriangleCount(int):
         """
         from dasktc.counting.count_plot import plot_count
 
-        return plot_count(self.records, self.seconds, self.resumed, axes)
-
-    @property
-    def time_imbalance(self) -> float | None:
-        """Counting seconds of the busiest worker process over those of the least busy (TRUST, table 6).
-
-        None if undefined: one process ran everything although several could have, or an earlier run did a part.
-        """
-        if self.resumed:
-            return None
-        busy = self._busy
-        if len(busy) < 2:
-            return 1.0 if self.workers == 1 else None
-        return max(busy.values()) / min(busy.values()) if min(busy.values()) else None
-
-    @property
-    def _busy(self) -> dict[str, float]:
-        """Counting seconds of each worker process."""
-        busy: dict[str, float] = {}
-        for record in self.records:
-            busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
-        return busy
-
-    @property
-    def kernel_seconds(self) -> float | None:
-        """Counting seconds of the busiest worker process: kernel time of its GPU, or CPU time of all its threads.
-
-        This is the counting time of TRUST (section 6). None if an earlier run did a part of the counting.
-        """
-        return max(self._busy.values(), default=0.0) if not self.resumed else None
-
-    @property
-    def kernel_edges_per_second(self) -> float | None:
-        """Edges over `kernel_seconds`, the TEPS of TRUST and H-INDEX; None if undefined."""
-        return self.edges / self.kernel_seconds if self.kernel_seconds else None
-
-    @property
-    def edges_per_second(self) -> float | None:
-        """Edges over the wall time of the count phase.
-
-        None if an earlier run did a part of the counting.
-        """
-        return self.edges / self.seconds["count"] if self.seconds["count"] and not self.resumed else None
+        return plot_count(self._records, self.seconds, self.stats.resumed, axes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the single tasks, ready for JSON."""
@@ -196,52 +158,47 @@ class TriangleCount(int):
             "reorder": self.reorder,
             "tasks": plan.tasks,
             "seconds": self.seconds,
-            "wedges": self.wedges,
-            "probes": self.probes,
-            "max_collision": self.max_collision,
-            "time_imbalance": self.time_imbalance,
-            "space_imbalance": plan.space_imbalance,
-            "edges_per_second": self.edges_per_second,
-            "kernel_seconds": self.kernel_seconds,
-            "kernel_edges_per_second": self.kernel_edges_per_second,
-            "verified": self.verified,
-            "resumed": self.resumed,
+            "wedges": self.stats.wedges,
+            "probes": self.stats.probes,
+            "max_collision": self.stats.max_collision,
+            "time_imbalance": self.stats.time_imbalance,
+            "space_imbalance": self.stats.space_imbalance,
+            "edges_per_second": self.stats.edges_per_second,
+            "kernel_seconds": self.stats.kernel_seconds,
+            "kernel_edges_per_second": self.stats.kernel_edges_per_second,
+            "verified": self.stats.verified,
+            "resumed": self.stats.resumed,
         }
 
-    def summary(self) -> Rows:
-        """Rows of (name, text) for people."""
+    def _rows(self) -> Rows:
+        stats = self.stats
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
         rows = [
             ("triangles", f"{self.triangles:,}"),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
-            *self.read.summary(),
-            ("dropped", f"{self.loops_dropped:,} loops, {self.duplicates_dropped:,} duplicates"),
+            *self.read._rows(),
+            ("dropped", f"{plural(self.loops_dropped, 'loop')}, {plural(self.duplicates_dropped, 'duplicate')}"),
             (
                 "counted by",
                 f"{self.kernel} on {self.backend}, {self.workers} at a time, {self.reorder} order",
             ),
             (
                 "plan",
-                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, {self.plan.tasks:,} tasks",
+                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, "
+                f"{plural(self.plan.tasks, 'task')}",
             ),
             ("seconds", seconds),
             (
                 "checked",
-                f"{self.wedges:,} wedges" + (f", {self.verified:,} tasks again" if self.verified else ""),
+                plural(stats.wedges, "wedge") + (f", {plural(stats.verified, 'task')} again" if stats.verified else ""),
             ),
         ]
         if self.plan.distribution:
             rows.insert(len(rows) - 2, ("cluster", self.plan.distribution))
-        if self.resumed:
-            rows.append(("resumed", f"{self.resumed:,} tasks were in the checkpoint"))
+        if stats.resumed:
+            rows.append(("resumed", f"{plural(stats.resumed, 'task was', 'tasks were')} in the checkpoint"))
         return rows
-
-    def __str__(self) -> str:
-        return as_text(self.summary())
-
-    def _repr_html_(self) -> str:
-        return as_html(self.summary())
 
 
 del TriangleCount.__dataclass_fields__  # Polars would take a dataclass for a struct, not a number

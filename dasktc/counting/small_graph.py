@@ -24,6 +24,7 @@ from dasktc.backends.cuda.bit_matrix import (
     SmallKeys,
 )
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
@@ -35,6 +36,7 @@ from dasktc.options import CountOptions, Options, format_size
 from dasktc.pipeline.prepare import silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
+from dasktc.wording import advice, option, plural
 
 __all__ = ["KERNEL", "count_small", "forced", "refuse_other_ways", "too_large"]
 
@@ -55,7 +57,7 @@ def forced(options: Options) -> tuple[Options, bool]:
     if options.backend == "cpu":
         raise InputError(
             f"backend cpu has no kernel {KERNEL}: hub, its default, already intersects rows as bits; leave "
-            "--kernel out, or take --backend cuda"
+            f"{option('kernel')} out, or take {advice(backend='cuda')}"
         )
     given = {"partition": options.partition, "reorder": options.reorder}
     asked = [name for name, value in given.items() if value != "auto"]
@@ -75,15 +77,15 @@ def refuse_other_ways(executor: Executor, source: Source, counting: CountOptions
         raise _refused(f"{source.name} is no table of integers in memory")
     rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
     if rows > MOST_EDGES:
-        raise _refused(f"{source.name} has {rows:,} rows, above {MOST_EDGES:,}")
+        raise _refused(f"{source.name} has {plural(rows, 'row')}, above {MOST_EDGES:,}")
 
 
 def too_large(source: Source) -> InputError:
     """Make the error for a graph with too many vertices for the requested bit matrix."""
     rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
     return _refused(
-        f"the {rows:,} rows of {source.name} have more than {MOST_VERTICES:,} ids, or more than {MOST_WORDS:,} words "
-        "of 64 bits of a matrix are read for them"
+        f"the {plural(rows, 'row')} of {source.name} have more than {MOST_VERTICES:,} ids, or more than {MOST_WORDS:,} "
+        "words of 64 bits of a matrix are read for them"
     )
 
 
@@ -143,8 +145,8 @@ def count_small(
     report("count", 1, 1)
     if source.triangles not in (None, bits.triangles):
         raise CountError(
-            f"{bits.triangles:,} triangles counted, but {source.triangles:,} are known for {source.name}: the count or "
-            "the source is wrong; report this with the output of `dasktc info`"
+            f"{plural(bits.triangles, 'triangle')} counted, but {source.triangles:,} are known for {source.name}: the "
+            "count or the source is wrong; report this with the output of `dasktc info`"
         )
     return _result(bits, keys, _plan(bits, keys, memory), times, replace(source.read, rows=rows)), source
 
@@ -191,10 +193,10 @@ def _plan(bits: BitCount, keys: SmallKeys, memory: int) -> Plan:
         memory=memory,
         workers=1,
         fits=True,
-        why=f"a matrix of {keys.vertices:,} rows of bits needs {format_size(keys.nbytes)} with the edges, within the "
-        f"{format_size(memory)} of one worker",
-        choice=f"kernel {KERNEL}: {bits.vertices:,} vertices are few, and a matrix of bits takes the place of all "
-        "stages; order none: rows of bits need none",
+        why=f"a matrix of {plural(keys.vertices, 'row')} of bits needs {format_size(keys.nbytes)} with the edges, "
+        f"within the {format_size(memory)} of one worker",
+        choice=f"kernel {KERNEL}: {plural(bits.vertices, 'vertex is', 'vertices are')} few, and a matrix of bits takes "
+        "the place of all stages; order none: rows of bits need none",
     )
 
 
@@ -202,6 +204,7 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], rea
     read, prepare, count = (after - before for before, after in pairwise(times))
     ended = time.time()
     one = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
+    records = [Record(ONE, one, this_process(), ended - count, ended)]
     return TriangleCount(
         triangles=bits.triangles,
         vertices=bits.vertices,
@@ -215,10 +218,6 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], rea
         reorder="none",
         plan=plan,
         seconds={"read": read, "prepare": prepare, "count": count, "total": times[-1] - times[0]},
-        wedges=bits.wedges,
-        probes=bits.probes,
-        max_collision=0,
-        verified=0,
-        resumed=0,
-        records=[Record(ONE, one, this_process(), ended - count, ended)],
+        stats=CountStatistics.of(records, one, plan, 1, count),
+        _records=records,
     )

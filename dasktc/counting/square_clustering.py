@@ -23,6 +23,7 @@ from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import InputError
 from dasktc.pipeline.edge_keys import pack, shift_of
 from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.wording import advice, option, plural
 
 __all__ = ["square_clustering"]
 
@@ -35,14 +36,14 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
     if executor.distributed or executor.memory_per_call is not None:
         raise InputError(
             "square clustering needs the whole graph in one process's memory, and this one was prepared on workers or "
-            "within --memory: prepare it with threads=1 or more, and without memory"
+            f"within {option('memory')}: prepare it with {advice(threads=1)} or more, and without {option('memory')}"
         )
     outward, inward = (on_host(of) for of in executor.gather([oriented.out_degree.whole, oriented.in_degree.whole]))
     degrees = outward.astype(np.int64) + inward
     if graph.edges and 2 * graph.edges * int(degrees.max()) >= 1 << 63:
         raise InputError(
-            f"square clustering of a graph of {graph.edges:,} edges with a vertex of {int(degrees.max()):,} neighbours "
-            "could exceed 64 bits: leave that vertex out"
+            f"square clustering of a graph of {plural(graph.edges, 'edge')} with a vertex of "
+            f"{plural(int(degrees.max()), 'neighbour')} could exceed 64 bits: leave that vertex out"
         )
     counts, _ = triangles_by_id(graph)
     (triangles,) = executor.gather([counts.whole])
@@ -63,7 +64,7 @@ def _keys(graph: CountingContext) -> Array:
         edges = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
     else:
         edges = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    fact = f"the blocks hold {len(edges):,} edges, but the plan {graph.edges:,}"
+    fact = f"the blocks hold {plural(len(edges), 'edge')}, but the plan {graph.edges:,}"
     refuse_unless(len(edges) == graph.edges, fact, graph.folder_of_copies)
     return edges
 

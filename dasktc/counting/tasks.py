@@ -28,6 +28,7 @@ from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
 from dasktc.registry import KERNELS, unsorted_kernels
+from dasktc.wording import advice, plural
 
 __all__ = [
     "Job",
@@ -155,7 +156,7 @@ def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
     if not task.sorted_rows and KERNELS[job.backend][kernel].sorted_rows:
         raise CountError(
             f"{job}: kernel {kernel} needs rows in ascending order, but its blocks have unsorted rows: count with "
-            f"--kernel {' or '.join(unsorted_kernels(job.backend))}"
+            f"{' or '.join(advice(kernel=name) for name in unsorted_kernels(job.backend))}"
         )
     return _sum(list(in_halves(lambda part: get_backend(job.backend).count(part, kernel), task, job)))
 
@@ -214,9 +215,9 @@ def _rows(task: BlockTask) -> str:
 def _too_large(task: BlockTask, job: Job, why: str) -> str:
     held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
     return (
-        f"{job}: {_rows(task)}, of {task.index.edges:,} edges, beside blocks of {format_size(held)}, does not fit the "
-        f"free memory ({why}): something else uses it, or blocks are too large; free memory, give --memory, or "
-        "take more --parts"
+        f"{job}: {_rows(task)}, of {plural(task.index.edges, 'edge')}, beside blocks of {format_size(held)}, does not "
+        f"fit the free memory ({why}): something else uses it, or blocks are too large; free memory, give "
+        f"{advice('memory')}, or more parts with {advice('parts')}"
     )
 
 
@@ -261,8 +262,8 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
     handled = sum(record.count.wedges for record in records)
     if handled != wedges:
         raise CountError(
-            f"the counting tasks handled {handled:,} wedges, but the degrees give {wedges:,}: edges were lost or "
-            "repeated on the way to the blocks; run again, and report this with the output of `dasktc info`"
+            f"the counting tasks handled {plural(handled, 'wedge')}, but the degrees give {wedges:,}: edges were lost "
+            "or repeated on the way to the blocks; run again, and report this with the output of `dasktc info`"
         )
 
 
@@ -331,10 +332,10 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
         count, job = record.count, record.job
         if (again.triangles, again.wedges, probes) != (count.triangles, count.wedges, count.probes):
             raise CountError(
-                f"{job}, reported {count.triangles:,} triangles, "
-                f"{count.wedges:,} wedges and {count.probes:,} probes, verification found {again.triangles:,}, "
-                f"{again.wedges:,} and {probes:,}: kernel {job.kernel} is wrong there; count with "
-                f"--kernel {reference}, and report this"
+                f"{job}, reported {plural(count.triangles, 'triangle')}, {plural(count.wedges, 'wedge')} and "
+                f"{plural(count.probes, 'probe')}, verification found {again.triangles:,}, {again.wedges:,} and "
+                f"{probes:,}: kernel {job.kernel} is wrong there; count with {advice(kernel=reference)}, and report "
+                "this"
             )
     return len(chosen)
 

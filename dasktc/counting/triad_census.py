@@ -19,6 +19,7 @@ from dasktc.counting.weighted_clustering import attributes_of, over_triples
 from dasktc.errors import InputError
 from dasktc.options import whole_number
 from dasktc.pipeline.attributes import AGAINST, ALONG
+from dasktc.wording import advice
 
 __all__ = ["TYPES", "triad_census"]
 
@@ -37,7 +38,7 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     isolated = whole_number("isolated", isolated, 0, few="it is a number of vertices")
     kept = attributes_of(graph)
     if kept.neighbours is None:
-        raise InputError("the graph was prepared without directions: prepare it with directed=True")
+        raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
     counts = np.zeros(64, np.int64)
     for _, of_task in over_triples(graph, "triads", _codes, kept.directions):
         counts += of_task

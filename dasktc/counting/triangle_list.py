@@ -27,6 +27,7 @@ from dasktc.executors.base import Fold
 from dasktc.options import check_keywords, format_size
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.shuffle import splitters
+from dasktc.wording import plural
 
 __all__ = ["LIST_LIMIT", "triangle_list"]
 
@@ -81,15 +82,16 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
     count = graph.counted.agree(sum(record.count.triangles for record in records))
     if limit is None and count > LIST_LIMIT and (kind.whole or graph.plan.shards > 1):
         raise InputError(
-            f"the graph has {count:,} triangles, but a list without a limit has at most {LIST_LIMIT:,}: "
+            f"the graph has {plural(count, 'triangle')}, but a list without a limit has at most {LIST_LIMIT:,}: "
             f"give limit={count} for all of them, or less for some, or take frame='dask'"
         )
     shares = _shares(records, count if limit is None else limit)
     most = LIST_BYTES * max(shares.values(), default=0)
     if not kind.whole and most > graph.plan.memory:
         raise InputError(
-            f"a task lists up to {max(shares.values()):,} triangles, for which it needs {format_size(most)}, more than "
-            f"the {format_size(graph.plan.memory)} of one worker; prepare with more parts or splits, or give a limit"
+            f"a task lists up to {plural(max(shares.values()), 'triangle')}, for which it needs {format_size(most)}, "
+            f"more than the {format_size(graph.plan.memory)} of one worker; prepare with more parts or splits, or give "
+            "a limit"
         )
     group = {job: [number // (GROUP if kind.whole else 1)] for number, job in enumerate(shares)}
     how = _how(graph)
@@ -142,7 +144,7 @@ def _listed(
 ) -> list[Any]:
     """List the given number of triangles of a task; return also the number listed."""
     triangles = _some(task_of(job, index, table, stream), job, count)
-    listed = f"{job.triple} has {len(triangles):,} triangles to list, but {count:,} were counted"
+    listed = f"{job.triple} has {plural(len(triangles), 'triangle')} to list, but {count:,} were counted"
     refuse_unless(len(triangles) == count, listed)
     return [_by_dense_id(triangles, order, here, index, table), count]
 
@@ -182,7 +184,10 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
             starts = splitters(executor, "list-frame", keys, count, pieces)
             groups = executor.transpose("list-frame", executor.map("list", _cut, parts, starts), len(starts) + 1)
         sizes = [count] if pieces == 1 else executor.gather(executor.map("list-frame", _size, list(groups)))
-        refuse_unless(sum(sizes) == count, f"{sum(sizes):,} triangles are listed, but {count:,} were found")
+        refuse_unless(
+            sum(sizes) == count,
+            f"{plural(sum(sizes), 'triangle is', 'triangles are')} listed, but {count:,} were found",
+        )
         groups, sizes = with_rows(groups, sizes)
         firsts = [0, *accumulate(sizes)]
         calls = [(of, vertices, kind.library, first) for of, first in zip(groups, firsts, strict=False)]

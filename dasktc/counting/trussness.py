@@ -42,7 +42,7 @@ CORES: Columns = {"core_number": _wide}
 
 
 def trussness(graph: CountingContext, frame: str | None = None, edges: Any = None) -> Any:
-    """Compute the trussness of every edge; see `Graph.trussness`."""
+    """Compute the trussness of every edge; see `Graph.truss`."""
     kind = frame_kind(graph, frame, "edges")
     if edges is None:
         refuse_frame(graph, kind)
@@ -51,7 +51,7 @@ def trussness(graph: CountingContext, frame: str | None = None, edges: Any = Non
 
 
 def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
-    """Find the k-truss; see `Graph.k_truss`."""
+    """Find the k-truss; see `Graph.truss`."""
     kind = frame_kind(graph, frame, "edges")
     there, by_place, facts = _as_one_block(graph, order_of_truss(k))
     return edge_answer(there, by_place, "support", kind, total=facts.total)
@@ -74,13 +74,13 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     Returns
     -------
     frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.k_truss`, or of `Graph.trussness`. Labels are text.
+        The partitions of `Graph.truss`. Labels are text.
     facts : Facts
 
     Raises
     ------
     InputError, CountError
-        As `Graph.k_truss` and `Graph.trussness`.
+        As `Graph.truss`.
     """
     there, by_place, facts = _as_one_block(graph, k)
     frames, _ = partitions(there, by_place, "trussness" if k is None else "support", total=facts.total)

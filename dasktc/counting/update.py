@@ -40,6 +40,7 @@ from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "update"]
 
 Array = Any
-GraphLike = TypeVar("GraphLike", bound=CountingContext)
+GraphLike = TypeVar("GraphLike")
 SHIFT = 31
 """Bits of the smaller id in the keys of this module: ids, including new ones, stay below 2^31."""
 CHUNK = 1 << 22
@@ -119,7 +120,7 @@ class _Edit(NamedTuple):
     names: VertexMap
 
 
-def update(graph: GraphLike, add: Any, remove: Any) -> Change[GraphLike]:
+def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingContext]:
     """Remove edges, then add edges; see `Graph.update`."""
     _refuse(graph)
     executor, prepared, ids = graph.executor, graph.prepared, graph.prepared.source.ids
@@ -170,16 +171,18 @@ def _refuse(graph: CountingContext) -> None:
     plan, reorder = graph.plan, graph.options.chosen_reorder
     if not (plan.scheme.once and plan.scheme.dealing is BY_REMAINDER):
         raise InputError(
-            f"--partition {plan.partition} puts an edge into several blocks, or assigns vertices by their degrees: "
-            "updates of it are not built; prepare with partition='whole' or 'hash2d'"
+            f"{option('partition', plan.partition)} puts an edge into several blocks, or assigns vertices by their "
+            f"degrees: updates of it are not built; prepare with {advice(partition='whole')} or 'hash2d'"
         )
     if not ORDERS[reorder].ordered:
         raise InputError(
-            f"--reorder {reorder} does not keep the order of degrees, in which edges are directed: updates of it are "
-            "not built; prepare with reorder='degree'"
+            f"{option('reorder', reorder)} does not keep the order of degrees, in which edges are directed: updates of "
+            f"it are not built; prepare with {advice(reorder='degree')}"
         )
     if plan.shards > 1:
-        raise InputError(f"{plan.numbering}: updates of vertices in shards are not built; prepare with more --memory")
+        raise InputError(
+            f"{plan.numbering}: updates of vertices in shards are not built; prepare with a larger {advice('memory')}"
+        )
     if graph.prepared.attributes is not None:
         raise InputError(
             "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "
@@ -189,7 +192,7 @@ def _refuse(graph: CountingContext) -> None:
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(
             f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "
-            f"call: it holds a block twice; prepare with parts={2 * plan.parts}, or raise memory"
+            f"call: it holds a block twice; prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
         )
 
 
@@ -589,9 +592,9 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
     held = int((prepared.sizes.edges + size.more).sum())
     if not size.edges == held == plan.edges + counts.added - counts.removed:
         raise CountError(
-            f"the new degrees are those of {size.edges:,} edges, the new blocks have {held:,}, but {plan.edges:,} + "
-            f"{counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; report this with "
-            "`dasktc info`"
+            f"the new degrees are those of {plural(size.edges, 'edge')}, the new blocks have {held:,}, but "
+            f"{plan.edges:,} + {counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; report "
+            "this with `dasktc info`"
         )
     layout, shift = _layout(prepared), shift_of(size.vertices)
     axis = Axis(size.vertices, layout.rows.parts)

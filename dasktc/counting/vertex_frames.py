@@ -32,6 +32,7 @@ from dasktc.counting.frames import (
 )
 from dasktc.errors import InputError
 from dasktc.pipeline.sharded.vectors import Sharded, even
+from dasktc.wording import advice
 
 __all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
 
@@ -212,7 +213,7 @@ def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kin
         number = int((dense < 0).argmax())
         wrong = wanted[number] if graph.prepared.source.labels is None else list(vertices)[number]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
-        raise unknown("vertices", wrong, int((dense < 0).sum()), "ids")
+        raise unknown("vertices", wrong, int((dense < 0).sum()), "id")
     shards = _values(graph, vectors, columns)
     parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
     there = {}
@@ -237,6 +238,6 @@ def refuse_series(graph: CountingContext) -> None:
     """Refuse a series if vectors are sharded because they do not fit the one process, which is the caller's."""
     if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not graph.executor.distributed:
         raise InputError(
-            f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with per_vertex, take "
-            "frame='dask', or prepare with more --memory"
+            f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with "
+            f"{advice('per_vertex')}, take frame='dask', or prepare with a larger {advice('memory')}"
         )

@@ -27,6 +27,7 @@ from dasktc.errors import CountError, InputError, shown
 from dasktc.options import weight_name
 from dasktc.pipeline.attributes import EdgeAttributes
 from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.wording import advice, option, plural
 
 __all__ = ["attributes_of", "clustering", "over_triples"]
 
@@ -54,11 +55,11 @@ def attributes_of(graph: CountingContext, weight: str | None = None) -> EdgeAttr
     """Return the attributes kept of edges; InputError unless they include weights of this name."""
     kept: EdgeAttributes | None = graph.prepared.attributes
     if weight is not None and (kept is None or kept.weight != weight):
-        has = "without weights" if kept is None or kept.weight is None else f"with weight={shown(kept.weight)}"
-        name = shown(weight)
-        raise InputError(f"weight={name} is asked for, but the graph was prepared {has}: prepare it with weight={name}")
+        has = "without weights" if kept is None or kept.weight is None else f"with {option('weight', kept.weight)}"
+        asked = option("weight", weight)
+        raise InputError(f"{asked} is asked for, but the graph was prepared {has}: prepare it with {asked}")
     if kept is None:
-        raise InputError("the graph was prepared without directions: prepare it with directed=True")
+        raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
     return kept
 
 
@@ -126,8 +127,8 @@ def over_triples(
             yield blocks, result
     if wedges != graph.prepared.wedges:
         raise CountError(
-            f"the tasks handled {wedges:,} wedges, but the degrees give {graph.prepared.wedges:,}: edges were lost or "
-            "repeated; run again, and report this with the output of `dasktc info`"
+            f"the tasks handled {plural(wedges, 'wedge')}, but the degrees give {graph.prepared.wedges:,}: edges were "
+            "lost or repeated; run again, and report this with the output of `dasktc info`"
         )
 
 

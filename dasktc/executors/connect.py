@@ -32,6 +32,7 @@ from dasktc.executors.dask.progress import show_page
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
+from dasktc.executors.place import Place
 from dasktc.executors.shared_context import SharedContext
 from dasktc.executors.signals import held, interruptible, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
@@ -39,12 +40,14 @@ from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.options import RunOptions, format_size, whole_number
+from dasktc.wording import advice, option, plural
 
 __all__ = [
     "CONNECT_SECONDS",
     "active_client",
     "check_client",
     "connect",
+    "joined",
     "started",
     "threads_here",
     "with_all_threads",
@@ -89,16 +92,18 @@ WORKER_BYTES = 1 << 27
 
 
 @interruptible
-def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Executor]:
-    """Yield the executor that the options ask for, and close what was started for it.
+def connect(place: Place | None = None, backend: str = "cpu", run: RunOptions | None = None) -> Iterator[Executor]:
+    """Yield the executor of a place, and close what was started for it.
 
     Parameters
     ----------
-    run : RunOptions, optional
+    place : Place, optional
         Default: the active client, or this process.
     backend : str
         Kind of local workers to start or, in this process, the backend that counts. The CPU backend is loaded (and
         compiled) here first, so that the workers find compiled code; that of CUDA is loaded by the workers alone.
+    run : RunOptions, optional
+        Its `retries` and `worker_timeout` apply on a cluster.
 
     Raises
     ------
@@ -107,56 +112,56 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
     ClusterError
         The scheduler does not answer, or no worker joined.
     """
+    place = Place() if place is None else place
     run = RunOptions() if run is None else run
-    if run.scheduler is not None or run.scheduler_file is not None:
-        if run.scheduler_file is not None:
-            check_regular("--scheduler-file", run.scheduler_file)
-        with _remote(run.scheduler, run.scheduler_file, checked(run.security)) as client:
+    if place.scheduler is not None or place.scheduler_file is not None:
+        with joined(place.scheduler, place.scheduler_file, place.security) as client:
             yield _on(client, run)
-    elif run.workers is not None:
-        with started(run.workers, backend, run.security) as client:
+    elif place.workers is not None:
+        with started(place.workers, backend, place.security) as client:
             yield _on(client, run)
     else:
-        if run.security is not None:
-            checked(run.security)
+        if place.security is not None:
+            checked(place.security)
         _step_aside()
-        if threads := threads_here(run, backend):
+        if threads := threads_here(place, backend):
             yield LocalExecutor(threads=threads)
         else:
-            yield _on(active_client() if run.client is None else run.client, run)
+            yield _on(active_client() if place.client is None else place.client, run)
 
 
-def threads_here(run: RunOptions, backend: str) -> int:
+def threads_here(place: Place, backend: str) -> int:
     """Number of threads where everything runs in this process (1 where a GPU counts); 0 where workers run the calls.
 
     Parameters
     ----------
-    run : RunOptions
+    place : Place
     backend : str
         As the caller asked for it.
     """
-    if run.threads is None and (run.places or active_client() is not None):
+    if place.threads is None and (place.names or active_client() is not None):
         return 0
     if backend == "cuda" or (backend == "auto" and _may_use_a_gpu()):
         return 1
-    return run.threads or allowed_threads()
+    return place.threads or allowed_threads()
 
 
-def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Executor:
+def with_all_threads(executor: Executor, place: Place, backend: str) -> Executor:
     """Return the executor for the chosen backend.
 
     In this process it gets all its threads now if the CPU was chosen although there may be a GPU.
     """
     executor = executor.for_backend(backend)
-    if executor.backend.on_device and (run.threads or 1) > 1:
+    if executor.backend.on_device and (place.threads or 1) > 1:
         log.warning(
-            "dasktc: warning: --threads %d makes nothing faster on a GPU, which does one call after another: it is 1 "
-            "there; leave it out, or take --backend cpu",
-            run.threads,
+            "dasktc: warning: %s makes nothing faster on a GPU, which does one call after another: it is 1 there; "
+            "leave it out, or take %s",
+            option("threads", place.threads),
+            advice(backend="cpu"),
         )
     if executor.backend.on_device or not isinstance(executor, LocalExecutor) or executor.workers > 1:
         return executor
-    return LocalExecutor(executor.store, run.threads or allowed_threads())
+    return LocalExecutor(executor.store, place.threads or allowed_threads())
 
 
 def _may_use_a_gpu() -> bool:
@@ -268,15 +273,39 @@ def _step_aside() -> None:
         pass  # not in a task, or it seceded before
 
 
-@contextmanager
-def _remote(address: str | None, file: str | None, security: Any) -> Iterator[Any]:
+@interruptible
+def joined(
+    address: str | None, file: str | os.PathLike[str] | None, security: Any = None, default: bool = False
+) -> Iterator[Any]:
+    """Connect to a running scheduler, by its address or by the file that it wrote, and yield the client.
+
+    Parameters
+    ----------
+    address, file : str or None
+        One of them.
+    security : distributed.Security, optional
+    default : bool
+        Make the client the active one of this process.
+
+    Raises
+    ------
+    InputError
+        The file is not a regular one, or the certificates are unusable.
+    ClusterError
+        The scheduler does not answer.
+    """
+    if file is not None:
+        check_regular(option("scheduler_file", file), os.fspath(file))
+    security = checked(security)
     from distributed import Client
 
     where = str(address or file)[:200]
     try:
         address = with_scheme(address or _address(file), security)
         greet(address, security, CONNECT_SECONDS)
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=default, security=security)
+    except InputError:
+        raise
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, the "
@@ -287,7 +316,7 @@ def _remote(address: str | None, file: str | None, security: Any) -> Iterator[An
         yield client
 
 
-def _address(file: str | None) -> str:
+def _address(file: str | os.PathLike[str] | None) -> str:
     """Read the address from a scheduler file; a scheduler that is just starting gets time to write it."""
     ends = time.monotonic() + CONNECT_SECONDS
     while True:
@@ -335,7 +364,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
     except ImportError as missing:
         raise InputError(
             f"dask-cuda cannot be imported ({missing}): it starts a worker a GPU; install dasktc[cuda13] or "
-            "dasktc[cuda12] to match the driver, or leave --workers out to count on one GPU"
+            f"dasktc[cuda12] to match the driver, or leave {option('workers')} out to count on one GPU"
         ) from missing
     from distributed import Client
 
@@ -360,8 +389,9 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
             raise
         except Exception as error:  # from NVML, dask-cuda or the workers
             raise InputError(
-                f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, "
-                "or the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
+                f"no cluster of {plural(workers, 'GPU') if isinstance(workers, int) else 'GPUs'} could be started "
+                f"({' '.join(str(error).split())}): fewer are visible, or the driver does not answer; check nvidia-smi "
+                f"and CUDA_VISIBLE_DEVICES, or start fewer with {advice('workers')}"
             ) from error
         client = opened.enter_context(Client(cluster, set_as_default=default))
         if protocol == "ucx":
@@ -377,8 +407,8 @@ def _refuse_failed(cluster: Any) -> None:
     failed = sum(worker.status is Status.failed for worker in cluster.workers.values())
     if failed:
         raise ClusterError(
-            f"{failed} of {len(cluster.workers)} workers could not be started on a GPU: other programs hold its "
-            "memory, or the driver does not answer; check nvidia-smi, or leave --workers out"
+            f"{failed} of {plural(len(cluster.workers), 'worker')} could not be started on a GPU: other programs hold "
+            f"its memory, or the driver does not answer; check nvidia-smi, or leave {option('workers')} out"
         )
 
 
@@ -394,7 +424,7 @@ def _pool(number: int | None) -> int | float:
     if free is not None and free < GPU_WORKER_BYTES + LEAST_POOL:
         raise ClusterError(
             f"a GPU has {format_size(free)} free, a worker takes {format_size(GPU_WORKER_BYTES)} before it holds any "
-            "data: other programs hold the rest; end them (nvidia-smi lists them), or leave --workers out"
+            f"data: other programs hold the rest; end them (nvidia-smi lists them), or leave {option('workers')} out"
         )
     return POOL if free is None else max(LEAST_POOL, int(POOL * (free - GPU_WORKER_BYTES)))
 
@@ -522,17 +552,18 @@ def _starting(number: int | None) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, TimeoutError) as error:
+        workers = "workers" if number is None else plural(number, "worker")
         if broken := _main_error():
             raise InputError(
-                f"{number} workers could not be started: each imports {_main_file()}, which ends there with "
+                f"{workers} could not be started: each imports {_main_file()}, which ends there with "
                 f"{broken[:200]}; have what it imports found from there, or move what fails below "
                 '`if __name__ == "__main__":`'
             ) from error
         causes = [error, error.__cause__, error.__context__]
         why = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
         raise ClusterError(
-            f"{number} workers could not be started ({why}): the system allows no more processes, memory or open "
-            "files, or no folder for temporary files; give fewer --workers, or see `ulimit -a`"
+            f"{workers} could not be started ({why}): the system allows no more processes, memory or "
+            f"open files, or no folder for temporary files; start fewer with {advice('workers')}, or see `ulimit -a`"
         ) from error
 
 

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dasktc.options import format_size
+from dasktc.wording import plural
 
 __all__ = ["collect", "describe", "devices", "install", "installed", "least_free", "visible"]
 
@@ -22,7 +23,7 @@ PACKAGES = {
 }
 """Distributions of each package, by its usual name: for CUDA 13, for CUDA 12, and on conda."""
 OPTIONAL = {
-    "dask-cuda": "--workers with GPUs",
+    "dask-cuda": "workers on GPUs",
     "dask-cuDF": "Dask DataFrames on GPUs",
     "UCXX": "blocks that travel from GPU to GPU, not through the host",
 }
@@ -124,7 +125,7 @@ def collect() -> dict[str, Any]:
     gpus = devices()
     packages = {name: installed(*candidates) for name, candidates in PACKAGES.items()}
     lacking = [name for name, number in packages.items() if number is None]
-    missing = {name: [OPTIONAL.get(name, "--backend cuda"), install(gpus)] for name in lacking}
+    missing = {name: [OPTIONAL.get(name, "counting on a GPU"), install(gpus)] for name in lacking}
     return {
         "devices": gpus,
         "packages": packages,
@@ -138,7 +139,7 @@ def _state(gpus: list[dict[str, Any]], lacking: list[str]) -> str:
         return "no GPU: nvidia-smi shows none; where there is one, install NVIDIA's driver"
     if lacking:
         return f"not installed, {', '.join(lacking)} missing: {install(gpus)}"
-    return f"ready for {len(gpus)} GPU{'s' if len(gpus) > 1 else ''}: --backend auto takes it"
+    return f"ready for {plural(len(gpus), 'GPU')}, which backend auto takes"
 
 
 def describe(facts: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore, usable
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir, check_place, hidden_here
 from dasktc.options import bytes_of
+from dasktc.wording import advice, option, plural
 
 __all__ = ["limited", "within_memory"]
 
@@ -61,7 +62,7 @@ def limited(executor: Executor, memory: int | str | None, place: Place, host: in
         Some workers do not see the work directory.
     """
     check_place(place)
-    pinned = bytes_of(host, "host-memory")
+    pinned = bytes_of(host, "host_memory")
     if memory is None and (place is None or executor.backend.on_device):
         return executor
     if executor.backend.on_device:
@@ -96,9 +97,10 @@ def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
         answers = executor.run_on_workers(hidden_here, work.folder)
         if hosts := [host for host in answers if host is not None]:
             raise InputError(
-                f"{len(hosts)} of {len(answers)} workers (on {_names(hosts)}) cannot write to this host's "
-                f"{os.path.dirname(work.folder)}, where files beyond --memory would stand: it is on no disk that all "
-                "mount; give a --work-dir on one, or leave --memory and --work-dir out, so that Dask's own limits hold"
+                f"{len(hosts)} of {plural(len(answers), 'worker')} (on {_names(hosts)}) cannot write to this host's "
+                f"{os.path.dirname(work.folder)}, where files beyond {option('memory')} would stand: it is on no disk "
+                f"that all mount; give one on such a disk with {advice('work_dir')}, or leave {option('memory')} and "
+                f"{option('work_dir')} out, so that Dask's own limits hold"
             )
     except BaseException:
         work.close()

@@ -17,11 +17,12 @@ from typing import Any
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.paths import check_regular
 from dasktc.options import path_text
+from dasktc.wording import advice, option
 
 __all__ = ["checked", "greet", "security_of", "with_scheme"]
 
 Path = str | os.PathLike[str]
-OPTIONS = "--tls-ca-file, --tls-cert and --tls-key"
+OPTIONS = advice("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
 def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> Any:
@@ -40,14 +41,14 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
     distributed.Security or None
         None if none of the three is given. Missing ones come from Dask's configuration.
     """
-    given = {"ca-file": ca_file, "cert": cert, "key": key}
-    files = {name: path_text(f"--tls-{name}", file) for name, file in given.items() if file is not None}
+    given = {"tls_ca_file": ca_file, "tls_client_cert": cert, "tls_client_key": key}
+    files = {name: path_text(name, file) for name, file in given.items() if file is not None}
     if not files:
         return None
     for name, file in files.items():
-        check_regular(f"--tls-{name}", file)
+        check_regular(option(name, file), file)
         if not os.access(file, os.R_OK):
-            raise InputError(f"--tls-{name} {file!r} cannot be read: it is not there, or not ours; check it")
+            raise InputError(f"{option(name, file)} cannot be read: it is not there, or not ours; check it")
     from distributed.security import Security
 
     roles = ("client", "scheduler", "worker")
@@ -167,7 +168,9 @@ def _why(error: Exception) -> str:
 
 def _likely(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return "our authority did not sign the scheduler's certificate; give the authority that did with --tls-ca-file"
+        ours = advice("tls_ca_file")
+        return f"our authority did not sign the scheduler's certificate; give the authority that did with {ours}"
     if "ALERT" in (error.reason or ""):
-        return "the scheduler refuses our certificate; give one that its authority signed with --tls-cert and --tls-key"
+        ours = advice("tls_client_cert", "tls_client_key")
+        return f"the scheduler refuses our certificate; give one that its authority signed with {ours}"
     return "the scheduler does not use TLS; give its tcp:// address, or start it with certificates"

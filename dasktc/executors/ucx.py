@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.once import LOCK
+from dasktc.wording import advice
 
 __all__ = ["chosen_protocol", "log_ucx", "refuse_ucx", "warn_of_tcp"]
 
@@ -108,11 +109,12 @@ def warn_of_tcp(executor: Executor) -> None:
     if number > 1:
         log.warning(
             "dasktc: warning: %d GPU workers of %s send each other edges by TCP, through the host's memory, at about "
-            "1 GB/s: UCX takes them from GPU to GPU at 45; %sstart them by `dasktc.cluster(backend='cuda')`, "
-            "--workers all, or LocalCUDACluster(protocol='ucx', rmm_pool_size=0.01)",
+            "1 GB/s: UCX takes them from GPU to GPU at 45; %sstart them by %s or LocalCUDACluster(protocol='ucx', "
+            "rmm_pool_size=0.01)",
             number,
             host,
             "" if _installed() else "install distributed-ucxx-cu13 (or -cu12), and ",
+            advice(workers="all"),
         )
 
 

@@ -25,6 +25,7 @@ from dasktc.backends.csr import on_host
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.threads import allowed_threads
 from dasktc.io.formats import streams
+from dasktc.wording import plural
 
 __all__ = ["CHUNK", "MAGIC", "SLAB", "StoredArray", "in_threads", "read_array", "write_arrays"]
 
@@ -248,7 +249,9 @@ def _reader(url: str) -> Callable[[Any, int], None]:
                     while view and (read := file.readinto(view)):
                         view = view[read:]
         if view:
-            raise InputError(f"{url} is damaged: it ends at least {len(view):,} bytes too early; fetch it again")
+            raise InputError(
+                f"{url} is damaged: it ends at least {plural(len(view), 'byte')} too early; fetch it again"
+            )
 
     return fill
 

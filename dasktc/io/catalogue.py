@@ -23,6 +23,7 @@ from dasktc.io.files import open_source
 from dasktc.io.formats import streams
 from dasktc.io.source import ReadOptions, Source
 from dasktc.once import once
+from dasktc.wording import plural
 
 __all__ = ["PublicGraph", "cache_folder", "catalogue", "fetch", "find", "open_named"]
 
@@ -152,7 +153,7 @@ def _transfer(graph: PublicGraph, part: str) -> None:
         fs.get_file(path, part, callback=TqdmCallback(tqdm_kwargs=bar))
     got = os.stat(part).st_size
     if size is not None and got != size:
-        raise InputError(f"{graph.address} has {size:,} bytes, of which {got:,} came: cut off; run it again")
+        raise InputError(f"{graph.address} has {plural(size, 'byte')}, of which {got:,} came: cut off; run it again")
     if graph.md5 is not None:
         with open(part, "rb") as file:
             digest = hashlib.file_digest(file, "md5").hexdigest()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
 from dasktc.io.id_names import INDEX, NUMBERS, known_pairs, plain
+from dasktc.wording import advice, plural
 
 __all__ = [
     "Choice",
@@ -47,6 +48,7 @@ MORE = 4
 """How many times as large as that of the columns taken this share must be in two other columns."""
 CHANCE = 3
 """Rows that chance must give, so that it means something if there is none."""
+_FIRST_TWO = advice(columns=(0, 1))
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE)
 
 
@@ -120,21 +122,19 @@ class Reading:
         more = f"; in {self.others:,} of the files otherwise" if self.others else ""
         return f"{text}, {self.selection}{more}"
 
-    def summary(self) -> list[tuple[str, str]]:
+    def _rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""
         lines = [
             (self.headers, "header", ""),
             (self.comments_above, "comment", " above the rows"),
             (self.comments_below, "comment", " among the rows"),
         ]
-        skipped = ", ".join(
-            f"{count:,} {name} line{'s' * (count != 1)}{where}" for count, name, where in lines if count
-        )
+        skipped = ", ".join(f"{plural(count, f'{name} line')}{where}" for count, name, where in lines if count)
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
         return [("ids", self.ids), *rows, *([("skipped", skipped)] if skipped else [])]
 
     def __str__(self) -> str:
-        return "; ".join(f"{name}: {text}" for name, text in self.summary())
+        return "; ".join(f"{name}: {text}" for name, text in self._rows())
 
 
 @dataclass(frozen=True)
@@ -184,12 +184,12 @@ class Choice:
 
     def option(self, *columns: int) -> str:
         """The option that names these columns."""
-        names = [str(column) for column in columns]
+        names: list[str] | list[int] = list(columns)
         if self.labels and self.line is None and max(columns) < len(self.labels):
             chosen = [self.labels[column] for column in columns]
             if len(set(self.labels)) == len(self.labels) and all(re.fullmatch(r"[^\W\d]\w{0,40}", n) for n in chosen):
                 names = chosen
-        return f"--columns {','.join(names)}" if self.is_file else f"columns={names!r}"
+        return advice(columns=tuple(names))
 
 
 class Sample(NamedTuple):
@@ -329,8 +329,8 @@ def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) ->
         _judge_others(choice, columns, all(len(sample.rows) == sample.size for sample in samples))
 
 
-def _refused(choice: Choice, fact: str, advice: str) -> InputError:
-    return InputError(f"{choice.where} {fact[:250]}; {advice}")
+def _refused(choice: Choice, fact: str, mend: str) -> InputError:
+    return InputError(f"{choice.where} {fact[:250]}; {mend}")
 
 
 def is_integer(field: str) -> bool:
@@ -420,7 +420,7 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
                 "several types, as gSpan writes them, of which some are edges",
                 "write the edges alone, two ids a line, with "
                 f"awk -F'[,;|[:blank:]]+' '$1 == \"{edges}\" {{print $2, $3}}' for one, or "
-                "use --columns 0,1 if the letters are ids",
+                f"use {_FIRST_TWO} if the letters are ids",
             )
     if choice.blanks and len(widths) > 1:
         words = [row for row in table if not any(map(is_integer, row[:2]))]
@@ -430,7 +430,7 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
                 choice,
                 f"holds lines of {widths[0]} to {widths[-1]} words, as {_shown(odd[0])}: names perhaps contain blanks, "
                 "which also separate them",
-                "separate the two names by a tab, or use --columns 0,1 if the first two words of a line are ids",
+                f"separate the two names by a tab, or use {_FIRST_TWO} if the first two words of a line are ids",
             )
 
 
@@ -443,7 +443,7 @@ def _judge_ids_in_rows(choice: Choice, table: list[Row]) -> None:
         raise _refused(
             choice,
             f"holds lines of {widths[0]} numbers that are perhaps an adjacency matrix",
-            "write one edge a line, or use --columns 0,1 if the first two are ids",
+            f"write one edge a line, or use {_FIRST_TWO} if the first two are ids",
         )
     if len(widths) < 3:
         return
@@ -451,12 +451,12 @@ def _judge_ids_in_rows(choice: Choice, table: list[Row]) -> None:
     further = {field for row in table for field in row[2:] if field}
     integers = any(is_integer(row[0].rstrip(":")) and is_integer(row[1]) for row in table if len(row) > 1)
     if all(map(is_integer, further)) if integers else any(f in ids and not is_integer(f) for f in further):
+        metis = f"use {advice(format='metis')} if line 1 has the numbers of both, " if _like_metis(table) else ""
         raise _refused(
             choice,
             f"holds lines of {widths[0]} to {widths[-1]} ids, as {_shown(max(table, key=len))}: perhaps a vertex and "
             "all its neighbours a line",
-            f"write one edge a line, {'use --format metis if line 1 has the numbers of both, ' * _like_metis(table)}"
-            "or use --columns 0,1 if only the first two are ids",
+            f"write one edge a line, {metis}or use {_FIRST_TWO} if only the first two are ids",
         )
 
 

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 from dasktc.errors import InputError
 from dasktc.io.evidence import Reading
 from dasktc.io.formats import listing, streams
-from dasktc.io.formats.columns import listed
 from dasktc.io.formats.dialect import Doubt
 from dasktc.io.formats.sniff import HeaderAloneError, first_line
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.io.watched import Stamp, stamp, watched
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
+from dasktc.registry import check_choice
+from dasktc.wording import advice, option, plural
 
 __all__ = ["FORMATS", "detect", "open_source"]
 
@@ -118,7 +119,7 @@ _FOREIGN = {
         "a gSpan file of graphs: write the edges of one as text, with grep '^e ' and cut -d ' ' -f 2,3"
     ),
     rb"<[^<>\s]+>\s+<[^<>\s]+>\s|@prefix\s": (
-        "RDF: write its edges as text, or read N-Triples with --format text --columns 0,2"
+        f"RDF: write its edges as text, or read N-Triples with {advice(format='text', columns=(0, 2))}"
     ),
 }
 
@@ -126,7 +127,7 @@ _NAMED = {
     ".adjlist": "an adjacency list by its name: write one edge a line, with networkx.write_edgelist",
     ".hgr": "a hypergraph by its name, of sets of vertices: write one edge a line, as two vertices",
     ".lgl": "an LGL file by its name, whose lines with # are vertices: write one edge a line, with igraph's write_ncol",
-    ".sif": "a SIF network by its name: rows of three are read with --format text --columns 0,2",
+    ".sif": f"a SIF network by its name: rows of three are read with {advice(format='text', columns=(0, 2))}",
     ".sql": "an SQL script by its name: write the table of edges as CSV",
     ".tgf": "a TGF file by its name: its edges begin below its line #; write these alone, with sed '1,/^#/d'",
 }
@@ -152,8 +153,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         There are no such files, their format is unknown or does not support an option, or they do not
         belong together.
     """
-    if options.format is not None and options.format not in FORMATS:
-        raise InputError(f"format {options.format!r} is not known; give one of {', '.join(FORMATS)}")
+    if options.format is not None:
+        check_choice("format", options.format, FORMATS)
     names = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not names:
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
@@ -200,12 +201,12 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     if len(first_of) > 1:
         raise InputError(
             f"{first_of['int']} has integer ids and {first_of['text']} has text: files of different graphs, or names "
-            "that look like numbers; use --ids text to take all of them as text"
+            f"that look like numbers; use {advice(ids='text')} to take all of them as text"
         )
     if not first_of and alone is not None:
         raise alone
     if not first_of:
-        raise InputError(f"{len(urls)} files of {names[0]} are all empty; check what wrote them")
+        raise InputError(f"{plural(len(urls), 'file')} of {names[0]} are all empty; check what wrote them")
     size = SourceSize(int(rows), int(stored)) if isfinite(rows) else None
     return Source(
         ", ".join(os.fspath(name) for name in names),
@@ -249,7 +250,7 @@ def _shared_headers(files: Sequence[_File]) -> frozenset[str]:
 def _shared_line(url: str, line: int, text: str, files: int) -> InputError:
     return InputError(
         f"line {line} of {url} holds {text[:60].strip()!r}, with which {files:,} files begin: a header, or one "
-        f"edge in all of them; use --skip {line} if it is a header, --skip {line - 1} if it is an edge"
+        f"edge in all of them; use {advice(skip=line)} if it is a header, {advice(skip=line - 1)} if it is an edge"
     )
 
 
@@ -258,10 +259,12 @@ def _say_doubts(doubts: list[Doubt]) -> None:
     if zeros := [doubt for doubt in doubts if doubt.zeros]:
         log.warning(
             "dasktc: warning: line %d of %s, %r, holds an integer with leading zeros, which are not kept: 007 and 7 "
-            "are one id; use --ids text if they are two, --ids int if they are one",
+            "are one id; use %s if they are two, %s if they are one",
             *zeros[0][1:2],
             zeros[0].url,
             zeros[0].row,
+            advice(ids="text"),
+            advice(ids="int"),
         )
     doubts = [doubt for doubt in doubts if not doubt.zeros]
     if not doubts:
@@ -271,11 +274,10 @@ def _say_doubts(doubts: list[Doubt]) -> None:
     if again > 1 and not first.header:
         raise _shared_line(first.url, first.line, first.row, again)
     log.warning(
-        "dasktc: warning: line %d of %s, %r, is taken for %s%s; use --skip %d if it is a header, --skip %d if it is an "
-        "edge",
+        "dasktc: warning: line %d of %s, %r, is taken for %s%s; use %s if it is a header, %s if it is an edge",
         *(first.line, first.url, first.row, "a header" if first.header else "an edge"),
         f", as those of {len(doubts) - 1:,} other files are" * (len(doubts) > 1),
-        *(first.line, first.line - 1),
+        *(advice(skip=first.line), advice(skip=first.line - 1)),
     )
 
 
@@ -346,15 +348,15 @@ def _extension(url: str) -> str:
 
 
 def _unread(url: str, what: str) -> InputError:
-    return InputError(f"{url} is {what}; if it is not, name its format with --format ({', '.join(FORMATS)})")
+    return InputError(f"{url} is {what}; if it is not, name its format with {advice('format')} ({', '.join(FORMATS)})")
 
 
 def _refuse_unused(url: str, name: str, options: ReadOptions) -> None:
     """Refuse an option that the format does not support; `ids="int"` holds for every such format."""
-    for option, why in _UNUSED.items():
-        value = getattr(options, option)
-        if option not in FORMATS[name].options and value not in (None, "int"):
+    for unused, why in _UNUSED.items():
+        value = getattr(options, unused)
+        if unused not in FORMATS[name].options and value not in (None, "int"):
             raise InputError(
-                f"--{option} {listed(value) if option == 'columns' else value} is given for {url}, of format "
-                f"{name}: {why}; leave it out, or name another --format"
+                f"{option(unused, value)} is given for {url}, of format {name}: {why}; leave it out, or name another "
+                f"format with {advice('format')}"
             )

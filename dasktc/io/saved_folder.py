@@ -16,11 +16,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dasktc.errors import DasktcError, InputError, shown
+from dasktc.errors import DasktcError, InputError, neutral_text, shown
 from dasktc.executors.paths import check_writable_folder
 from dasktc.io.formats import streams
 from dasktc.io.write import hidden_beside, publish
 from dasktc.options import path_text
+from dasktc.wording import option, plural
 
 __all__ = [
     "FILE",
@@ -35,6 +36,7 @@ __all__ = [
     "new_folder",
 ]
 
+_FORCE = option("force", True)
 Manifest = dict[str, Any]
 """Description of a saved graph, ready for JSON."""
 MANIFEST = "dasktc-graph.json"
@@ -86,6 +88,8 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
         number = content["format"]
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise ValueError(f"format {number!r}")
+    except InputError:
+        raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(path, " ".join(str(error).split())) from None
     if number > FORMAT:
@@ -186,8 +190,8 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
         had = there[name]
         if had is not None and had < size:
             raise InputError(
-                f"{folder} is damaged: {name} has {had:,} bytes instead of {size:,}; fetch it again, or save the graph "
-                "again"
+                f"{folder} is damaged: {name} has {plural(had, 'byte')} instead of {size:,}; fetch it again, or save "
+                "the graph again"
             )
 
 
@@ -228,7 +232,7 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
     ------
     InputError
     """
-    text = _local(path_text("OUT", out))
+    text = _local(path_text("path", out))
     if streams.is_remote(text):
         with streams.naming(text):
             if outlives and streams.in_process_memory(text):
@@ -238,14 +242,16 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         text = str(target)
         if not target.parent.is_dir():
             raise InputError(f"{target.parent} is no folder: {target.name} would be in it; create it first")
-        check_writable_folder(f"{target.name} cannot be made: its folder", str(target.parent))
+        check_writable_folder(f"{target.name} cannot be made: its folder {target.parent}", str(target.parent))
         if os.path.lexists(target) and not target.is_dir():
             raise InputError(f"{target} is a file: a folder is needed for a graph; choose another name")
     names = _entries(text)
     if names is None:
         return text
     if not force:
-        raise InputError(f"{text} exists: it would be lost; choose another name, or replace a saved graph with --force")
+        raise InputError(
+            f"{text} exists: it would be lost; choose another name, or replace a saved graph with {_FORCE}"
+        )
     _own_files(text, names)
     return text
 
@@ -283,23 +289,25 @@ def _own_files(folder: str, names: dict[str, bool] | None) -> list[str]:
         return []
     if MANIFEST not in names:
         raise InputError(
-            f"{folder} is a folder with {len(names):,} entries and no {MANIFEST}, not a saved graph: --force "
-            "replaces only these; choose another name"
+            f"{folder} is a folder with {plural(len(names), 'entry')} and no {MANIFEST}, not a saved graph: "
+            f"{_FORCE} replaces only these; choose another name"
         )
     path = joined(folder, MANIFEST)
     try:
         with streams.open_decompressed(path) as file:
             own = {MANIFEST, *filter(FILE.fullmatch, _named(json.loads(file.read())))}
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so --force "
+            f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so {_FORCE} "
             "does not replace it; remove the folder yourself, or choose another name"
         ) from None
     others = [name for name, is_file in names.items() if name not in own or not is_file]
     if others:
         raise InputError(
-            f"{folder} has {len(others):,} entries that are not the saved graph's, {shown(others[0])} for one: --force "
-            "would delete them; move them elsewhere, or choose another name"
+            f"{folder} has {plural(len(others), 'entry that is', 'entries that are')} not the saved graph's, "
+            f"{shown(others[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
         )
     return [MANIFEST, *(name for name in names if name != MANIFEST)]
 
@@ -340,7 +348,7 @@ def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
             try:
                 yield str(folder), content
             except DasktcError as error:  # it names a file in a folder that no longer exists
-                raise type(error)(str(error).replace(str(folder), str(target))) from error
+                raise type(error)(neutral_text(error).replace(str(folder), str(target))) from error
             (folder / MANIFEST).write_text(_text(content))
             _own_files(out, _entries(out))  # other files may have come meanwhile
             publish(folder, target, hidden)

@@ -112,9 +112,9 @@ class Source:
         Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights.
     folder : str
         Path or URL of a saved graph; empty for any other source.
-    frames : {"cudf", "dask", "dask-cudf"} or None
+    frames : {"cudf", "dask", "dask-cudf", "polars"} or None
         Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
-        Dask collection. None for any other source.
+        Dask collection, Polars for its frames. None for any other source.
     reading : Reading or None
         The id columns and how they were chosen; None where edges do not stand in columns.
     labels : Labels or None

@@ -19,6 +19,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import streams
+from dasktc.wording import plural
 
 __all__ = ["Stamp", "WatchedPart", "mapped", "stamp", "watched"]
 
@@ -173,9 +174,9 @@ def _changed(url: str, before: Stamp, now: Stamp | None) -> str:
         return f"{url} changed while it was read: it is gone; count again when nothing writes to it"
     facts = "its server says that it is another version"
     if before.size is not None and now.size is not None:
-        facts = f"it had {before.size:,} bytes and has {now.size:,}"
+        facts = f"it had {plural(before.size, 'byte')} and has {now.size:,}"
         if before.size == now.size:
-            facts = f"it was written again, or replaced, with {now.size:,} bytes as before"
+            facts = f"it was written again, or replaced, with {plural(now.size, 'byte')} as before"
     advice = "count again when nothing writes to it"
     if before.inode and now.inode and before.inode[0] != now.inode[0]:
         advice = (

@@ -22,6 +22,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.paths import check_writable_folder
 from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
 from dasktc.options import path_text
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     from dasktc.executors.base import Executor
@@ -161,23 +162,23 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     InputError
         The extension is another one, the folder is missing or cannot be written, or the target exists already.
     """
-    target = Path(path_text("OUT", out)).absolute()
+    target = Path(path_text("path", out)).absolute()
     if target.suffix not in suffixes:
         endings = ", ".join(suffixes)
         raise InputError(f"{target.name!r} ends in none of {endings}, the formats that are written; choose one")
     if not os.path.isdir(target.parent):
         raise InputError(f"{target.parent} is no folder: {target.name} would be in it; create it first")
-    check_writable_folder(f"{target.name} cannot be made: its folder", str(target.parent))
+    check_writable_folder(f"{target.name} cannot be made: its folder {target.parent}", str(target.parent))
     if not os.path.lexists(target):
         return
     if not force:
-        way_out = "remove it" if force is None else "replace it with --force"
+        way_out = "remove it" if force is None else f"replace it with {advice(force=True)}"
         raise InputError(f"{target} exists: it would be lost; choose another name, or {way_out}")
     others = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
     if others:
         raise InputError(
-            f"{target} is a folder with {len(others)} entries other than .parquet files, {others[0]!r} for "
-            "one: --force replaces only edge files; choose another name"
+            f"{target} is a folder with {plural(len(others), 'entry')} other than .parquet files, {others[0]!r} for "
+            f"one: {option('force', True)} replaces only edge files; choose another name"
         )
 
 

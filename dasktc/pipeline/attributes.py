@@ -30,6 +30,7 @@ from dasktc.pipeline.edge_keys import pack, shift_of, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.orient import inverse
 from dasktc.pipeline.prepare import Prepared
+from dasktc.wording import advice, option, plural
 
 __all__ = ["AGAINST", "ALONG", "EdgeAttributes", "attach", "read_rows"]
 
@@ -215,8 +216,8 @@ def _distinct(codes: Array, weights: Any, bound: int, duplicates: str | None) ->
 def _check_sums(sums: Array) -> None:
     if not np.isfinite(sums).all():
         raise InputError(
-            "the sum of an edge's weights passes what float64 holds, 1.8e308: duplicates='sum' adds the weights of "
-            "all its rows; scale them down, or take duplicates='last'"
+            f"the sum of an edge's weights passes what float64 holds, 1.8e308: {option('duplicates', 'sum')} adds the "
+            f"weights of all its rows; scale them down, or take {advice(duplicates='last')}"
         )
 
 
@@ -308,12 +309,12 @@ def _loops(frames: list[Frame], options: AttributeOptions) -> float:
 def _differing(edge: str, one: float, other: float) -> InputError:
     return InputError(
         f"rows give the edge between {edge} the weights {one:g} and {other:g}: which is meant is unclear; pass "
-        "duplicates='sum' or duplicates='last'"
+        f"{advice(duplicates='sum')} or {advice(duplicates='last')}"
     )
 
 
 def _lost(rows: int, edges: int) -> CountError:
     return CountError(
-        f"the rows hold {rows:,} edges, the blocks {edges:,}: some were lost; run again, and report this with the "
-        "output of `dasktc info`"
+        f"the rows hold {plural(rows, 'edge')}, the blocks {edges:,}: some were lost; run again, and report this with "
+        "the output of `dasktc info`"
     )

@@ -69,7 +69,10 @@ def _rows(out_degree: Array, first: int, bins: int, backend: Backend) -> tuple[A
 
 
 def choose(
-    options: Options, facts: Facts | None, possible: Callable[[str], bool] = lambda _: True
+    options: Options,
+    facts: Facts | None,
+    possible: Callable[[str], bool] = lambda _: True,
+    cut: Callable[[Options], bool] = lambda _: False,
 ) -> tuple[Options, str]:
     """Choose kernel and vertex order where they are "auto", and give the reasons.
 
@@ -81,6 +84,9 @@ def choose(
         None where only the graph's size is known.
     possible : callable (order) -> bool
         Whether there is memory for the vectors that an order is made from.
+    cut : callable (options) -> bool
+        Whether a count with this kernel and order is planned in several blocks or splits. It is asked only for kernels
+        with an order of their own for that.
 
     Returns
     -------
@@ -91,22 +97,27 @@ def choose(
     backend, (kernel, why) = options.chosen_backend, (options.kernel, f"kernel {options.kernel} as asked")
     if kernel == "auto":
         kernel, why = _kernel(backend, facts)
-    order, because = _order(options, kernel, possible)
+    order, because = _order(options, kernel, possible, cut)
     details = KERNELS[backend][kernel].details if kernel in KERNELS[backend] else None
     said = [why, *([details(facts)] if details else [])]
     return replace(options, kernel=kernel, reorder=order), "; ".join([*said, f"order {order}{because}"])
 
 
-def _order(options: Options, kernel: str, possible: Callable[[str], bool]) -> tuple[str, str]:
+def _order(
+    options: Options, kernel: str, possible: Callable[[str], bool], cut: Callable[[Options], bool]
+) -> tuple[str, str]:
     """The order that was asked for, else the kernel's own, with the reason."""
     if options.reorder != "auto":
         return options.reorder, " as asked"
-    own, usual = kernel_of(kernel).order, next(iter(ORDERS))
+    entry, usual = kernel_of(kernel), next(iter(ORDERS))
+    own, why = entry.order, f": kernel {kernel}'s own"
+    if entry.cut_order and cut(replace(options, kernel=kernel, reorder=own)):
+        own, why = entry.cut_order, f"{why} where rows or blocks are cut"
     if own == usual:
         return usual, f": {ORDER}"
     if options.kernel == "auto" and not possible(own):
         return usual, f": there is no memory for the vectors of order {own}, kernel {kernel}'s own"
-    return own, f": kernel {kernel}'s own"
+    return own, why
 
 
 def rules(backend: str) -> list[tuple[str, Rule]]:

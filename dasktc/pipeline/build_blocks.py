@@ -37,6 +37,7 @@ from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Block, Sizes
+from dasktc.wording import plural
 
 __all__ = [
     "Blocks", "GridPartition", "Partition", "build_blocks", "by_ranges", "by_remainder", "check_edges",
@@ -558,7 +559,7 @@ def check_edges(block: OrientedCSR, edges: int | None) -> None:
 def _check_edges(place: Block, edges: int, planned: int | None) -> None:
     if planned not in (None, edges):
         raise CountError(
-            f"block P[{place[0]}][{place[1]}] holds {edges:,} edges, the plan {planned:,}: edges were "
+            f"block P[{place[0]}][{place[1]}] holds {plural(edges, 'edge')}, the plan {planned:,}: edges were "
             "lost; run again, and report this with the output of `dasktc info`"
         )
 

@@ -9,6 +9,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.errors import InputError
 from dasktc.options import Ids
+from dasktc.wording import plural
 
 __all__ = [
     "MAX_VERTICES", "SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "check_size", "map_of", "offsets",
@@ -147,6 +148,6 @@ def check_size(vertices: int) -> None:
     """Refuse graphs with more vertices than 32-bit columns can number (InputError)."""
     if vertices > MAX_VERTICES:
         raise InputError(
-            f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "
+            f"the graph has {plural(vertices, 'vertex')}, {MAX_VERTICES:,} at most can be counted: "
             "vertex ids inside blocks are 32-bit; count its connected components one at a time"
         )

@@ -20,6 +20,7 @@ from dasktc.pipeline.orient import Oriented, add_degrees, add_sources, inverse, 
 from dasktc.pipeline.reorder import band_of, collective_degree, first_visit, relabel
 from dasktc.pipeline.sharded.unique import places
 from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken, with_entries, zipped
+from dasktc.wording import advice, plural
 
 __all__ = [
     "by_banded_collective_degree",
@@ -146,8 +147,9 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded
 def _refuse_beyond(weights: int, bits: int) -> None:
     if weights << bits > 2**63 - 1:
         raise InputError(
-            f"{weights:,} weights of {1 << bits:,} vertices do not fit 64 bits together: vertices in shards are sorted "
-            "as such numbers; give more --memory, so that they need no shards, or --reorder degree"
+            f"{plural(weights, 'weight')} of {1 << bits:,} vertices do not fit 64 bits together: vertices in shards "
+            f"are sorted as such numbers; give a larger {advice('memory')}, so that they need no shards, or "
+            f"{advice(reorder='degree')}"
         )
 
 

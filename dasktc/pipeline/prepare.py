@@ -35,8 +35,9 @@ from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
-from dasktc.planning.scratch import plan_count, scratch_of
+from dasktc.planning.scratch import is_cut, plan_count, scratch_of
 from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_stages
+from dasktc.wording import advice
 
 __all__ = [
     "Prepared",
@@ -208,7 +209,14 @@ def _prepare_edges(
     # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, shards))
+    per_call = None if planned_for else executor.memory_per_call
+
+    def cut(options: Options) -> bool:
+        numbers = limits or limits_of(executor, options)
+        from_file = options.assign_file is not None and options.parts != 1
+        return from_file or is_cut(options, size, graph.edges, numbers, per_call, planned_for)
+
+    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, shards), cut)
     order = ORDERS[options.chosen_reorder]
     if shards == 1:
         graph = reorder(executor, graph, order.chosen, shift)
@@ -232,7 +240,7 @@ def _prepare_edges(
         limits,
         why,
         automatic=automatic,
-        memory_per_call=None if planned_for else executor.memory_per_call,
+        memory_per_call=per_call,
         planned_for=planned_for,
     )
     partition = measured.partition
@@ -341,7 +349,7 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
     if not revised.fits:
         needs = f"kernel {options.chosen_kernel} needs more scratch"
-        raise InputError(f"{revised.why}: {needs}; prepare with more --memory")
+        raise InputError(f"{revised.why}: {needs}; prepare with a larger {advice('memory')}")
     return replace(revised, proxies=plan.proxies, choice=choose(options, None)[1])
 
 
@@ -373,8 +381,9 @@ def prepare_blocks(
     """
     plan, began = prepared.plan, time.perf_counter()
     if not plan.fits:
-        other = "" if (options.partition, options.parts) == ("auto", None) else ", or let --partition auto choose n"
-        raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
+        automatic = (options.partition, options.parts) == ("auto", None)
+        other = "" if automatic else f", or let {advice(partition='auto')} choose n"
+        raise InputError(f"{plan.why}: the graph is too large for it; raise {advice('memory')}{other}")
     # 6. Build CSR blocks on the workers.
     executor.set_task_memory(plan.bytes_per_task)
     tracker = tracker_of(progress)

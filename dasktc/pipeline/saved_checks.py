@@ -25,6 +25,7 @@ from dasktc.errors import InputError
 from dasktc.executors.measured import Measured
 from dasktc.io import array_files
 from dasktc.io.array_files import StoredArray, in_threads, read_array
+from dasktc.wording import plural
 
 __all__ = [
     "BlockRead",
@@ -116,9 +117,9 @@ def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
     behind = column_first - row_first if ordered else None
     rows = _rows(block, by.over(stride, row_first), read.columns, behind, backend)
     if rows.wrong or int(offsets[0]) != 0 or int(offsets[-1]) != block.edges:
-        raise damaged_array(url, f"its rows are not those of a block of {block.edges:,} edges")
+        raise damaged_array(url, f"its rows are not those of a block of {plural(block.edges, 'edge')}")
     if rows.outside:
-        raise damaged_array(url, f"a column is none of a block of {read.rows:,} by {read.columns:,} vertices")
+        raise damaged_array(url, f"a column is none of a block of {read.rows:,} by {plural(read.columns, 'vertex')}")
     if descents != rows.descents:
         raise damaged_array(url, "the columns of a row do not ascend")
     if rows.above:
@@ -163,7 +164,7 @@ def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, back
     url = read.arrays["members"].url
     facts = backend.block_facts.column_facts(members, read.by)
     if facts.descents or (len(members) and not 0 <= int(members[0]) <= int(members[-1]) < read.vertices):
-        raise damaged_array(url, f"its members do not ascend, or are none of {read.vertices:,} vertices")
+        raise damaged_array(url, f"its members do not ascend, or are none of {plural(read.vertices, 'vertex')}")
     sources = targets = 0
     for row, column in _ends(block, backend):
         sources += backend.block_facts.column_facts(members.take(row), read.by).total

@@ -27,7 +27,7 @@ import numpy as np
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.csr import OrientedCSR, on_host
-from dasktc.errors import InputError, shown, without_secrets
+from dasktc.errors import InputError, neutral_text, shown, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
 from dasktc.io.evidence import Reading
@@ -61,6 +61,7 @@ from dasktc.planning.plan import Limits, Proxies
 from dasktc.planning.schemes import Sizes, scheme_of
 from dasktc.planning.scratch import plan_count
 from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_choice
+from dasktc.wording import advice, option, plural
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]
 
@@ -285,8 +286,8 @@ def _layout_fields(partition: Partition, scheme: str) -> dict[str, Any]:
         shape, grid = partition.shape, None
     else:
         raise InputError(
-            f"--partition {scheme} has a partition of its own, {type(partition).__name__}, which is not saved; prepare "
-            "the graph with another"
+            f"{option('partition', scheme)} has a partition of its own, {type(partition).__name__}, which is not "
+            "saved; prepare the graph with another"
         )
     return {"shift": shape.shift, "ordered": shape.ordered, "grid": grid}
 
@@ -338,8 +339,8 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     check_fields(folder, content, _FIELDS)
     if len(names) > 1:
         raise InputError(
-            f"{folder} is a saved graph, and {len(names) - 1:,} more sources are given: it is opened as it is, and no "
-            "edges are added; give it alone"
+            f"{folder} is a saved graph, and {plural(len(names) - 1, 'more source is', 'more sources are')} given: it "
+            "is opened as it is, and no edges are added; give it alone"
         )
     if content["partition"] not in SCHEMES:
         raise InputError(
@@ -348,6 +349,8 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
         )
     try:
         _interpret(folder, content)
+    except InputError:
+        raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())
         raise damaged(joined(folder, MANIFEST), f"its fields do not fit each other: {why}") from None
@@ -380,14 +383,14 @@ def _interpret(folder: str, content: Manifest) -> None:
         *((f"sizes of {name}", [*np.ndindex(of.shape)]) for name, of in sizes._asdict().items()),
     ):
         if there != places:
-            raise ValueError(f"{name} are not those of {rows:,} by {columns:,} blocks")
+            raise ValueError(f"{name} are not those of {rows:,} by {plural(columns, 'block')}")
     if content["grid"] is None and len(content["proxies"]) != rows:
         raise ValueError(f"proxies are of {len(content['proxies']):,} parts, not of {rows:,}")
     extents = _extents(partition)
     for at in places:  # sums by vertex are allocated with these sizes
         size = int(sizes.rows[at]), int(sizes.columns[at])
         if size != extents.get(at, (size[0], size[0])):
-            raise ValueError(f"block {at} has not {size[0]:,} rows and {size[1]:,} columns")
+            raise ValueError(f"block {at} has not {plural(size[0], 'row')} and {plural(size[1], 'column')}")
     for block, (i, j) in zip(blocks, places, strict=True):
         numbered = tuple(block[name] for name in ("stride", "row_first", "column_first", "ordered"))
         if isinstance(partition, GridPartition):
@@ -423,13 +426,16 @@ def _check_options(content: Manifest) -> None:
         if attributes is not None:
             AttributeOptions(attributes["weight"], attributes["directed"])
     except InputError as error:
-        raise ValueError(str(error).partition(";")[0]) from None
+        raise ValueError(neutral_text(error).partition(";")[0]) from None
     if ORDERS[content["reorder"]].ordered != content["ordered"]:
         raise ValueError(f"ordered is {content['ordered']} in the order {content['reorder']}")
     count = len(content["blocks"])  # before memory is taken for so many parts
     numbers = [content["parts"], content["column_parts"] or 1, *(axis["parts"] for axis in content["grid"] or [])]
     if not 1 <= min(numbers) <= max(numbers) <= count:
-        raise ValueError(f"{count:,} blocks are none of {' and '.join(f'{number:,}' for number in numbers)} parts")
+        raise ValueError(
+            f"{plural(count, 'block is', 'blocks are')} none of {' and '.join(f'{number:,}' for number in numbers)} "
+            "parts"
+        )
 
 
 def _prepared_with(content: Manifest) -> dict[str, Any]:
@@ -444,10 +450,10 @@ def _check_edges(content: Manifest, partition: Partition, sizes: Sizes, wedges: 
     if isinstance(partition, GridPartition):
         widths = [axis.parts for axis in partition.layout.families]
         if wedges != content["wedges"][0]:
-            raise ValueError(f"the tasks have {wedges:,} wedges, the graph {content['wedges'][0]:,}")
+            raise ValueError(f"the tasks have {plural(wedges, 'wedge')}, the graph {content['wedges'][0]:,}")
     for first, end in pairwise([0, *accumulate(widths)]):
         if (held := int(sizes.edges[:, first:end].sum())) != content["edges"]:
-            raise ValueError(f"its blocks hold {held:,} edges, the graph {content['edges']:,}")
+            raise ValueError(f"its blocks hold {plural(held, 'edge')}, the graph {content['edges']:,}")
 
 
 def _check_blocks(blocks: list[Manifest], sizes: Sizes, proxies: bool) -> None:
@@ -459,7 +465,7 @@ def _check_blocks(blocks: list[Manifest], sizes: Sizes, proxies: bool) -> None:
         if proxies:
             expected["members"] = ("i4", rows)
         if _kinds(block["arrays"]) != expected:
-            raise ValueError(f"block {place} has not the arrays of {rows:,} rows and {edges:,} edges")
+            raise ValueError(f"block {place} has not the arrays of {plural(rows, 'row')} and {plural(edges, 'edge')}")
 
 
 def _check_vectors(content: Manifest) -> None:
@@ -474,7 +480,7 @@ def _check_vectors(content: Manifest) -> None:
         if sum(array["length"] - behind for array in arrays) != vertices or any(
             array["dtype"] not in types or array["length"] < behind for array in arrays
         ):
-            raise ValueError(f"{name} are not of {vertices:,} vertices")
+            raise ValueError(f"{name} are not of {plural(vertices, 'vertex')}")
     if text and any(shard["letters"]["dtype"] != "u1" for shard in content["id_shards"]):
         raise ValueError("id_shards are no text")
 
@@ -488,10 +494,10 @@ def _check_attributes(kept: Manifest, vertices: int, edges: dict[tuple[int, int]
         raise ValueError(f"attributes are of blocks {shown(there)}")
     for place, block in zip(there, kept["blocks"], strict=True):
         if _kinds(block["arrays"]) != {name: (of, edges[place]) for name, of in types.items()}:
-            raise ValueError(f"block {place}'s attributes are not those of {edges[place]:,} edges")
+            raise ValueError(f"block {place}'s attributes are not those of {plural(edges[place], 'edge')}")
     numbers = {name: ("i8", vertices) for name in Neighbours._fields} if kept["directed"] else {}
     if _kinds(kept["neighbours"] or {}) != numbers:
-        raise ValueError(f"neighbours are not those of {vertices:,} vertices, directed={kept['directed']}")
+        raise ValueError(f"neighbours are not those of {plural(vertices, 'vertex')}, directed={kept['directed']}")
     float.fromhex(kept["largest"])
 
 
@@ -509,7 +515,7 @@ def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
     for name, value in given.items():
         if value is not None:
             raise InputError(
-                f"--{name} {shown(value)} is given for {folder}, a saved graph: it says how files of edges are read, "
+                f"{option(name, value)} is given for {folder}, a saved graph: it says how files of edges are read, "
                 "and these were read when it was prepared; leave it out"
             )
 
@@ -529,10 +535,9 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
         asked, had = getattr(options, name), content.get("proxies_kept" if name == "proxies" else name)
         if asked in (getattr(default, name), had) or free.get(name):
             continue
-        given = "sort_rows=False" if name == "sort_rows" else f"--{name.replace('_', '-')} {asked}"
         raise InputError(
-            f"{given} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its blocks stay as "
-            "they are; leave it out, or prepare the graph again"
+            f"{option(name, asked)} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its "
+            "blocks stay as they are; leave it out, or prepare the graph again"
         )
     kept = _prepared_with(content)
     if options.splits is not None:
@@ -636,7 +641,7 @@ def open_blocks(
     plan, content = prepared.plan, saved.manifest
     if not plan.fits:
         raise InputError(
-            f"{plan.why}: the saved graph is too large for it; raise --memory, or prepare it again with it"
+            f"{plan.why}: the saved graph is too large for it; raise {advice('memory')}, or prepare it again with it"
         )
     executor.set_task_memory(plan.bytes_per_task)
     blocks = _open_checked(executor, saved, prepared)
@@ -709,7 +714,7 @@ def _check_vectors_alone(executor: Executor, saved: SavedGraph, prepared: Prepar
         url = _places(saved.folder, content["order"][0])["values"].url
         raise damaged_array(url, "its numbers are not those of all vertices")
     if vectors.wedges != graph.wedges:
-        said = f"it says {graph.wedges:,} wedges, but the degrees give {vectors.wedges:,}"
+        said = f"it says {plural(graph.wedges, 'wedge')}, but the degrees give {vectors.wedges:,}"
         raise damaged(joined(saved.folder, MANIFEST), said)
     return vectors
 
@@ -738,7 +743,8 @@ def _check_proxies(executor: Executor, saved: SavedGraph, blocks: Blocks) -> Non
         raise damaged_array(joined(saved.folder, f"block-{part}-0.bin"), "its members are not those of its part")
     if sum(wedges) != expected:
         raise damaged(
-            joined(saved.folder, MANIFEST), f"it says {expected:,} wedges of parts, but the blocks have {sum(wedges):,}"
+            joined(saved.folder, MANIFEST),
+            f"it says {plural(expected, 'wedge')} of parts, but the blocks have {sum(wedges):,}",
         )
 
 
@@ -840,7 +846,7 @@ class _Files:
             if start < end and first < start + place.length:
                 part = read_array(place, backend, max(0, first - start), min(place.length, end - start))
                 if self.below is not None and len(part) and int(part.view("uint32").max()) >= self.below:
-                    raise damaged_array(place.url, f"a number is not below that of {self.below:,} vertices")
+                    raise damaged_array(place.url, f"a number is not below that of {plural(self.below, 'vertex')}")
                 parts.append(part)
         return parts or [backend.array.empty(0, dtype=self.arrays[0].dtype)]
 

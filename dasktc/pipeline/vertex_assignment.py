@@ -26,6 +26,7 @@ from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.sharded.vectors import Sharded, there
 from dasktc.planning.grid import Shape
 from dasktc.registry import ASSIGNMENTS
+from dasktc.wording import advice, option, plural
 
 __all__ = ["OWN", "Assignment", "assigned", "own_parts"]
 
@@ -62,7 +63,7 @@ def assigned(executor: Executor, graph: Oriented, options: Options, parts: int, 
     """
     if shape.own is not None:
         return cast("Sharded", shape.own)
-    method: Assignment = ASSIGNMENTS[options.assign]
+    method: Assignment = ASSIGNMENTS[str(options.assign)]
     return method.assign(executor, graph, parts, options.seed, shape)
 
 
@@ -93,8 +94,9 @@ def _of_ids(function: Callable[..., Array], first: int, end: int, backend: Backe
 def _by_metis(executor: Executor, graph: Oriented, parts: int, seed: int, shape: Shape) -> Sharded:
     if len(graph.order.starts) > 2:
         raise InputError(
-            f"--assign metis keeps the whole graph in one process, and not even vectors of its {shape.vertices:,} "
-            "vertices fit one; take --assign random, or give more --memory"
+            f"{_METIS} keeps the whole graph in one process, and not even vectors of its "
+            f"{plural(shape.vertices, 'vertex')} fit one; take {advice(assign='random')}, or give a larger "
+            f"{advice('memory')}"
         )
     given = (list(graph.partitions), shape, parts, executor.memory_per_call, executor.backend)
     return Sharded(graph.order.starts, [executor.submit("plan", _metis, *given)])
@@ -109,8 +111,9 @@ class Assignment:
     assign: Callable[[Executor, Oriented, int, int, Shape], Sharded]
 
 
+_METIS = option("assign", "metis")
 OWN = (
-    Assignment("random", "by a hash of the id and --seed", _by_hash),
+    Assignment("random", "by a hash of the id and the seed", _by_hash),
     Assignment("contiguous", "ranges of ids", _by_id),
     Assignment("metis", "METIS's parts, with few edges between them (needs pymetis)", _by_metis),
 )
@@ -164,8 +167,9 @@ def own_parts(
     starts = graph.order.starts
     if len(starts) > 2 and not executor.backend.on_device:
         raise InputError(
-            f"--assign {path} gives all vertices their parts in one process, and vectors of {graph.order.size:,} do "
-            "not fit one; take --assign random or contiguous, or give more --memory"
+            f"{option('assign', path)} gives all vertices their parts in one process, and vectors of "
+            f"{graph.order.size:,} do not fit one; take {advice(assign='random')} or contiguous, or give a larger "
+            f"{advice('memory')}"
         )
     held = open_source(path, _reading(path, ids)).parts
     if len(starts) > 2:
@@ -213,21 +217,22 @@ def _read(path: str, held: tuple[Part, ...], ids: Ids, external: Any, parts: int
     wrong = ~numbers.between(0, last) | (numbers % 1 != 0)
     if wrong.any():
         raise InputError(
-            f"--assign {path} puts vertex {_first(given['src'][wrong])} into part {_first(given['dst'][wrong])}, which "
-            f"is no number from 0 to {last}: the second column is the part; number them from 0, or give as many --parts"
+            f"{option('assign', path)} puts vertex {_first(given['src'][wrong])} into part "
+            f"{_first(given['dst'][wrong])}, which is no number from 0 to {last}: the second column is the part; "
+            f"number them from 0, or give as many with {advice('parts')}"
         )
     table = pd.Series(numbers.to_numpy("int64"), index=pd.Index(given["src"])).groupby(level=0)
     least, most = table.min(), table.max()
     if (twice := least != most).any():
         raise InputError(
-            f"--assign {path} puts vertex {_first(twice.index[twice])} into parts {least[twice].iloc[0]} and "
+            f"{option('assign', path)} puts vertex {_first(twice.index[twice])} into parts {least[twice].iloc[0]} and "
             f"{most[twice].iloc[0]}: parts are disjoint; keep one row"
         )
     names = pd.Index(np.asarray(external, dtype=object if ids == "text" else "int64"))
     place = least.index.get_indexer(names) if len(least) else np.full(len(names), -1)
     if (missing := place < 0).any():
         raise InputError(
-            f"--assign {path} has no part for {int(missing.sum()):,} of {len(names):,} vertices, e.g. "
+            f"{option('assign', path)} has no part for {int(missing.sum()):,} of {plural(len(names), 'vertex')}, e.g. "
             f"{_first(names[missing])}: each has to be local to one; add them"
         )
     dense = least.to_numpy("int64").take(place) if len(names) else np.zeros(0, "int64")
@@ -247,20 +252,21 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: i
         import pymetis
     except ImportError:
         raise InputError(
-            "--assign metis needs the pymetis package, which is not installed: METIS is an optional extra; "
-            "run pip install 'dasktc[metis]', or take --assign random"
+            f"{_METIS} needs the pymetis package, which is not installed: METIS is an optional extra; "
+            f"run pip install 'dasktc[metis]', or take {advice(assign='random')}"
         ) from None
     need = METIS_BYTES * sum(len(part) for part in partitions)
     if memory_per_call is not None and need > memory_per_call:
         raise InputError(
-            f"--assign metis takes {format_size(need)}, more than the {format_size(memory_per_call)} that one stage "
-            "may take: it has the whole graph in memory, both directions; raise --memory, or take --assign random"
+            f"{_METIS} takes {format_size(need)}, more than the {format_size(memory_per_call)} that one stage may "
+            f"take: it has the whole graph in memory, both directions; raise {advice('memory')}, or take "
+            f"{advice(assign='random')}"
         )
     keys: Any = np.concatenate([on_host(part) for part in partitions])
     if 2 * len(keys) > MOST_ENDS:
         raise InputError(
-            f"the graph has {len(keys):,} edges, METIS numbers {MOST_ENDS // 2:,} at most: its package counts in "
-            "32 bits; take --assign random"
+            f"the graph has {plural(len(keys), 'edge')}, METIS numbers {MOST_ENDS // 2:,} at most: its package counts "
+            f"in 32 bits; take {advice(assign='random')}"
         )
     ends = np.stack(unpack(keys, shape.shift))
     sources, targets = ends.reshape(-1), ends[::-1].reshape(-1)

@@ -33,6 +33,8 @@ from dasktc.planning.placement import ONE_PARTITION, ReplicaCache, homes, needed
 from dasktc.planning.plan import Plan
 from dasktc.planning.rates import RATES, Rates, probes_of
 from dasktc.planning.schemes import Block, Sizes
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
 __all__ = ["Network", "Prediction", "counting_seconds", "gathered", "in_words", "network", "predict", "work_of_triples"]
 
@@ -58,8 +60,8 @@ class Network:
     largest: int
 
 
-@dataclass(frozen=True)
-class Prediction:
+@dataclass(frozen=True, repr=False)
+class Prediction(Summarised):
     """A plan with its predicted bytes and seconds.
 
     Attributes
@@ -98,6 +100,7 @@ class Prediction:
     no_call: str = ""
     before: dict[str, float] = field(default_factory=dict)
     in_process: bool = False
+    _width = 14
 
     @property
     def whole_seconds(self) -> float:
@@ -111,10 +114,10 @@ class Prediction:
         preparing = sum(seconds for stage, seconds in self.before.items() if stage != "read")
         several = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
         takes = {
-            f"counting, {in_words(parts['count'])} of it: {self.probes:,} probes and the visits to edges"
+            f"counting, {in_words(parts['count'])} of it: {plural(self.probes, 'probe')} and the visits to edges"
             f"{', shared by ' + format(plan.workers, ',') + ' workers' if plan.workers > 1 else ''}": parts["count"],
-            f"{self._submits}, {in_words(parts['scheduler'])} of it: {plan.tasks:,} tasks of "
-            f"{1000 * rates.overhead:.3g} ms, so fewer --splits are faster": parts["scheduler"],
+            f"{self._submits}, {in_words(parts['scheduler'])} of it: {plural(plan.tasks, 'task')} of "
+            f"{1000 * rates.overhead:.3g} ms, so fewer splits are faster": parts["scheduler"],
             f"the network, {in_words(parts['network'])} of it: a worker receives up to "
             f"{format_size(self.network.largest)} at {format_size(rates.network)} a second": parts["network"],
             f"reading the source, {in_words(self.before.get('read', 0.0))} of it, at {format_size(rates.read)} a second"
@@ -155,8 +158,8 @@ class Prediction:
             *self.plan.rows(),
             (
                 "network",
-                f"{received.total:,} bytes ({format_size(received.total)}), {format_size(received.largest)} a worker "
-                "at most",
+                f"{plural(received.total, 'byte')} ({format_size(received.total)}), {format_size(received.largest)} a "
+                "worker at most",
             ),
             ("probes", f"{self.probes:,}: {self.estimate}"),
             (
@@ -185,8 +188,11 @@ class Prediction:
         why = f", since {self.no_call}" if call < tasks and self.no_call else ""
         return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {chosen}{why}"
 
+    def _rows(self) -> Rows:
+        return self.rows()
+
     def __str__(self) -> str:
-        return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
+        return f"takes {in_words(self.whole_seconds)}, bound by {self.bound}"
 
 
 def predict(
@@ -262,10 +268,12 @@ def in_words(seconds: float) -> str:
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
     """Estimate the probes of a count; return also how they were estimated."""
     if wedges is not None:
-        return int(PROBES_PER_WEDGE * wedges), f"{PROBES_PER_WEDGE} of {wedges:,} wedges, as in Kronecker graphs"
+        return int(
+            PROBES_PER_WEDGE * wedges
+        ), f"{PROBES_PER_WEDGE} of {plural(wedges, 'wedge')}, as in Kronecker graphs"
     probes = probes_of(edges)
     each = probes / max(1, edges)
-    return probes, f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
+    return probes, f"{each:.3g} an edge, as in a Kronecker graph; give the wedges where they are known"
 
 
 def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:

@@ -20,6 +20,7 @@ from dasktc.planning.memory_model import Scratch, task_bytes
 from dasktc.planning.rates import Rates, probes_of
 from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes, Triple, considered, scheme_of
 from dasktc.registry import SCHEMES
+from dasktc.wording import option, plural
 
 __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "splits_for"]
 
@@ -202,7 +203,7 @@ class Plan:
         """Rows of (name, text) for display."""
         chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
         return [
-            ("graph", f"{self.vertices:,} vertices, {self.edges:,} edges"),
+            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
             ("partition", self.partition),
             ("n (parts)", f"{self.parts:,}" + (f", {self.column_parts:,} of columns" if self.column_parts else "")),
             ("m (splits)", f"{self.splits:,}"),
@@ -218,8 +219,9 @@ class Plan:
 
     def _unusual(self) -> str:
         """Say which triples have no task, and which have more than m."""
-        empty = f"; {self.empty_triples:,} triples without wedges are none" if self.empty_triples else ""
-        return empty + (f"; {self.heavy_triples:,} heavy triples are several" if self.heavy_triples else "")
+        empty, heavy = self.empty_triples, self.heavy_triples
+        without = f"; {plural(empty, 'triple has', 'triples have')} no wedges and no task" if empty else ""
+        return without + (f"; {plural(heavy, 'heavy triple is', 'heavy triples are')} several" if heavy else "")
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
@@ -297,10 +299,11 @@ def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
     """Say which requests exceed the graph (more parts than vertices, more splits than rows), and what is taken."""
     ignored = limits.partition != "auto" and SCHEMES[limits.partition].replicated
     if limits.parts is not None and limits.parts > plan.parts and not ignored:
-        yield f"--parts {shown(limits.parts)} is taken as {plan.parts:,}: {plan.vertices:,} vertices make no more parts"
+        most = f"{plural(plan.vertices, 'vertex makes', 'vertices make')} no more parts"
+        yield f"{shown(limits.parts)} parts are taken as {plan.parts:,}: {most}"
     if limits.splits is not None and limits.splits > plan.splits:
         most = f"the largest index block has no more {plan.cut}"
-        yield f"--splits {shown(limits.splits)} is taken as {plan.splits:,}: {most}"
+        yield f"{shown(limits.splits)} splits are taken as {plan.splits:,}: {most}"
 
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Scheme, int]]:
@@ -310,8 +313,9 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Sch
     asked = None if limits.parts is None else min(limits.parts, most)
     if limits.column_parts is not None and schemes[0].tasks(asked or 1) > MAX_TASKS:
         raise InputError(
-            f"--column-parts {shown(limits.column_parts)} makes {schemes[0].tasks(asked or 1):,} block triples, "
-            f"{MAX_TASKS:,} at most can be scheduled: blocks would be tiny; give fewer, or leave it out"
+            f"{option('column_parts', limits.column_parts)} makes "
+            f"{plural(schemes[0].tasks(asked or 1), 'block triple')}, {MAX_TASKS:,} at most can be scheduled: blocks "
+            "would be tiny; give fewer, or leave it out"
         )
     for scheme in schemes:
         if scheme.replicated:
@@ -335,15 +339,13 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Sch
 
 def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
     """Return why a scheme does not take this number of parts; None where it does."""
-    asked = shown(limits.parts)
+    asked = option("parts", limits.parts)
     if scheme.bound and parts > scheme.bound[0]:
         most, why = scheme.bound
-        return f"--parts {asked} is more than the {most} that --partition {scheme.name} takes: {why}"
+        return f"{asked} is more than the {most} that {option('partition', scheme.name)} takes: {why}"
     if (triples := scheme.tasks(parts)) > MAX_TASKS:
-        return (
-            f"--parts {asked} makes {triples:,} block triples, {MAX_TASKS:,} at most can be "
-            "scheduled: blocks would be tiny"
-        )
+        makes = f"{asked} makes {plural(triples, 'block triple')}"
+        return f"{makes}, {MAX_TASKS:,} at most can be scheduled: blocks would be tiny"
     return None
 
 
@@ -393,8 +395,9 @@ def _splits(scheme: Scheme, triples: Numbers, scheduled: int, edges: int, sizes:
     splits = max(1, min(limits.splits, most))
     if scheduled * splits > MAX_TASKS:
         raise InputError(
-            f"--splits {shown(limits.splits)} makes {scheduled * splits:,} tasks of {scheduled:,} block triples, "
-            f"{MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a smaller m, or leave it out"
+            f"{option('splits', limits.splits)} makes {plural(scheduled * splits, 'task')} of "
+            f"{plural(scheduled, 'block triple')}, {MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a "
+            "smaller m, or leave it out"
         )
     return splits
 

@@ -68,7 +68,7 @@ class Rates:
         """
         chosen = {name: value for name, value in given.items() if value is not None}
         for name, value in chosen.items():
-            option = name if name == "overhead" else f"rate-{name}"
+            option = name if name == "overhead" else f"rate_{name}"
             chosen[name] = real_number(option, value, 0, above=name != "overhead")
         named = ", ".join(chosen)
         return replace(self, **chosen, source=f"{self.source}; {named} as given") if chosen else self

@@ -3,8 +3,8 @@
 A scheme is one `Scheme` object, of `OWN` here or of a plug-in (`dasktc.registry`); other modules ask the object. It
 names the blocks of a grid, P[i][j] for row part i and column part j:
 
-whole     The one block of the whole graph in all three roles: replicate it, split its rows
-          (TRUST: Pandey et al., TPDS 2021, section 5.1).
+whole     The one block of the whole graph in all three roles: replicate it, split its rows (TRUST: Pandey et al.,
+          TPDS 2021, section 5.1, which deals out single rows, u % m; `backends/cpu/splits.py` says how and why here).
 edges     The same, with its edges split into equal ranges (H-INDEX: Pandey et al., HPEC 2019, section III).
 hash2d    P[i][j] are the edges (u, v) with u % n = i, v % n = j. (P[i][k], P[i][j], P[k][j]) for all
           i, j, k: n² blocks, n³ tasks (TRUST, sections 5.2, 5.3).
@@ -375,7 +375,7 @@ def _by_ranges(column_parts: int | None = None) -> Scheme:
 OWN = (
     Scheme(
         "whole",
-        "one block, m row splits (TRUST, section 5.1)",
+        "one block, m row splits (after TRUST, section 5.1)",
         whole,
         tasks=lambda n: 1,
         columns=lambda n: 1,

@@ -10,10 +10,10 @@ from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.options import Options
 from dasktc.planning.memory_model import Scratch
 from dasktc.planning.plan import Limits, Plan, make_plan
-from dasktc.planning.schemes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Sizes, considered
+from dasktc.planning.schemes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Sizes, considered, scheme_of
 from dasktc.registry import ORDERS
 
-__all__ = ["plan_count", "scratch_of"]
+__all__ = ["is_cut", "plan_count", "scratch_of"]
 
 
 def plan_count(
@@ -60,6 +60,46 @@ def plan_count(
     if plan.lean and backend == options.chosen_backend:
         options = replace(options, kernel=str(lean_kernel(backend)))
     return plan, options
+
+
+def is_cut(
+    options: Options,
+    vertices: int,
+    edges: int,
+    limits: Limits,
+    memory_per_call: int | None = None,
+    planned_for: str | None = None,
+) -> bool:
+    """Whether a graph of this size is counted in several blocks or splits (n or m above 1), before its order is known.
+
+    All edges as one block are of the same size in every order, and so is the answer; where the graph does not fit as
+    one block, n is above 1 whatever the sizes of the blocks.
+
+    Parameters
+    ----------
+    options : Options
+        With the kernel chosen, and the order of the uncut graph.
+    vertices, edges : int
+    limits : Limits
+    memory_per_call, planned_for : int and str, optional
+        As for `plan_count`.
+    """
+
+    def sizes(partition: str, parts: int) -> Sizes:
+        return scheme_of(partition, options.column_parts).even(parts, vertices, edges)
+
+    plan, _ = plan_count(
+        options,
+        vertices,
+        edges,
+        sizes,
+        limits,
+        "",
+        automatic=False,
+        memory_per_call=memory_per_call,
+        planned_for=planned_for,
+    )
+    return plan.parts > 1 or plan.splits > 1
 
 
 def scratch_of(options: Options, edges: int, memory_per_call: int | None, planned_for: str | None = None) -> Scratch:

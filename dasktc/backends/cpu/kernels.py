@@ -104,6 +104,7 @@ OWN = (
         probes.trust,
         hash_bytes,
         order="collective",
+        cut_order="collective-banded",
         sorted_rows=False,
         cost=stream_cost,
         times=38,

@@ -1,7 +1,7 @@
 """Index rows of each split of a counting task, on any backend.
 
-On a GPU groups of rows are dealt out to the splits, as TRUST deals rows (section 5.1): neighbouring rows cost about
-the same there, so every split gets its share of each kind.
+On a GPU groups of 32 rows are dealt out to the splits in turn, where TRUST deals out single rows, u % g (section 5.1):
+neighbouring rows cost about the same, so every split gets its share of each kind, and a warp's rows stay adjacent.
 
 On a CPU a split is a range of rows, and all ranges cost about the same. Ranges beat rows dealt one by one there,
 because edges whose column has a long row are counted column by column, and each split marks all such rows anew; splits

@@ -31,8 +31,9 @@ from dasktc.backends.cuda.vertices import DeviceVertices
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.protocol import Backend, TextIds
 from dasktc.errors import InputError
+from dasktc.wording import advice
 
-HOW = "install dasktc[cuda13] or dasktc[cuda12] to match the driver, or count with --backend cpu"
+HOW = "install dasktc[cuda13] or dasktc[cuda12] to match the driver, or count with " + advice(backend="cpu")
 
 try:
     import cupy as cp
@@ -262,10 +263,13 @@ def refuse_without_gpu() -> None:
         devices = cp.cuda.runtime.getDeviceCount()
     except cp.cuda.runtime.CUDARuntimeError as failed:
         raise InputError(
-            f"CUDA reports {failed}: no GPU or no driver is visible; check nvidia-smi, or count with --backend cpu"
+            f"CUDA reports {failed}: no GPU or no driver is visible; check nvidia-smi, or count with "
+            f"{advice(backend='cpu')}"
         ) from failed
     if devices == 0:
-        raise InputError("CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with --backend cpu")
+        raise InputError(
+            f"CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with {advice(backend='cpu')}"
+        )
 
 
 @said_in_one_line

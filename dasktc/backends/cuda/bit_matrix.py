@@ -16,6 +16,7 @@ from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Device, spread
 from dasktc.backends.cuda.edges import DeviceEdges, RankedIds
 from dasktc.errors import CountError
+from dasktc.wording import advice, plural
 
 __all__ = [
     "KEYS_BYTES", "MOST_EDGES", "MOST_VERTICES", "MOST_WORDS", "BitCount", "DeviceBitMatrix", "SmallKeys", "worthwhile",
@@ -171,8 +172,8 @@ def _checked(
 ) -> BitCount:
     if corners % 3 or ends != 2 * edges or met != squares:
         raise CountError(
-            f"the bit matrix has {met:,} bits in the rows of {edges:,} edges and {corners:,} corners of triangles, "
-            f"the degrees, {ends:,} together, say {squares:,} and a multiple of 3: bits were lost; count with --kernel "
-            "hub, and report this with the output of `dasktc info`"
+            f"the bit matrix has {plural(met, 'bit')} in the rows of {plural(edges, 'edge')} and {corners:,} corners "
+            f"of triangles, the degrees, {ends:,} together, say {squares:,} and a multiple of 3: bits were lost; count "
+            f"with {advice(kernel='hub')}, and report this with the output of `dasktc info`"
         )
     return BitCount(vertices, edges, corners // 3, wedges, met)

@@ -160,7 +160,7 @@ SHARED = 160
 """Longest row of a small graph that thread blocks share evenly, a few rows at a time."""
 WALKED = 96
 """Row length, exceeded by 1 % of the rows, up to which walking two rows costs less than hashing one."""
-SMALL = "{wedges:,} wedges are few"
+SMALL = "few wedges, {wedges:,}"
 
 OWN = (
     CudaKernel(
@@ -200,6 +200,7 @@ OWN = (
         launch_trust.TRUST,
         auto=(Rule(60, {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),),
         order="collective",
+        cut_order="collective-banded",
         sorted_rows=False,
         details=launch_trust.details,
         cost=stream_cost,
@@ -275,6 +276,15 @@ OWN = (
         cost=tile_cost,
     ),
     CudaKernel(
+        "lstc-unshared",
+        "LSTC without shared memory: rows searched in place, in global memory (baseline of its figure 9)",
+        "lstc",
+        device_probes.lstc,
+        lstc,
+        macros=LSTC | {"TILE": 0},
+        cost=stream_cost,
+    ),
+    CudaKernel(
         "tcstream",
         "TC-Stream's search, the tree's top in shared memory (sections 4.2 and 4.3)",
         "tcstream",
@@ -282,6 +292,26 @@ OWN = (
         launch_edges.tcstream,
         launch_edges.list_bytes,
         launch_edges.TCSTREAM,
+        cost=search_cost,
+    ),
+    CudaKernel(
+        "tcstream-recursive",
+        "TC-Stream's recursion: the shorter list's middle entry first, then both halves (section 4.2)",
+        "tcstream",
+        device_probes.same(probes.tcstream),
+        launch_edges.tcstream,
+        launch_edges.list_bytes,
+        launch_edges.TCSTREAM | {"SEARCH": 1},
+        cost=search_cost,
+    ),
+    CudaKernel(
+        "tcstream-backward",
+        "TC-Stream's Algorithm 5: each search in doubling steps from the longer list's end",
+        "tcstream",
+        device_probes.same(probes.tcstream),
+        launch_edges.tcstream,
+        launch_edges.list_bytes,
+        launch_edges.TCSTREAM | {"SEARCH": 2},
         cost=search_cost,
     ),
     CudaKernel(

@@ -32,7 +32,7 @@ SEARCH = LRB | {"SUB": 8, "TPI": 0, "LOG": 0}
 """Macros of the `search` kernel, explained in its source and preludes, as those of the others are."""
 MERGE = LRB | {"SUB": 16, "TPI": 0, "MOST_TPI": 256}
 HINDEX = LRB | {"LEVELS": 6, "SHORT": 128, "THREADS": 256, "LONGER": 0}
-TCSTREAM = LRB | {"TOP": 5, "FEW": 8, "SHORT": 0, "TAKE": 256, "vertices": 1}
+TCSTREAM = LRB | {"TOP": 5, "FEW": 8, "SHORT": 0, "TAKE": 256, "SEARCH": 0, "vertices": 1}
 """`vertices`: count a graph that is one block by vertices; 0: by an edge list, as other triples are."""
 
 BINS = 32

@@ -15,6 +15,7 @@ from dasktc.backends.cuda.device import Launch
 from dasktc.backends.cuda.launch_edges import slices
 from dasktc.backends.kernel import MOST_HUBS, hub_count
 from dasktc.errors import InputError
+from dasktc.wording import advice, plural
 
 __all__ = ["HUB", "SUPPORT", "bitmap_bytes", "hub", "hub_bytes", "hub_support_bytes", "longest_row"]
 
@@ -101,8 +102,8 @@ def hub(launch: Launch) -> None:
     plain = "PLAIN" in shape
     if not plain and max(task.table.edges, task.stream.edges) >= MOST_COLUMNS:
         raise InputError(
-            f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
-            f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
+            f"a block holds {plural(max(task.table.edges, task.stream.edges), 'edge')}, kernel hub takes fewer than "
+            f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or {advice(kernel='bitmap')}"
         )
     if not plain and (longest := _longest(launch)) <= shape["SHORT"]:
         _by_records(launch, _record_words(launch, longest))

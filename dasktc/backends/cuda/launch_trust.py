@@ -9,6 +9,7 @@ import numpy as np
 
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Launch
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from dasktc.backends.kernel import Facts
@@ -194,9 +195,9 @@ def details(facts: Facts | None) -> str:
     by_warp = chunk_rows(facts.narrow, mean, warps)
     by_block = chunk_rows(facts.wide, max(mean, SMALL_ROW * facts.wedges_per_edge), blocks)
     return (
-        f"chunks of up to {by_warp:,} rows a warp, for {facts.narrow:,} rows of 2 to {SMALL_ROW} entries and "
-        f"{warps:,} warps, {mean:,.0f} entries to look up a row; of {by_block:,} a thread block, for {facts.wide:,} "
-        "longer rows"
+        f"chunks of up to {plural(by_warp, 'row')} a warp, for {plural(facts.narrow, 'row')} of 2 to {SMALL_ROW} "
+        f"entries and {warps:,} warps, {mean:,.0f} entries to look up a row; of {by_block:,} a thread block, for "
+        f"{facts.wide:,} longer rows"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda import module
 from dasktc.backends.cuda.edge_functions import made
-from dasktc.errors import InputError
+from dasktc.errors import InputError, neutral_text
 
 __all__ = ["make_on_host", "no_gpu"]
 
@@ -17,7 +17,7 @@ def no_gpu() -> str | None:
     try:
         module().refuse_without_gpu()
     except InputError as error:
-        return str(error)
+        return neutral_text(error)
     return None
 
 

@@ -78,7 +78,9 @@ class Bench:
         if key not in self._blocks:
             while len(self._blocks) >= KEPT:
                 del self._blocks[next(iter(self._blocks))]
-            self._blocks[key] = self.prepared(case, kernel="merge", partition="whole", reorder=order).blocks[0, 0]
+            self._blocks[key] = self.prepared(case, kernel="merge", partition="whole", reorder=order)._context.blocks[
+                0, 0
+            ]
         return self._blocks[key]
 
     def task(self, case: Case, order: str = "degree") -> BlockTask:
@@ -129,7 +131,7 @@ class Bench:
         for _ in range(self.runs):
             result = graph.triangle_count()
             self.check(case, f"{options} in {count} splits", result.triangles)
-            runs.append([record.count.seconds for record in sorted(result.records)])
+            runs.append([record.count.seconds for record in sorted(result._records)])
         return max(map(median, zip(*runs, strict=True)), default=0.0)
 
     def proxies(self, case: Case, parts: int) -> tuple[Proxies, ...]:

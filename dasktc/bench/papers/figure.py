@@ -13,12 +13,14 @@ from typing import Any, Literal
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.report import Section
 
-__all__ = ["Claim", "Figure", "Finding", "Plot", "Published", "Study", "Verdict", "spread"]
+__all__ = ["NOISE", "Claim", "Figure", "Finding", "Plot", "Published", "Study", "Verdict", "spread"]
 
 Kind = Literal["lines", "bars", "stacked"]
 Row = dict[str, Any]
 TOLD = {True: "yes", False: "no", None: "cannot be told here"}
 BY_DEFINITION = "by definition"
+NOISE = 1.02
+"""Times as fast as another that are none: the same count differs by as much from run to run."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,14 @@ class Finding:
         Whether it goes the paper's way; None where the table cannot tell, as `here` says.
     numbers : list of float
         Ours, that are compared with those that are published.
+    exact : bool
+        Whether the figures are of what the paper measured, so that the figure's proxy does not stand for them.
     """
 
     here: str
     direction: bool | None = None
     numbers: list[float] = field(default_factory=list)
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,6 +259,8 @@ class Claim:
         Whether the direction follows from definitions, so that nothing could make it a no.
     exact : bool
         Whether it reads what the paper has, such as edges, on any backend: no proxy stands for that.
+    proxy : str
+        What stands, on any backend, for a part of this claim, such as another system's method by our kernel.
     """
 
     name: str
@@ -264,6 +271,7 @@ class Claim:
     on: Literal["both", "cpu", "cuda"] = "both"
     definition: bool = False
     exact: bool = False
+    proxy: str = ""
 
     def decide(self, figure: Figure) -> Verdict:
         """Compare a figure's table with the paper."""
@@ -271,7 +279,8 @@ class Claim:
         magnitude = self.published.holds(found.numbers) if self.published and found.numbers else None
         here = "; ".join(filter(None, [found.here, figure.why.get(self.name)]))
         no = "; ".join(filter(None, [self.no, f"magnitude: not {self.published}" if self.published else ""]))
-        proxy = "" if self.exact else figure.proxy
+        shared = "" if self.exact or found.exact else figure.proxy
+        proxy = "; ".join(filter(None, [shared, self.proxy]))
         direction = self.definition or found.direction
         return Verdict(self.paper, here, direction, magnitude, no, proxy, self.definition, self.name)
 

@@ -1,4 +1,4 @@
-"""Fox et al.'s figures: 4 (threads that grow with the bin against static ones) and 5 (what binning takes).
+"""Fox et al.'s figures 4 (threads that grow with the bin) and 5 (what binning takes), and III-B's two estimates.
 
 Fox et al., "Fast and Adaptive List Intersections on the GPU", HPEC 2018, doi:10.1109/HPEC.2018.8547759.
 """
@@ -16,7 +16,7 @@ from dasktc.bench.papers.fox_memory import sectors_a_search
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import binning_seconds
 
-__all__ = ["BINNING", "LOG_TPI", "binning_overhead", "log_tpi", "schedule", "split"]
+__all__ = ["BINNING", "ESTIMATES", "LOG_TPI", "binning_overhead", "estimates", "log_tpi", "schedule", "split"]
 
 STATIC = (1, 32, 256)
 """Threads an intersection of the paper's figure 4: a thread, a warp, a block."""
@@ -233,3 +233,78 @@ def split(bench: Bench, case: Case, kernel: str) -> tuple[float, float]:
         return bins, _without(whole, bins)
     task = bench.task(case)
     return bench.timed(lambda: binning_seconds(task, kernel == "merge")), whole
+
+
+# section III-B
+
+
+def estimates(bench: Bench) -> Figure:
+    """Section III-B: edges binned by d_u, the shorter length alone, and by equation 2's d_u log d_v."""
+    figure = Figure(
+        f"Par-Search with edges binned by d_u and by d_u log d_v (Fox, section III-B; {bench.clock})"
+        if bench.cuda
+        else "Par-Search with edges binned by d_u and by d_u log d_v: length of the schedule (Fox, section III-B)",
+        {"graph": "", "d_u": ".4g", "d_u log d_v": ".4g", "unit": "", "times as long": ".3f"},
+        notes=["kernels search and search-log, binning included; order degree"]
+        if bench.cuda
+        else [f"steps: reads of searches, as in fox-fig4 over {RESIDENT:,} resident warps; the kernels are a GPU's"],
+        proxy="" if bench.cuda else "a model: reads of resident warps, in place of time",
+    )
+    for case in bench.cases:
+        if bench.cuda:
+            alone, both = (1e3 * bench.count(case, "degree", name).seconds for name in ("search", "search-log"))
+        else:
+            alone, both = estimated(bench.block(case))
+        unit = "ms" if bench.cuda else "steps"
+        figure.rows.append([case.name, alone, both, unit, both / alone if alone else None])
+    series: dict[str, Any] = {"d_u log d_v": [row["times as long"] for row in figure.records()]}
+    figure.plot = Plot("bars", bench.names, series, "", "times as long as by d_u", one=True)
+    return figure
+
+
+def estimated(block: OrientedCSR) -> tuple[float, float]:
+    """Steps of a schedule whose bins and threads follow from d_u, and from d_u log d_v; a step is a search's read.
+
+    Parameters
+    ----------
+    block : OrientedCSR
+        A whole graph in degree order.
+    """
+    u, _, b = lengths(block)
+    a = np.arange(len(u)) - host_arrays(block)[0][u]
+    few, many = np.minimum(a, b), np.maximum(a, b)
+    few, many = few[few > 0], many[few > 0]
+    logs = np.ceil(np.log2(np.maximum(many, 2))).astype("int64")
+    alone, both = (_length(_in_bins(few, 1 + logs, work)) for work in (few, few * logs))
+    return alone, both
+
+
+def _in_bins(few: Any, reads: Any, work: Any) -> Any:
+    """Steps of each warp, edges in the order of their bins, threads an edge by the bin (equation 3)."""
+    bins = np.ceil(np.log2(np.maximum(work, 1))).astype("int64")
+    steps = []
+    for k in np.unique(bins).tolist():
+        threads = max(1, (1 << k) // SUB)
+        each = -(-few[bins == k] // threads) * reads[bins == k]  # a lane's searches, one after another
+        if threads >= WARP:
+            steps.append(np.repeat(each, threads // WARP))
+            continue
+        together = WARP // threads
+        padded = np.concatenate([each, np.zeros(-len(each) % together, each.dtype)])
+        steps.append(padded.reshape(-1, together).max(axis=1))
+    return np.concatenate(steps) if steps else np.zeros(0, "int64")
+
+
+def _alone_is_better(figure: Figure) -> Finding:
+    ratios = figure.by("graph", "times as long")
+    slower = sum(ratio > 1 for ratio in ratios.values())
+    here = f"so on {slower} of {len(ratios)}: {', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios.items())}"
+    return Finding(f"{here} times as long by d_u log d_v", 2 * slower > len(ratios) if ratios else None)
+
+
+ESTIMATES = (
+    Claim(
+        "estimate", "it is more effective to use only the d_u term of d_u log d_v", _alone_is_better,
+        "d_u log d_v is as fast on half of the graphs or more",
+    ),
+)  # fmt: skip

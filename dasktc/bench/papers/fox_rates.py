@@ -22,6 +22,8 @@ PRODUCTS = ((5, 9, 16, 25), (25, 81, 256), (9, 16, 25, 81), (3, 4, 5, 9, 16, 25)
 SMALLER = 11
 """Star products of H-INDEX's table V that are smaller."""
 MILLION = 1_000_000
+BILLIONS = 1000
+"""Million edges a second."""
 
 
 def _cases(bench: Bench) -> list[Case]:
@@ -70,7 +72,7 @@ def _fast(figure: Figure) -> Finding:
     rate = [row[f"{SEARCH}, M edges / s"] for row in of]
     above = sum(found > 100 for found in rate)
     here = f"{SEARCH}: {spread(rate)} M edges a second from a million edges on, above 100 M on {above} of {len(rate)}"
-    return Finding(here, 2 * above > len(rate) if rate else None, [max(rate)] if rate else [])
+    return Finding(here, 2 * above > len(rate) and max(rate) >= BILLIONS if rate else None)
 
 
 def _slow(figure: Figure) -> Finding:
@@ -87,8 +89,7 @@ RATES = (
         "fast",
         "over 100 M edges a second on most graphs, on some as many as billions",
         _fast,
-        "half of the graphs from a million edges on are at 100 M or below",
-        Published(1000, 10_000, 1.25, " M at most"),
+        "half of the graphs from a million edges on are at 100 M or below, or none reaches a billion",
         on="cuda",
     ),
     Claim(

@@ -1,6 +1,6 @@
-"""Nsight Compute's counters of one count by kernel `trust`, each in a process of its own under `ncu`.
+"""Nsight Compute's counters of one count, each in a process of its own under `ncu`.
 
-Containers with GPUs seldom allow that counters are read; `counters` then says what `ncu` said.
+Where `ncu` is not in the path, or the system lets nobody read counters, the caller is told so with ncu's own words.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ from typing import NamedTuple
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.graphs import SIZES, Case
 
-__all__ = ["Counters", "counters"]
+__all__ = ["Counters", "counters", "profile"]
 
-METRICS = ("smsp__inst_executed_op_shared_ld.sum", "lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum")
+LOADS, HITS, MISSES = (
+    "smsp__inst_executed_op_shared_ld.sum",
+    "lts__t_sectors_lookup_hit.sum",
+    "lts__t_sectors_lookup_miss.sum",
+)
+TRUST_KERNELS = "regex:^trust_(warp|block)"
 SECONDS = 120
 """That one profiled count may take."""
 
 
 class Counters(NamedTuple):
-    """Counters of the kernels of one count.
+    """Counters of the kernels of one count by `trust`.
 
     Attributes
     ----------
@@ -58,33 +63,56 @@ def counters(case: Case, order: str) -> Counters | str:
     Counters, or str
         Why there are none.
     """
+    found = profile(case, order, "trust", TRUST_KERNELS, (LOADS, HITS, MISSES))
+    return found if isinstance(found, str) else Counters(*(sum(values) for values in found.values()))
+
+
+def profile(
+    case: Case, order: str, kernel: str, entries: str, metrics: tuple[str, ...]
+) -> dict[str, list[float]] | str:
+    """Profile a count of a whole graph.
+
+    Parameters
+    ----------
+    case : Case
+    order : str
+    kernel : str
+        A kernel of the CUDA backend.
+    entries : str
+        Which of its entry points are profiled, as `ncu --kernel-name` has it.
+    metrics : tuple of str
+        Names of Nsight Compute.
+
+    Returns
+    -------
+    dict of str to list of float, or str
+        For each metric its value for each launch; or why there are none.
+    """
     profiler = which("ncu")
     if profiler is None:
         return "ncu (Nsight Compute) is not here"
     with TemporaryDirectory(prefix="dasktc-papers-") as folder:
         path = Path(folder, "case")
         path.write_bytes(pickle.dumps(case))
-        options = ["--csv", "--print-units", "base", "--kernel-name", "regex:^trust_(warp|block)"]
-        command = [profiler, *options, "--metrics", ",".join(METRICS)]
-        command += [sys.executable, "-m", __name__, str(path), order]
+        options = ["--csv", "--print-units", "base", "--kernel-name", entries]
+        command = [profiler, *options, "--metrics", ",".join(metrics)]
+        command += [sys.executable, "-m", __name__, str(path), kernel, order]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return f"ncu took more than {SECONDS} s"
-    return _summed(done.stdout) or _last(done.stdout + done.stderr)
+    return _values(done.stdout, metrics) or _last(done.stdout + done.stderr)
 
 
-def _summed(output: str) -> Counters | None:
-    """Sums over kernels of the table that `ncu` prints among other lines; None where a counter has no row."""
+def _values(output: str, metrics: tuple[str, ...]) -> dict[str, list[float]] | None:
+    """Values by metric of the table that `ncu` prints among other lines; None where a metric has no row."""
     lines = [line for line in output.splitlines() if line.startswith('"')]
-    sums = dict.fromkeys(METRICS, 0.0)
-    seen = set[str]()
+    values: dict[str, list[float]] = {name: [] for name in metrics}
     for row in csv.DictReader(lines):
         name, value = row.get("Metric Name") or "", row.get("Metric Value") or ""
-        if name in sums and value.replace(",", "").replace(".", "").isdigit():
-            sums[name] += float(value.replace(",", ""))
-            seen.add(name)
-    return Counters(*sums.values()) if len(seen) == len(METRICS) else None
+        if name in values and value.replace(",", "").replace(".", "").isdigit():
+            values[name].append(float(value.replace(",", "")))
+    return values if all(values.values()) else None
 
 
 def _last(output: str) -> str:
@@ -93,12 +121,12 @@ def _last(output: str) -> str:
     return "ncu: " + next((line for line in lines if "ERROR" in line), lines[-1])
 
 
-def _count(path: str, order: str) -> None:
+def _count(path: str, kernel: str, order: str) -> None:
     """Count once, in the process that is profiled."""
     from dasktc.backends import get_backend
 
-    case = pickle.loads(Path(path).read_bytes())  # written by `counters`
-    get_backend("cuda").count(Bench("cuda", [case], SIZES["cuda", True]).task(case, order), "trust")
+    case = pickle.loads(Path(path).read_bytes())  # written by `profile`
+    get_backend("cuda").count(Bench("cuda", [case], SIZES["cuda", True]).task(case, order), kernel)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ def _dress(axes: Any, plot: Plot) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    if len(plot.series) > 1:
+    drawn = any(value is not None for of in plot.series.values() for value in of)
+    if len(plot.series) > 1 and drawn:
         axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 

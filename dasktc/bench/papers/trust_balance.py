@@ -208,7 +208,7 @@ def range_imbalance(block: OrientedCSR, n: int) -> tuple[float | None, float | N
 
 def _task_times(graph: Graph, runs: int) -> tuple[Any, Any]:
     """Seconds, shape (runs, tasks), and probes of each task."""
-    counts = [sorted(graph.triangle_count().records) for _ in range(runs)]
+    counts = [sorted(graph.triangle_count()._records) for _ in range(runs)]
     seconds = np.array([[record.count.seconds for record in of] for of in counts])
     return seconds, np.array([record.count.probes for record in counts[0]])
 

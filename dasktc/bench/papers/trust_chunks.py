@@ -15,7 +15,7 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.cuda.launch_trust import chunk_rows, chunks
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench, host_arrays
 from dasktc.bench.papers.device import launch_of
-from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
+from dasktc.bench.papers.figure import NOISE, Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import Case
 
 __all__ = ["CHUNK_SIZE", "chunk_size", "makespan", "row_costs"]
@@ -23,8 +23,6 @@ __all__ = ["CHUNK_SIZE", "chunk_size", "makespan", "row_costs"]
 CHUNKS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32)
 AUTO = 0
 """The `chunk` that stands for the launch's own choice."""
-NOISE = 1.02
-"""Speed that is none."""
 TEAMS, ROWS_A_TEAM = 5120, 32
 """Warps that a V100 runs at a time; fewer for small graphs, so that each has rows enough to take turns."""
 

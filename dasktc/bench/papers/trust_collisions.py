@@ -85,6 +85,6 @@ def _longest(bench: Bench, case: Case) -> list[int]:
         return hashed(bench.host_task(case, order), BUILD, False, small_row, unbounded=True).collision
 
     graph = bench.prepared(case, partition="hash2d", parts=2, kernel="trust", reorder="collective-banded")
-    parted = graph.triangle_count().max_collision
+    parted = graph.triangle_count().stats.max_collision
     lengths = [longest(order, SMALL_ROW) for order in ("none", "indegree", "collective")]
     return [longest("none", ONE_SIZE), *lengths, parted]

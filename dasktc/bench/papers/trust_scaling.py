@@ -16,11 +16,12 @@ from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import EVEN, Case
 from dasktc.executors.connect import connect
-from dasktc.options import Options, RunOptions
+from dasktc.executors.place import Place
+from dasktc.options import Options
 
 __all__ = ["SCALING", "scaling"]
 
-SMALL, REAL = (1, 2, 4, 8), (2, 4)
+SMALL, REAL = (1, 2, 4, 8), (2, 4, 8)
 """GPUs of figure 15(a), and those of them that are tried where they are."""
 LARGE, LARGE_QUICK = (64, 256, 1024), (16, 64)
 """GPUs beyond these, of figure 15(b)."""
@@ -63,25 +64,50 @@ def _gpus(bench: Bench) -> int:
 
 def _busiest(bench: Bench, case: Case, count: int) -> float:
     """Kernel seconds of the busiest of so many real GPUs."""
-    with connect(RunOptions(workers=count), bench.backend) as workers:
-        graph = build(workers, case.source(), Options(bench.backend, splits=count, **COUNTED))
+    with connect(Place(workers=count), bench.backend) as workers:
+        graph = build(workers, case.source(), Options(backend=bench.backend, splits=count, **COUNTED))
         graph.triangle_count()
         result = graph.triangle_count()
     bench.check(case, f"trust on {count} GPUs", result.triangles)
-    return result.kernel_seconds or 0.0
+    return result.stats.kernel_seconds or 0.0
 
 
-def _speeds(figure: Figure) -> dict[str, dict[int, float]]:
-    """Speed-ups by simulated GPUs, by graph."""
-    counts = [name for name in figure.columns if name.isdigit()]
-    return {row["graph"]: {int(c): row[c] for c in counts if row[c] is not None} for row in figure.records()}
+def _speeds(figure: Figure, real: bool = False) -> dict[str, dict[int, float]]:
+    """Speed-ups by simulated GPUs, or by real ones, by graph."""
+    names = [name.removesuffix(" real") for name in figure.columns if name.endswith(" real") is real]
+    counts = {f"{name} real" if real else name: int(name) for name in names if name.isdigit()}
+    return {
+        row["graph"]: {count: row[name] for name, count in counts.items() if row[name] is not None}
+        for row in figure.records()
+    }
+
+
+def _rising(of: dict[str, dict[int, float]], counts: tuple[int, ...]) -> bool:
+    """Whether each graph is faster with more GPUs, from one on, among these numbers of them."""
+    speeds = [[1.0, *(by[count] for count in counts if count in by)] for by in of.values()]
+    return all(a < b for gains in speeds for a, b in pairwise(gains))
 
 
 def _to_eight(figure: Figure) -> Finding:
-    of = {name: [1.0, *(by[count] for count in SMALL[1:] if count in by)] for name, by in _speeds(figure).items()}
-    rising = all(a < b for speeds in of.values() for a, b in pairwise(speeds))
-    last = [speeds[-1] for speeds in of.values()]
-    return Finding(f"{spread(last)} times on {SMALL[-1]}", rising, last)
+    real, most = _speeds(figure, real=True), SMALL[-1]
+    exact = all(most in by for by in real.values())
+    of = real if exact else _speeds(figure)
+    last = [by[most] for by in of.values() if most in by]
+    here = f"{spread(last)} times on {most} {'real' if exact else 'simulated'} GPUs"
+    return Finding(here, _rising(of, SMALL[1:]), last, exact)
+
+
+def _to_real(figure: Figure) -> Finding:
+    real, simulated = _speeds(figure, real=True), _speeds(figure)
+    counts = [count for count in REAL if all(count in by for by in real.values())]
+    if not counts:
+        return Finding("there are fewer than two GPUs")
+    told = "; ".join(
+        f"{count}: {spread([by[count] for by in real.values()])}, simulated "
+        f"{spread([by[count] for by in simulated.values()])}"
+        for count in counts
+    )
+    return Finding(f"times as fast on real GPUs, {told}", _rising(real, REAL), exact=True)
 
 
 def _to_most(figure: Figure) -> Finding:
@@ -98,6 +124,10 @@ SCALING = (
     Claim(
         "small", "8 GPUs are 3.3 to 6.8 times as fast as one on small graphs", _to_eight,
         "twice the GPUs are no faster, on any graph", Published(3.3, 6.8, 1.25),
+    ),
+    Claim(
+        "real GPUs", "more GPUs are faster, almost linearly where there is work enough", _to_real,
+        "more real GPUs are no faster, on any graph",
     ),
     Claim(
         "medium", "1,024 GPUs are 649 and 660 times as fast on RA and RM, 0.63 and 0.64 of the GPUs", _to_most,

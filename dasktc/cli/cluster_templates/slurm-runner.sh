@@ -45,7 +45,7 @@ workers = {"nthreads": 1, "memory_limit": memory or "auto", "local_directory": o
 with SLURMRunner(scheduler_file=file, worker_options=workers) as runner, Client(runner) as client:
     # Only the client comes here.
     client.wait_for_workers(runner.n_workers)
-    print(dasktc.triangle_count(sys.argv[1], client), flush=True)
+    print(repr(dasktc.triangle_count(sys.argv[1], client)), flush=True)
 PYTHON
 
 srun python "$script" "$@"

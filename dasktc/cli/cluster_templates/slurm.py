@@ -75,7 +75,7 @@ def main(source: str) -> None:
             sys.exit("slurm.py: Slurm refuses such a job, for the reason above; change PARTITION, ACCOUNT or options()")
         cluster.scale(jobs=JOBS)
         client.wait_for_workers(1)  # as long as the queue takes; --worker-timeout counts from here
-        print(dasktc.triangle_count(source, client))
+        dasktc.triangle_count(source, client).summary()
 
 
 if __name__ == "__main__":

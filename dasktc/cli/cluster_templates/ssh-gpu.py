@@ -51,7 +51,7 @@ def main(source: str, hosts: list[str]) -> None:
     """Start the cluster, count, and end it."""
     with SSHCluster([hosts[0], *hosts], **options()) as cluster, Client(cluster) as client:
         client.wait_for_workers(GPUS * len(hosts))
-        print(dasktc.triangle_count(source, client, backend="cuda"))
+        dasktc.triangle_count(source, client, backend="cuda").summary()
 
 
 if __name__ == "__main__":

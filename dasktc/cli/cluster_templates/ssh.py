@@ -56,7 +56,7 @@ def main(source: str, hosts: list[str]) -> None:
         use_tls(os.environ["TLS"])
     with SSHCluster([hosts[0], *hosts], **options()) as cluster, Client(cluster) as client:
         client.wait_for_workers(WORKERS * len(hosts))
-        print(dasktc.triangle_count(source, client))
+        dasktc.triangle_count(source, client).summary()
 
 
 if __name__ == "__main__":

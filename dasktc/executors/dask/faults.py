@@ -52,6 +52,7 @@ from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.late_workers import await_late_workers
 from dasktc.executors.dask.worker_events import STEPS
 from dasktc.executors.progress import Tracker
+from dasktc.wording import advice, option, plural
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
@@ -65,11 +66,11 @@ ERRED_SECONDS = 5
 """Longest wait for the scheduler's message that a task runs again."""
 NEVER = (
     "no worker joined {} in {:g} s: none was started, they died, or they cannot reach it; start one with "
-    "`dask worker ADDRESS`, or wait longer with --worker-timeout"
+    "`dask worker ADDRESS`, or wait longer with " + advice("worker_timeout")
 )
 LOST = (
     "all workers of {} were lost, and none came back in {:g} s: they died or were stopped; start some with "
-    "`dask worker ADDRESS` and run again, or wait longer with --worker-timeout"
+    "`dask worker ADDRESS` and run again, or wait longer with " + advice("worker_timeout")
 )
 UNREADABLE = "deserialization of the task graph"
 """Dask's message where the scheduler lacks a module that the client has."""
@@ -188,7 +189,7 @@ class FaultPolicy:
         return ClusterError(
             f"task {error.task}{what} ended its worker {deaths} times: it needs more memory than a worker has, or "
             "crashes it; give workers more memory, cut the input smaller, or, where workers are killed from outside, "
-            "raise --retries"
+            f"raise {advice('retries')}"
         )
 
     @contextmanager
@@ -232,7 +233,9 @@ class FaultPolicy:
 
     def cancelled(self, tasks: int) -> ClusterError:
         """Make the error of tasks that ended without a result."""
-        return ClusterError(f"{tasks:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+        return ClusterError(
+            f"{plural(tasks, 'task was', 'tasks were')} cancelled: the cluster was restarted or shut down; run again"
+        )
 
     def unreadable(self, error: Exception) -> Exception:
         """Make the error of a result that came to the client and cannot be unpickled there."""
@@ -300,7 +303,7 @@ def _client_closed() -> InputError:
 def _scheduler_lost(error: Exception) -> ClusterError:
     return ClusterError(
         f"the scheduler does not answer any more ({type(error).__name__}): it died, or the network to it did; start a "
-        "cluster and run again (a count with --checkpoint goes on where it was)"
+        f"cluster and run again (a count with {option('checkpoint')} goes on where it was)"
     )
 
 

@@ -30,6 +30,7 @@ from dasktc.executors.spill.file_store import SMALL, resolve_once, small_for, us
 from dasktc.executors.spill.value_files import Flat, Stored, store
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import format_size
+from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
     from dasktc.executors.device.copies import Arrival, Copied
@@ -156,8 +157,9 @@ class DeviceStore(LocalStore):
             moved, tried, again = self._move_all_out(), again, True
             if tried and not moved:
                 raise InputError(
-                    f"a stage takes more than the {format_size(self._budget)} that --memory leaves it on the device "
-                    f"({why}): the graph, or one part of its source, is too large for it; raise --memory"
+                    f"a stage takes more than the {format_size(self._budget)} that {option('memory')} leaves it on the "
+                    f"device ({why}): the graph, or one part of its source, is too large for it; raise "
+                    f"{advice('memory')}"
                 )
 
     def expect(self, handles: list[Any]) -> None:

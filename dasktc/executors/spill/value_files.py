@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from dasktc.executors.spill.work_dir import one_line
+from dasktc.wording import plural
 
 __all__ = ["Flat", "Stored", "contents", "flatten", "load", "store"]
 
@@ -180,7 +181,7 @@ def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
     while read < size:
         more = file.readinto(view[read:])
         if not more:
-            raise EOFError(f"{file.name} ends {size - read:,} bytes too early")
+            raise EOFError(f"{file.name} ends {plural(size - read, 'byte')} too early")
         read += more
     return view
 

@@ -13,6 +13,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.paths import check_writable_folder
 from dasktc.executors.spill.claims import Claim, remove_abandoned
 from dasktc.options import path_text
+from dasktc.wording import advice, option
 
 __all__ = ["WorkDir", "check_place", "hidden_here", "one_line"]
 
@@ -26,10 +27,10 @@ def check_place(place: str | os.PathLike[str] | None) -> None:
     """
     if place is None:
         return
-    folder = path_text("--work-dir", place)
+    folder = path_text("work_dir", place)
     if not os.path.isdir(folder):
-        raise InputError(f"--work-dir {folder!r} is no folder: files would stand in it; create it first")
-    check_writable_folder("--work-dir", folder)
+        raise InputError(f"{option('work_dir', folder)} is no folder: files would stand in it; create it first")
+    check_writable_folder(option("work_dir", folder), folder)
 
 
 def hidden_here(folder: str) -> str | None:
@@ -88,8 +89,8 @@ def one_line(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except (OSError, EOFError) as error:
         raise DasktcError(
-            f"work directory {os.fspath(folder)} cannot be used: {error}; choose a --work-dir that can be written, "
-            "with room for 25 bytes an edge (with workers 100), or raise --memory"
+            f"work directory {os.fspath(folder)} cannot be used: {error}; choose one that can be written, with room "
+            f"for 25 bytes an edge (with workers 100), with {advice('work_dir')}, or raise {advice('memory')}"
         ) from error
 
 

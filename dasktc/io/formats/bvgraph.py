@@ -21,6 +21,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -195,7 +196,7 @@ def _stream(url: str, start: int, stop: int | None) -> Any:
 
 def _wrong_arcs(url: str, properties: Properties) -> str:
     return (
-        f"{url} does not hold the {properties.arcs:,} arcs of {properties.nodes:,} nodes that its "
+        f"{url} does not hold the {plural(properties.arcs, 'arc')} of {plural(properties.nodes, 'node')} that its "
         ".properties file says: the two files do not belong together or one is damaged; fetch both again"
     )
 

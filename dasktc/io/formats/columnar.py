@@ -18,6 +18,7 @@ from dasktc.io.formats import columns, npy, streams
 from dasktc.io.id_names import known_pairs
 from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
 from dasktc.io.weights import weights_of
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -117,7 +118,8 @@ class _RowGroups:
     def _check(self, rows: int) -> None:
         if rows != self.rows:
             raise InputError(
-                f"{self.url} holds {rows:,} rows in row groups that should hold {self.rows:,}: damaged; save it again"
+                f"{self.url} holds {plural(rows, 'row')} in row groups that should hold {self.rows:,}: damaged; save "
+                "it again"
             )
 
     def _frame(self, backend: Backend, table: Any, before: int = 0) -> Any:
@@ -244,7 +246,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     if format is None or options.format not in (None, format):
         raise InputError(
             f"{url} begins with {start[:8]!r}, which no {options.format or 'Parquet, .npy or .npz'} file does: "
-            "another format, or damaged; check --format"
+            f"another format, or damaged; check {advice('format')}"
         )
     if format == "parquet":
         return _parquet(url, options)
@@ -266,7 +268,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         kinds = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
-            raise ValueError(f"its row groups hold {sum(rows):,} rows where it says {metadata.num_rows:,}")
+            raise ValueError(f"its row groups hold {plural(sum(rows), 'row')} where it says {metadata.num_rows:,}")
     # By position two columns have one type: fractions before two integers are weights or times, not ids.
     exact = {
         name: "other" if kind == "int" and not _is_integer(schema.field(name).type) else kind
@@ -279,13 +281,13 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
         raise InputError(
             f"the columns of {url} are {chosen}: ids are integers or text, both the same; name other columns "
-            "with --columns, or write these as int64"
+            f"with {advice('columns')}, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if types == {"int"} else "text")
     weight = None if options.weight is None else columns.named(schema.names, options.weight)
     if weight in names or (options.weight is not None and weight is None):
         raise InputError(
-            f"{url} has the columns {', '.join(schema.names)[:200]}: weight={shown(options.weight)} is "
+            f"{url} has the columns {', '.join(schema.names)[:200]}: {option('weight', options.weight)} is "
             f"{'none of them' if weight is None else 'one of the two of ids'}; name another"
         )
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
@@ -363,7 +365,8 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
 
     if column.null_count:
         raise InputError(
-            f"column {name!r} of {url} lacks {column.null_count:,} ids: an edge needs both ends; drop these rows"
+            f"column {name!r} of {url} lacks {plural(column.null_count, 'id')}: an edge needs both ends; drop these "
+            "rows"
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -382,6 +385,6 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
     if column.type == pa.uint64() and len(column) and (top := pc.max(column).as_py()) >= 1 << 63:
         raise InputError(
             f"column {name!r} of {url} holds {top}: integer ids are below 2^63; renumber the vertices, or use "
-            "--ids text"
+            f"{advice(ids='text')}"
         )
     return column.cast(pa.int32() if column.type in (pa.int8(), pa.int16(), pa.int32()) else pa.int64())

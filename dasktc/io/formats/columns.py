@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.id_names import known_pairs
+from dasktc.wording import advice, nearest, option
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -67,22 +68,35 @@ def choose(
             return names[0], names[1]
     same = [[name for name in names if kinds[name] == kind] for kind in ("int", "text")]
     alike = next((some for some in same if len(some) > 1), [])
+    example = _for_example("name them", alike if len(alike) > 1 else names) or "write two columns of ids"
+    near = proposed(wanted or (), names)
     raise InputError(
         f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "
         f"{listed(wanted, ' and ') + ' are not among them' if wanted else 'which two hold ids is unclear'}; "
-        + (_for_example("name them", alike if len(alike) > 1 else names) or "write two columns of ids")
+        + (f"{near}name two of these" if near else example)
     )
+
+
+def proposed(wanted: Iterable[str], names: Sequence[str]) -> str:
+    """Return the question whether columns with nearly the requested names are meant, for an error; "" if none are."""
+    near = [name if name in names or name.isdecimal() else nearest(name, names) for name in wanted]
+    if not near or None in near or near[0] == near[1]:
+        return ""
+    return f"did you mean {advice(columns=tuple(near))}? Else "
 
 
 def _for_example(what: str, names: list[str]) -> str:
     """Return the advice to name two columns, with the first two of those that may hold ids."""
-    return f"{what} with --columns, as with --columns {','.join(names[:2])}"[:120] if len(names) > 1 else ""
+    if len(names) < 2:
+        return ""
+    example = f", as with {advice(columns=tuple(names[:2]))}" if max(map(len, names[:2])) <= 40 else ""
+    return f"{what} with {advice('columns')}{example}"
 
 
 def check_two(wanted: tuple[str, str], places: Sequence[object]) -> None:
     """Refuse two names of one column, with which every edge would be a loop."""
     if places[0] == places[1]:
-        raise InputError(f"--columns {listed(wanted)} is one column: an edge has two ends; give two")
+        raise InputError(f"{option('columns', wanted)} is one column: an edge has two ends; give two")
 
 
 def listed(wanted: tuple[str, str], between: str = ",") -> str:

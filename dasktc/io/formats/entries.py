@@ -18,6 +18,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import even_columns
+from dasktc.wording import advice, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -84,7 +85,7 @@ def bad_header(url: str, header: HeaderLine, expected: str) -> InputError:
     text = b" ".join(header.text.split())[:40].decode("utf-8", "replace")
     return InputError(
         f"line {header.number or 1} of {url} holds {text!r} where {expected} is expected: another format, or damaged; "
-        "check --format"
+        f"check {advice('format')}"
     )
 
 
@@ -184,8 +185,8 @@ def check_total(url: str, total: int, expected: int) -> None:
     """Refuse a file that holds more or fewer entries than its header says."""
     if total != expected:
         raise InputError(
-            f"{url} holds {total:,} edges where its header says {expected:,}: the file was cut short or joined with "
-            "another, or its header is wrong; fetch or export it again"
+            f"{url} holds {plural(total, 'edge')} where its header says {expected:,}: the file was cut short or joined "
+            "with another, or its header is wrong; fetch or export it again"
         )
 
 
@@ -246,10 +247,10 @@ class IntegerRows(EntryPart):
                 raise InputError(
                     f"line {number} of {self.url} holds {' '.join(fields)[:40]!r} where two integers from "
                     f"{self.ids.start} to {self.ids.stop - 1}{' and a value' * (self.width == 3)} are expected: "
-                    "damaged, or another format; check the line, or --format"
+                    f"damaged, or another format; check the line, or {advice('format')}"
                 )
         raise InputError(
-            f"{self.url} cannot be read as lines of two integers: damaged, or another format; check --format"
+            f"{self.url} cannot be read as lines of two integers: damaged, or another format; check {advice('format')}"
         )
 
     def _is_row(self, fields: list[str]) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
+from dasktc.wording import advice
 
 if TYPE_CHECKING:
     from dasktc.io.source import Part, ReadOptions
@@ -94,7 +95,9 @@ class _File(entries.BlockPart):
                     return
 
     def _refuse(self, fact: str) -> NoReturn:
-        raise InputError(f"{self.url} holds {fact}: damaged, or another format; export it again, or check --format")
+        raise InputError(
+            f"{self.url} holds {fact}: damaged, or another format; export it again, or check {advice('format')}"
+        )
 
 
 def looks_like(head: bytes) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import streams
+from dasktc.wording import advice
 
 __all__ = [
     "LONGEST",
@@ -93,7 +94,7 @@ def too_long(url: str, number: int) -> InputError:
     """Make the error for a line that is too long."""
     return InputError(
         f"line {number} of {url} is longer than {LONGEST:,} bytes, the most that a line may have: its line ends are "
-        "missing, or it is of another format; check the file, or --format"
+        f"missing, or it is of another format; check the file, or {advice('format')}"
     )
 
 
@@ -120,7 +121,7 @@ def header_lines(stream: BinaryIO, url: str) -> Iterator[bytes]:
         if total > HEADER:
             raise InputError(
                 f"{url} holds no header in its first {HEADER:,} bytes, which are comments or blank: another format, or "
-                "damaged; check the file, or --format"
+                f"damaged; check the file, or {advice('format')}"
             )
         yield text
 

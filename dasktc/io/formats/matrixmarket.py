@@ -25,6 +25,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
 from dasktc.io.weights import weights_of
+from dasktc.wording import advice
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -70,7 +71,7 @@ class _Entries(entries.EntryPart):
             number = lines.line_number(self.url, start) + block.count(b"\n", 0, trouble.end() - 1)
             raise InputError(
                 f"line {number} of {self.url} holds {trouble[0].strip()[:40].decode('latin-1')!r} where two integers "
-                "are expected: damaged, or another format; export it again, or check --format"
+                f"are expected: damaged, or another format; export it again, or check {advice('format')}"
             )
         banner = f"%%MatrixMarket matrix coordinate {self.field} general\n"  # each entry once, as stored
         size = f"{self.ids.stop - 1} {self.ids.stop - 1} {lines.count_nonblank(block)}\n"
@@ -84,7 +85,7 @@ class _Entries(entries.EntryPart):
             header = entries.header_line(self.url, b"%").number
         raise InputError(
             f"line {number} of {self.url} holds {zero[0].strip()[:40].decode()!r}, but Matrix Market numbers from 1: "
-            f"perhaps they were written from 0 on; read its lines with --format text --skip {header}"
+            f"perhaps they were written from 0 on; read its lines with {advice(format='text', skip=header)}"
         )
 
 
@@ -112,8 +113,8 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     ):
         raise InputError(
             f"line {header.number} of {url} holds {header.text.strip()[:40].decode()!r} where 'rows columns entries' "
-            "is expected: the line of sizes is missing; add it, or read the lines with --format text "
-            f"--skip {header.number - 1}"
+            "is expected: the line of sizes is missing; add it, or read the lines with "
+            f"{advice(format='text', skip=header.number - 1)}"
         )
     with _one_line(url):
         rows, columns, count, kind, field, symmetry = _read_header(io.BytesIO(header.head.replace(b"\0", b"?")))
@@ -155,6 +156,8 @@ def _one_line(url: str, start: int = 0, above: int = 0) -> Iterator[None]:
     """
     try:
         yield
+    except InputError:
+        raise
     except (ValueError, OverflowError) as error:
         numbered = re.match(r"Line (\d+): ", str(error))
         where = url
@@ -163,7 +166,7 @@ def _one_line(url: str, start: int = 0, above: int = 0) -> Iterator[None]:
         reason = " ".join(str(error)[numbered.end() if numbered else 0 :].split())[:200].rstrip(".")
         raise InputError(
             f"{where} cannot be read as Matrix Market ({reason}): damaged, cut short, or another format; "
-            "export it again, or check --format"
+            f"export it again, or check {advice('format')}"
         ) from error
 
 

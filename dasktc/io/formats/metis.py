@@ -22,6 +22,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
+from dasktc.wording import advice, plural
 
 if TYPE_CHECKING:
     from dasktc.io.source import Part, ReadOptions
@@ -265,12 +266,12 @@ def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int,
     last = header.lead == 0 and vertices == header.vertices - 1 and _is_symmetric(url, header, nbytes)
     if vertices < header.vertices - last:
         raise InputError(
-            f"{url} holds {vertices:,} vertex lines where its header says {header.vertices:,}: the file "
+            f"{url} holds {plural(vertices, 'vertex line')} where its header says {header.vertices:,}: the file "
             "was cut short, or lost its blank lines, which are vertices without neighbours; fetch or export it again"
         )
     if 2 * header.edges not in (neighbours, neighbours + loops):
         raise InputError(
-            f"{url} lists {neighbours:,} neighbours where its header says {header.edges:,} edges, each "
+            f"{url} lists {plural(neighbours, 'neighbour')} where its header says {plural(header.edges, 'edge')}, each "
             "listed twice: the file was cut short, lists edges once, or its header is wrong; fetch or export it again"
         )
 
@@ -287,7 +288,7 @@ def _refuse(url: str, header: Header, position: Position, text: bytes) -> NoRetu
         if fault:
             raise InputError(
                 f"line {number} of {url}, vertex {vertex}, {fault}: damaged, another format or a wrong "
-                "header; check the line, or --format"
+                f"header; check the line, or {advice('format')}"
             )
         vertex, before = vertex + 1, 0
     raise InputError(f"{url} cannot be read as METIS after line {position.line}: damaged; fetch it again")
@@ -295,7 +296,7 @@ def _refuse(url: str, header: Header, position: Position, text: bytes) -> NoRetu
 
 def _fault(header: Header, vertex: int, fields: list[str], before: int, is_open: bool) -> str | None:
     if vertex > header.vertices:
-        return f"is beyond the header's {header.vertices:,} vertices" if fields else None
+        return f"is beyond the header's {plural(header.vertices, 'vertex')}" if fields else None
     total = before + len(fields)
     if not is_open and (total < header.lead or (total - header.lead) % header.stride):
         return f"holds {total} numbers, which does not fit the header's weights"

@@ -18,6 +18,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import columns, streams
 from dasktc.io.formats.entries import check_square
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -78,15 +79,15 @@ class _Rows:
 
 def _shorter(url: str, missing: int, rows: int) -> InputError:
     return InputError(
-        f"{url} ends {missing:,} bytes before its {rows:,} rows do: the file was cut short, or its header is wrong; "
-        "fetch it again"
+        f"{url} ends {plural(missing, 'byte')} before its {plural(rows, 'row does', 'rows do')}: the file was cut "
+        "short, or its header is wrong; fetch it again"
     )
 
 
 def _longer(url: str, rows: int) -> InputError:
     return InputError(
-        f"{url} continues after its {rows:,} rows: several arrays in one file, of which only the first would be read, "
-        "or a wrong header; save each array in a file of its own"
+        f"{url} continues after its {plural(rows, 'row')}: several arrays in one file, of which only the first would "
+        "be read, or a wrong header; save each array in a file of its own"
     )
 
 
@@ -103,7 +104,7 @@ class _Archive:
                 sparse = {"format", "shape"} <= set(archive.files)
                 if sparse and self.names is not None:
                     raise InputError(
-                        f"--columns {','.join(self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
+                        f"{option('columns', self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
                         "columns to choose from; leave it out"
                     )
                 if sparse:
@@ -175,16 +176,16 @@ def _check_member(url: str, archive: Any, name: str) -> None:
     member = members.getinfo(name if name in members.namelist() else f"{name}.npy")
     if member.file_size > DEFLATED * streams.size(url):
         raise InputError(
-            f"{name!r} in {url} claims {member.file_size:,} bytes, in a file of {streams.size(url):,}: damaged; "
-            "save it again"
+            f"{name!r} in {url} claims {plural(member.file_size, 'byte')}, in a file of {streams.size(url):,}: "
+            "damaged; save it again"
         )
     with members.open(member) as stream:
         shape, _, dtype = _array_header(url, stream)
         missing = stream.tell() + math.prod(shape) * dtype.itemsize - member.file_size
     if not dtype.hasobject and missing:
         raise InputError(
-            f"{name!r} in {url} holds {member.file_size:,} bytes where its header says {member.file_size + missing:,}: "
-            "damaged; save it again"
+            f"{name!r} in {url} holds {plural(member.file_size, 'byte')} where its header says "
+            f"{member.file_size + missing:,}: damaged; save it again"
         )
 
 
@@ -206,7 +207,7 @@ def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Arr
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(
             f"arrays {first!r} and {second!r} of {url} have shapes {src.shape} and {dst.shape}: the ends of "
-            "m edges are two arrays of shape (m,); name others with --columns"
+            f"m edges are two arrays of shape (m,); name others with {advice('columns')}"
         )
     return columns.integers(url, repr(first), src), columns.integers(url, repr(second), dst)
 
@@ -232,5 +233,5 @@ def _sparse(url: str, file: BinaryIO) -> tuple[Array, Array]:
         stored = entries.data != 0
         rows, cols = rows[stored], cols[stored]
     if len(rows) and not 0 <= min(rows.min(), cols.min()) <= max(rows.max(), cols.max()) < matrix.shape[0]:
-        raise InputError(f"{url} indexes outside its {matrix.shape[0]:,} rows: damaged; save it again")
+        raise InputError(f"{url} indexes outside its {plural(matrix.shape[0], 'row')}: damaged; save it again")
     return rows, cols

@@ -16,6 +16,7 @@ import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.once import once
+from dasktc.wording import advice, option, plural
 
 __all__ = ["BadLine", "Rows", "WeightedRows", "count_rows", "even_columns", "parse", "parse_weighted"]
 
@@ -184,7 +185,7 @@ def _parse_any(block: bytes, dialect: Dialect) -> Rows:
 
     if dialect.ids == "text" and b"\0" in block:
         place = block.count(b"\n", 0, block.find(b"\0"))
-        raise BadLine(place, "holds a zero byte: the file is binary or damaged; check it, or --format")
+        raise BadLine(place, f"holds a zero byte: the file is binary or damaged; check it, or {advice('format')}")
     lines, places, comments = _data_lines(block, dialect)
     matched = pc.extract_regex(lines, _pattern(dialect))
     if matched.null_count:
@@ -306,7 +307,7 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
     if ids == "text":
         reason = f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
     else:
-        reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use --ids text"
+        reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use {advice(ids='text')}"
     raise BadLine(int(places[which]), reason)
 
 
@@ -330,18 +331,18 @@ def _reason(line: str, dialect: Dialect) -> str:
     for place in sorted(dialect.columns):
         if place >= len(fields):
             return (
-                f"holds {len(fields)} field{'s' * (len(fields) != 1)} where column {place + 1} should be an id: "
+                f"holds {plural(len(fields), 'field')} where column {place + 1} should be an id: "
                 "cut short, or another separator; check the line"
             )
         if not fields[place]:
             return (
                 f"holds no id in column {place + 1}: a missing value, or another column is meant; drop the "
-                "row, or name the id columns with --columns"
+                f"row, or name the id columns with {advice('columns')}"
             )
         if dialect.ids == "int" and dialect.widths is None and line.strip(BLANKS)[0] in "#%":
             return (
                 f"holds {fields[place][:40]!r} where an integer id is expected, and below a header of names nothing is "
-                "a comment; drop such lines, or give --skip with the number of the header's line"
+                f"a comment; drop such lines, or give {advice('skip')} with the number of the header's line"
             )
         if dialect.ids == "int" and fields[place].startswith("{"):
             return (
@@ -350,7 +351,7 @@ def _reason(line: str, dialect: Dialect) -> str:
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (
-                f"holds {fields[place][:40]!r} where an integer id is expected, as other rows have it or --ids int; "
-                "use --ids text if ids are names"
+                f"holds {fields[place][:40]!r} where an integer id is expected, as other rows have it or "
+                f"{option('ids', 'int')}; use {advice(ids='text')} if ids are names"
             )
     return "opens a quote that it does not close: fields over several lines are not read; write each row on one line"

@@ -21,11 +21,12 @@ from typing import NamedTuple
 from dasktc.errors import InputError, shown
 from dasktc.io.evidence import COLUMNS, Choice, Reading, Sample, judge, refuse_two_pairs
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.columns import check_two, listed, place_of
+from dasktc.io.formats.columns import check_two, place_of, proposed
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
 from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
+from dasktc.wording import advice, option, plural
 
 __all__ = ["HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
 
@@ -196,13 +197,13 @@ def _refuse_comments(url: str, rows: list[_Row]) -> None:
     if above:
         raise InputError(
             f"line {above[0].line} of {url} holds {above[0].text[:60].strip()!r}: perhaps a comment, but those "
-            f"begin with # or %; use --skip {above[-1].line} if it is one, --skip {above[0].line - 1} "
+            f"begin with # or %; use {advice(skip=above[-1].line)} if it is one, {advice(skip=above[0].line - 1)} "
             "if it is an edge"
         )
     if drawn := next((row for row in rows[:4] if re.fullmatch(_RULE, row.text.strip(BLANKS))), None):
         raise InputError(
             f"line {drawn.line} of {url} holds {drawn.text[:60].strip()!r}: a table drawn with lines around "
-            "its rows; write it as CSV, or give --columns if this is a row"
+            f"its rows; write it as CSV, or give {advice('columns')} if this is a row"
         )
 
 
@@ -226,9 +227,9 @@ def _refuse_wider(url: str, names: list[str], rows: list[_Row], reading: _Readin
             records = "perhaps records of several types; write the edges alone, or use"
             cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
             raise InputError(
-                f"line {row.line} of {url} holds {len(fields)} fields, {row.text[:40].strip()!r}, below a header of "
-                f"{len(names)}: {cause} "
-                f"--skip {rows[0].line} --columns 0,1 if the first two fields are ids"
+                f"line {row.line} of {url} holds {plural(len(fields), 'field')}, {row.text[:40].strip()!r}, below a "
+                f"header of {len(names)}: {cause} {advice(skip=rows[0].line, columns=(0, 1))} if the first two fields "
+                "are ids"
             )
 
 
@@ -242,8 +243,9 @@ def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Readin
     if distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
         raise InputError(
             f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}, and rows have one "
-            f"more: the first perhaps names the row, as R writes it; use --skip {rows[0].line} --columns 1,2 if it "
-            "does, --columns 0,1 if the last column has no name"
+            "more: the first perhaps names the row, as R writes it; use "
+            f"{advice(skip=rows[0].line, columns=(1, 2))} if it does, {advice(columns=(0, 1))} if the last column has "
+            "no name"
         )
 
 
@@ -504,7 +506,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     if kind == "short":
         raise InputError(
             f"{where}, and column {max(reading.columns) + 1} should be an id: text above the data, or another "
-            f"column is meant; use --skip {rows[place].line}, or other --columns"
+            f"column is meant; use {advice(skip=rows[place].line)}, or name others with {advice('columns')}"
         )
     _refuse_weights(url, rows[place : kinds.index("int")] if "int" in kinds else [rows[place]], reading)
     words = split(rows[place].text, reading.separator)
@@ -512,55 +514,55 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     if options.columns is None and any(at not in ids_beside for at in reading.columns) and len(ids_beside) > 1:
         raise InputError(
             f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
-            f"--columns {ids_beside[0]},{ids_beside[1]}, or use --ids text if it is an id"
+            f"{advice(columns=tuple(ids_beside[:2]))}, or use {advice(ids='text')} if it is an id"
         )
     if open_bracket := re.search(r"\w\(", rows[place].text) if kind == "mixed" else None:
         raise InputError(
             f"{where}: brackets around edges are not read; write two ids a line, with "
-            f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use --ids text if brackets belong to ids"
+            f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use {advice(ids='text')} if brackets belong to ids"
         )
     if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|]-?[0-9]+)+", words[at]) for at in reading.columns):
         raise InputError(
-            f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use --ids text if "
-            "ids are names"
+            f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
+            f"{advice(ids='text')} if ids are names"
         )
     if kind == "mixed" and reading.header:
         raise InputError(
             f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
-            "which two hold ids with --columns, or use --ids text if ids are names"
+            f"which two hold ids with {advice('columns')}, or use {advice(ids='text')} if ids are names"
         )
     if kind == "mixed":
         raise InputError(
             f"{where} where the first edge is expected, with one integer and one that is not: text above the "
-            f"data, or names; use --skip {rows[place].line} to skip it, or --ids text if ids are names"
+            f"data, or names; use {advice(skip=rows[place].line)} to skip it, or {advice(ids='text')} if ids are names"
         )
     if "int" in kinds and (options.skip is None or kind == "single text"):
         line = rows[kinds.index("int")].line
         raise InputError(
-            f"{where}, but line {line} holds integers: text above the data, or names; use --skip {line - 1} to "
-            "skip the lines above, or --ids text if ids are names"
+            f"{where}, but line {line} holds integers: text above the data, or names; use "
+            f"{advice(skip=line - 1)} to skip the lines above, or {advice(ids='text')} if ids are names"
         )
     if all(re.fullmatch(_FIGURES, field) for field in fields):
         raise InputError(
             f"{where}: ids with a decimal point or signs between digits, of which '1' and '1.0' may be one vertex; "
-            "write them as integers, or use --ids text to take them as names"
+            f"write them as integers, or use {advice(ids='text')} to take them as names"
         )
     if any(field.count("(") != field.count(")") for field in fields):
         raise InputError(
             f"{where}: brackets around edges or ids are not read; write two ids a line, with "
             + ("tr -d '()'" if rows[place].text.count("(") == 1 else "sed 's/, */_/g' where commas stand within ids")
-            + ", or use --ids text if brackets belong to ids"
+            + f", or use {advice(ids='text')} if brackets belong to ids"
         )
     if reading.separator is None and any(field.startswith('"') for field in fields):
         raise InputError(
             f"{where}: quotes are read between commas, ';', '|' or tabs, not between blanks; write the file with one "
-            "of these, or use --ids text if quotes belong to ids"
+            f"of these, or use {advice(ids='text')} if quotes belong to ids"
         )
     widths = sorted(_widths(reading.separator, rows))
     if widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
         raise InputError(
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
-            "or use --ids text if the first two words of a line are ids"
+            f"or use {advice(ids='text')} if the first two words of a line are ids"
         )
     return "text"
 
@@ -575,8 +577,8 @@ def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
                 places = [place for place, field in enumerate(fields) if is_integer(field)][:2]
                 raise InputError(
                     f"line {row.line} of {url} holds {weight} where an id is expected: this is perhaps a column of "
-                    "weights; name the id columns with --columns"
-                    + f", as with --columns {','.join(map(str, places))}"
+                    f"weights; name the id columns with {advice('columns')}"
+                    + f", as with {advice(columns=tuple(places))}"
                     * (len(places) > 1)
                 )
 
@@ -606,6 +608,7 @@ def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:
         )
     names = max((split(rows[0].text, separator) for separator in _SEPARATORS), key=len)
     return InputError(
-        f"--columns {listed(options.columns)} are not in {url}: line {rows[0].line} holds "
-        f"{', '.join(map(repr, names[:12]))}; give two of these names, or positions from 0 to {len(names) - 1}"
+        f"{option('columns', options.columns)} are not in {url}: line {rows[0].line} holds "
+        f"{', '.join(map(repr, names[:12]))}; {proposed(options.columns, names)}give two of these names, or positions "
+        f"from 0 to {len(names) - 1}"
     )

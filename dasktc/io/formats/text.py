@@ -21,6 +21,7 @@ from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt
 from dasktc.io.formats.rows import BadLine, Rows, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import LONG, Layout, fields_of, sniff
+from dasktc.wording import advice, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -266,8 +267,8 @@ def _check_counts(url: str, stop: int, layout: Layout) -> None:
 
 def _header_of_counts(url: str, line: int, edges: int) -> InputError:
     return InputError(
-        f"line {line} of {url} ends in {edges}, and {edges:,} rows follow: it looks like a header of vertex "
-        f"and edge counts; use --skip {line} if it is one, --skip 0 if it is an edge"
+        f"line {line} of {url} ends in {edges}, and {plural(edges, 'row follows', 'rows follow')}: it looks like a "
+        f"header of vertex and edge counts; use {advice(skip=line)} if it is one, {advice(skip=0)} if it is an edge"
     )
 
 

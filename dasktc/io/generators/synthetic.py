@@ -14,11 +14,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
-from dasktc.errors import InputError, shown
+from dasktc.errors import InputError
 from dasktc.io.generators.theory import StarKind, StarProduct, theory_edges, theory_triangles, theory_vertices
 from dasktc.io.source import Source
 from dasktc.options import whole_number
 from dasktc.planning.distribution import SourceSize
+from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -133,7 +134,7 @@ def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int 
         An argument is out of range.
     """
     scale = whole_number("scale", scale, 0, 62)
-    edge_factor = whole_number("edge-factor", edge_factor, 0, _MOST_EDGES)
+    edge_factor = whole_number("edge_factor", edge_factor, 0, _MOST_EDGES)
     seed = whole_number("seed", seed, 0, 2**24 - 1)
     name = f"kronecker scale {scale}, edge factor {edge_factor}, seed {seed}"
     return _source(name, Kronecker(2**scale, edge_factor << scale, seed), parts)
@@ -167,7 +168,7 @@ def random_graph(vertices: int = 10**8, edges: int = 10**9, parts: int | None = 
     if edges % vertices:
         raise InputError(
             f"{edges} edges over {vertices} vertices leave {edges % vertices} over: every vertex of the "
-            f"random graph draws equally many; choose --edges {edges - edges % vertices + vertices}"
+            f"random graph draws equally many; choose {advice(edges=edges - edges % vertices + vertices)}"
         )
     return _source(f"random {vertices} vertices, {edges} edges", RandomGraph(vertices, edges), parts)
 
@@ -202,7 +203,7 @@ def rmat(vertices: int = 2**27, edges: int = 10**9, seed: int = 1, parts: int | 
     if vertices != below:
         raise InputError(
             f"{vertices} vertices are no power of two: R-MAT halves the ids at every level; "
-            f"choose --vertices {below} or {2 * below}"
+            f"choose {advice(vertices=below)} or {2 * below}"
         )
     return _source(f"rmat {vertices} vertices, {edges} edges, seed {seed}", RMat(vertices, edges, seed), parts)
 
@@ -257,14 +258,15 @@ def theory(stars: tuple[int, ...] = (25, 81, 256), kind: StarKind = "B1k", parts
         An argument is out of range.
     """
     if not isinstance(kind, str) or kind not in ("B1k", "B2k"):
-        raise InputError(f"--kind {shown(kind)} is no kind of theory graph; choose B1k or B2k")
+        raise InputError(f"{option('kind', kind)} is no kind of theory graph; choose B1k or B2k")
     if not isinstance(stars, Sequence) or isinstance(stars, bytes) or not stars:
-        raise InputError(f"--stars {shown(stars)} names no star: a product needs at least one; try --stars 25,81,256")
+        example = advice(stars=(25, 81, 256))
+        raise InputError(f"{option('stars', stars)} names no star: a product needs at least one; try {example}")
     stars = tuple(whole_number("stars", leaves, 1, _MOST_EDGES) for leaves in stars)
     if len(stars) > _MOST_STARS:
         raise InputError(
-            f"--stars names {len(stars):,} stars: each makes a product three times larger, {_MOST_STARS} at most are "
-            "within the limit; give fewer"
+            f"{option('stars')} names {plural(len(stars), 'star')}: each makes a product three times larger, "
+            f"{_MOST_STARS} at most are within the limit; give fewer"
         )
     recipe = StarProduct(theory_vertices(stars), theory_edges(stars), stars, kind)
     name = f"theory {'-'.join(map(str, stars))}-{kind}"

@@ -29,7 +29,16 @@ from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
 from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, readable, roots, unknown
-from dasktc.io.memory.tables import from_arrow, from_dask, from_edges, from_numpy, from_pair, from_pandas, from_torch
+from dasktc.io.memory.tables import (
+    from_arrow,
+    from_dask,
+    from_edges,
+    from_numpy,
+    from_pair,
+    from_pandas,
+    from_polars,
+    from_torch,
+)
 from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_object"]
@@ -40,13 +49,14 @@ OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
     "networkx": from_networkx,
     "numpy": from_numpy,
     "pandas": from_pandas,
+    "polars": from_polars,
     "pyarrow": from_arrow,
     "scipy": from_scipy,
     "torch": from_torch,
 }
 
 
-WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_scipy)
+WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_polars, from_scipy)
 """The readers that support weights."""
 
 
@@ -56,11 +66,11 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     Parameters
     ----------
     obj : object
-        A pandas, polars or Dask DataFrame, Arrow table, NumPy or Dask array or PyTorch tensor of shape (m, 2) or
-        (2, m), pair (tuple or list) of one-dimensional arrays, sequences, Dask arrays or Dask Series, list of edges
-        (pairs of ids; two lists or arrays are two columns, two tuples of two ids two edges), set or iterator of edges,
-        SciPy sparse matrix, NetworkX or python-igraph graph; for the CUDA backend also a CuPy array or sparse matrix,
-        cuDF DataFrame, pair of these' columns, cuGraph graph.
+        A pandas, Polars or Dask DataFrame, Polars LazyFrame, Arrow table, NumPy or Dask array or PyTorch tensor of
+        shape (m, 2) or (2, m), pair (tuple or list) of one-dimensional arrays, sequences, Dask arrays or Dask Series,
+        list of edges (pairs of ids; two lists or arrays are two columns, two tuples of two ids two edges), set or
+        iterator of edges, SciPy sparse matrix, NetworkX or python-igraph graph; for the CUDA backend also a CuPy array
+        or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: those with common names, or its first two). `ids`: "text"
         converts integers to decimal strings, "int" refuses strings.
@@ -83,7 +93,7 @@ def _opened(obj: Any, options: ReadOptions) -> Source:
         )
     if options.format is not None or options.skip is not None:
         raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
-    if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask, from_device):
+    if options.columns is not None and opener not in (from_pandas, from_polars, from_arrow, from_dask, from_device):
         raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
     return opener(obj, options)
 

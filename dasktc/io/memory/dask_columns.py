@@ -11,6 +11,7 @@ from dasktc.io.memory.device import ON_GPU
 from dasktc.io.memory.kinds import kind, roots
 from dasktc.io.memory.parts import PartitionPart
 from dasktc.io.source import ReadOptions, Source
+from dasktc.wording import plural
 
 __all__ = ["from_dask_columns", "is_dask_column"]
 
@@ -75,15 +76,17 @@ def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
         return src, dst.rechunk(src.chunks)
     if src.npartitions != dst.npartitions:
         raise InputError(
-            f"the pair's columns have {src.npartitions:,} and {dst.npartitions:,} blocks, of unknown lengths: which "
-            "rows belong together is not known; call compute_chunk_sizes() of arrays, or pass a Dask DataFrame of both"
+            f"the pair's columns have {src.npartitions:,} and {plural(dst.npartitions, 'block')}, of unknown lengths: "
+            "which rows belong together is not known; call compute_chunk_sizes() of arrays, or pass a Dask DataFrame "
+            "of both"
         )
     return src, dst
 
 
 def _of_two_lengths(what: str, src: Any, dst: Any) -> InputError:
     return InputError(
-        f"column 0 of {what} has {src:,} rows, column 1 {dst:,}: an edge has two ends; pass columns of equal length"
+        f"column 0 of {what} has {plural(src, 'row')}, column 1 {dst:,}: an edge has two ends; pass columns of equal "
+        "length"
     )
 
 

@@ -18,6 +18,7 @@ from dasktc.io.memory.tables import Taken, an_edge_a_row, choose_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -145,7 +146,9 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     if options.ids not in (None, ids):
         raise InputError(f"ids='{options.ids}' is given for {kind(first)}, which holds {ids} ids; convert its columns")
     if len(columns[0]) != len(columns[1]):
-        raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of equal length")
+        raise InputError(
+            f"the columns have {len(columns[0])} and {plural(len(columns[1]), 'row')}: pass columns of equal length"
+        )
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
     made = (part,) if size.rows else ()
@@ -212,7 +215,7 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> _Columns:
 def _ids(column: Any, of: str) -> Ids:
     missing = int(column.isna().sum()) if hasattr(column, "isna") else 0
     if missing:
-        raise InputError(f"{of} lacks {missing:,} ids: an edge needs both ends; drop these rows")
+        raise InputError(f"{of} lacks {plural(missing, 'id')}: an edge needs both ends; drop these rows")
     if column.dtype.kind in "iu" and column.dtype != "uint64":
         return "int"
     if column.dtype.kind in "OUT" and hasattr(column, "to_arrow"):

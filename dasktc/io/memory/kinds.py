@@ -16,7 +16,6 @@ ELSEWHERE = {
     "dgl": "graph.edges()",
     "graph_tool": "graph.get_edges()",
     "networkit": "numpy.array(list(graph.iterEdges()))",
-    "polars": "frame.collect()",
     "rustworkx": "list(graph.edge_list())",
     "tensorflow": "tensor.numpy()",
     "torch_geometric": "data.edge_index",

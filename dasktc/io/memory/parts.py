@@ -17,6 +17,7 @@ from dasktc.io.watched import mapped
 from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -135,14 +136,17 @@ def slices(
     src, dst = (settle(column, options.ids, at) for column, at in zip(columns, places, strict=True))
     if len(src) != len(dst):
         raise InputError(
-            f"{places[0].of} has {len(src)} rows, {places[1].of} {len(dst)}: "
+            f"{places[0].of} has {plural(len(src), 'row')}, {places[1].of} {len(dst)}: "
             "an edge has two ends; pass columns of equal length"
         )
     ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
     if weights is not None:
         weights = weights_of(weights, f"column {shown(options.weight)} of the {name}")
         if len(weights) != len(src):
-            raise InputError(f"the {name} has {len(weights):,} weights for {len(src):,} edges: pass one for each edge")
+            raise InputError(
+                f"the {name} has {plural(len(weights), 'weight')} for {plural(len(src), 'edge')}: pass one for each "
+                "edge"
+            )
     src_bytes, dst_bytes = _sizer(src), _sizer(dst)
     parts = []
     for start, stop in _cuts(0, len(src), lambda a, b: src_bytes(a, b) + dst_bytes(a, b)):

@@ -18,6 +18,7 @@ from dasktc.io.evidence import (
     refuse_two_pairs,
     sample_of,
 )
+from dasktc.io.formats.columns import proposed
 from dasktc.io.id_names import known_pairs
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import are_two_columns, kind, roots, unknown
@@ -33,6 +34,7 @@ __all__ = [
     "from_numpy",
     "from_pair",
     "from_pandas",
+    "from_polars",
     "from_torch",
 ]
 
@@ -69,6 +71,30 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
     weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
     pair = [table.column(i), table.column(j)]
     return replace(slices("Arrow table", pair, options, [labels[i], labels[j]], weights), reading=reading)
+
+
+def from_polars(obj: Any, options: ReadOptions) -> Source:
+    """Cut two columns of a Polars DataFrame into runs of rows; a LazyFrame is computed, only the columns that are read.
+
+    Answers are Polars frames by default.
+    """
+    import pyarrow as pa
+
+    lazy = hasattr(obj, "collect")
+    if not hasattr(obj, "head") or not hasattr(obj, "columns" if not lazy else "collect_schema"):
+        raise unknown(obj)
+    name, none = "Polars LazyFrame" if lazy else "Polars DataFrame", obj.head(0)
+    schema = pa.table(none.collect() if lazy else none).schema
+    (i, j), reading, choice = choose_two(name, schema.names, schema.types, options)
+    k = None if options.weight is None else _weight(schema.names, (i, j), options.weight)
+    judged = range(min(COLUMNS, len(schema)) if choice is not None else 0)
+    chosen = obj.select([schema.names[place] for place in sorted({*judged, i, j, *(() if k is None else (k,))})])
+    table = pa.table(chosen.collect() if lazy else chosen)
+    if choice is not None:
+        judge(choice, [sample_of(table)])
+    pair, labels = [table.column(schema.names[place]) for place in (i, j)], [schema.names[i], schema.names[j]]
+    weights = None if k is None else table.column(schema.names[k])
+    return replace(slices(name, pair, options, labels, weights), reading=reading, frames="polars")
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
@@ -262,7 +288,8 @@ def choose_two(
     for name in options.columns or ():
         if name not in labels and not (name.isdecimal() and int(name) < len(labels)):
             raise InputError(
-                f"the table has no column {name!r}: its columns are {', '.join(labels)}; name two of these"
+                f"the table has no column {name!r}: its columns are {', '.join(labels)}; "
+                f"{proposed(options.columns or (), labels)}name two of these"
             )
         chosen.append(labels.index(name) if name in labels else int(name))
     by_name = next(known_pairs(labels), None)

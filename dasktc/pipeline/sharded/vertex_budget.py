@@ -12,6 +12,7 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.options import Ids, Options, bytes_of, format_size
 from dasktc.registry import ORDERS, SCHEMES
+from dasktc.wording import advice, option, plural
 
 __all__ = ["VertexBudget", "vertex_budget_of"]
 
@@ -71,8 +72,8 @@ class VertexBudget(NamedTuple):
         return self.times * vertices * int(max(ids, rank))
 
     def _asked(self, need: float) -> str:
-        """The --memory that leaves `need` bytes to one call, for an error's advice."""
-        return f"--memory {format_size(ROUNDED * self.memory * need)}"
+        """The memory that leaves `need` bytes to one call, for an error's advice."""
+        return advice(memory=format_size(ROUNDED * self.memory * need))
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors fit the memory of one call."""
@@ -106,8 +107,8 @@ class VertexBudget(NamedTuple):
         kept = "" if partition == "auto" else SCHEMES[partition].dealing.whole_vectors
         if kept and self.shards(vertices) > 1:
             raise InputError(
-                f"{self._fact(vertices)}: --partition {partition} keeps {kept}; let --partition auto choose, or give "
-                f"{self._asked(self.need(vertices))}"
+                f"{self._fact(vertices)}: {option('partition', partition)} keeps {kept}; let "
+                f"{advice(partition='auto')} choose, or give {self._asked(self.need(vertices))}"
             )
 
     def why(self, vertices: int) -> str:
@@ -123,8 +124,8 @@ class VertexBudget(NamedTuple):
 
     def _fact(self, vertices: int) -> str:
         return (
-            f"{vertices:,} vertices take {format_size(self.need(vertices))} while they are numbered and ranked, more "
-            f"than the {format_size(self.memory_per_call or 0)} that one stage may take"
+            f"{plural(vertices, 'vertex takes', 'vertices take')} {format_size(self.need(vertices))} while they are "
+            f"numbered and ranked, more than the {format_size(self.memory_per_call or 0)} that one stage may take"
         )
 
 

@@ -1,4 +1,4 @@
-"""`write_clustering` writes degree, triangles and clustering coefficient of every vertex of a source to a file."""
+"""`write_measures` writes degree, triangles and clustering coefficient of every vertex of a source to a file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.measures import MEASURES, average_clustering, transitivity, vertex_frames
 from dasktc.io.write import FRAMES, check_target, write_frames
+from dasktc.summary import Rows, Summarised
+from dasktc.wording import plural
 
-__all__ = ["ClusteringSummary", "write_clustering"]
+__all__ = ["MeasuresFile", "write_measures"]
 
 
-@dataclass(frozen=True)
-class ClusteringSummary:
-    """Summary of a written file of clustering coefficients.
+@dataclass(frozen=True, repr=False)
+class MeasuresFile(Summarised):
+    """Summary of a written file of measures: its path, and what the graph has.
 
     Attributes
     ----------
@@ -43,20 +45,22 @@ class ClusteringSummary:
         return asdict(self)
 
     def __str__(self) -> str:
-        rows = {
-            "triangles": f"{self.triangles:,}",
-            "graph": f"{self.vertices:,} vertices, {self.edges:,} edges",
-            "average clustering": f"{self.average_clustering:.6g}",
-            "transitivity": f"{self.transitivity:.6g}",
-            "written": f"{self.out}, in {self.seconds:.2f} s",
-        }
-        return "\n".join(f"{name:<20}{text}" for name, text in rows.items())
+        return (
+            f"{self.out}: {plural(self.vertices, 'vertex')}, {plural(self.triangles, 'triangle')}; {self.seconds:.2f} s"
+        )
+
+    def _rows(self) -> Rows:
+        return [
+            ("triangles", f"{self.triangles:,}"),
+            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
+            ("average clustering", f"{self.average_clustering:.6g}"),
+            ("transitivity", f"{self.transitivity:.6g}"),
+            ("written", f"{self.out}, in {self.seconds:.2f} s"),
+        ]
 
 
 @said_in_one_line
-def write_clustering(
-    source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any
-) -> ClusteringSummary:
+def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> MeasuresFile:
     """Write degree, triangles and local clustering coefficient of every vertex, from one pass of counting.
 
     Parameters
@@ -74,7 +78,7 @@ def write_clustering(
 
     Returns
     -------
-    ClusteringSummary
+    MeasuresFile
 
     Raises
     ------
@@ -86,8 +90,9 @@ def write_clustering(
     check_target(out, FRAMES, force)
     began = time.perf_counter()
     with prepare(source, **options) as graph:
-        frames, triangles = vertex_frames(graph, MEASURES)
-        write_frames(frames, out, graph.executor, force)
-        mean, ratio = average_clustering(graph), transitivity(graph)
+        context = graph._context
+        frames, triangles = vertex_frames(context, MEASURES)
+        write_frames(frames, out, context.executor, force)
+        mean, ratio = average_clustering(context), transitivity(context)
         seconds = time.perf_counter() - began
-        return ClusteringSummary(triangles, graph.vertices, graph.edges, mean, ratio, os.fspath(out), seconds)
+        return MeasuresFile(triangles, graph.vertices, graph.edges, mean, ratio, os.fspath(out), seconds)

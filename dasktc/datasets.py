@@ -1,4 +1,4 @@
-"""Graphs to try things with: two that come with the package, and those of public collections, by name."""
+"""Graphs to try things with: two that come with the package, and those of public collections by name."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def catalogue() -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per graph: "name", as `load` and every SOURCE take it, "address", and the "vertices", "edges" and
-        "triangles" that the collection states. Its edges may be directed, and include loops and repetitions.
+        "triangles" that the collection states. Its edges may be directed, stand in both directions, and include loops
+        and repetitions; SuiteSparse states no triangles.
     """
     from dataclasses import asdict
 
@@ -73,7 +74,8 @@ def catalogue() -> pd.DataFrame:
 
     from dasktc.io import catalogue as graphs
 
-    return pd.DataFrame([asdict(graph) for graph in graphs.catalogue().values()]).drop(columns="md5")
+    frame = pd.DataFrame([asdict(graph) for graph in graphs.catalogue().values()]).drop(columns="md5")
+    return frame.astype({"triangles": "Int64"})
 
 
 def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:

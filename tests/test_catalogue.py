@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tarfile
 import threading
 from contextlib import contextmanager
 from functools import partial
@@ -37,6 +39,17 @@ def serving(folder):
         thread.join()
 
 
+def archive(mode, members):
+    """A tar archive of texts, as KONECT and SuiteSparse publish graphs."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as file:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            file.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
 @pytest.fixture
 def collection(tmp_path, monkeypatch):
     """A collection `small` with one right graph, one whose published count is another, and one that is not there."""
@@ -45,8 +58,18 @@ def collection(tmp_path, monkeypatch):
     data = "".join(f"{u}\t{v}\n" for u, v in EDGES).encode()
     (tmp_path / "files" / "g.txt").write_bytes(b"# a small graph\n" + data)
     digest = hashlib.md5((tmp_path / "files" / "g.txt").read_bytes()).hexdigest()
+    rows = "".join(f"{u + 1} {v + 1} 1 0\n" for u, v in EDGES)
+    (tmp_path / "files" / "download.tsv.k.tar.bz2").write_bytes(
+        archive("w:bz2", {"k/README.k": "A graph", "k/out.k": f"% asym\n% 6 4 4\n{rows}", "k/meta.k": "name: k"})
+    )
+    entries = "".join(f"{u + 1} {v + 1}\n" for u, v in EDGES)
+    (tmp_path / "files" / "s.tar.gz").write_bytes(
+        archive("w:gz", {"s/s.mtx": f"%%MatrixMarket matrix coordinate pattern general\n4 4 6\n{entries}"})
+    )
     with serving(tmp_path / "files") as address:
         graphs = [
+            catalogue.PublicGraph("small:k", f"{address}/download.tsv.k.tar.bz2", 4, 6, 1),
+            catalogue.PublicGraph("small:group/s", f"{address}/s.tar.gz", 4, 6),
             catalogue.PublicGraph("small:right", f"{address}/g.txt", 4, 6, 1, digest),
             catalogue.PublicGraph("small:wrong", f"{address}/g.txt", 4, 6, 2),
             catalogue.PublicGraph("small:damaged", f"{address}/g.txt", 4, 6, 1, "0" * 32),
@@ -64,6 +87,14 @@ def test_a_graph_is_fetched_once_and_its_count_is_the_published_one(collection, 
     frame = dasktc.datasets.load("small:right")
     assert [*frame.itertuples(index=False, name=None)] == EDGES
     assert dasktc.datasets.fetch("small:right").read_bytes().startswith(b"# a small graph")
+
+
+@pytest.mark.parametrize("name", ["small:k", "small:group/s"])
+def test_graphs_in_archives_are_read_where_they_lie(collection, name):
+    result = dasktc.triangle_count(name)
+    assert (int(result), result.vertices, result.edges) == (1, 4, 4)
+    assert dasktc.datasets.load(name)[["src", "dst"]].to_numpy().tolist() == [[u + 1, v + 1] for u, v in EDGES]
+    assert len([path for path in (collection / "cache").rglob("*") if path.is_file()]) == 1
 
 
 def test_another_count_than_the_published_one_is_an_error(collection):
@@ -100,9 +131,13 @@ def test_the_catalogue_is_a_table_of_addresses_and_published_numbers():
     frame = dasktc.datasets.catalogue()
     assert list(frame.columns) == ["name", "address", "vertices", "edges", "triangles"]
     assert frame.name.is_unique
-    assert frame.name.str.fullmatch(r"[a-z-]+:[\w-]+").all()
-    assert frame.address.str.fullmatch(r"https://[\w./-]+").all()
-    assert (frame[["vertices", "edges", "triangles"]] > 0).all(axis=None)
+    assert frame.name.str.fullmatch(r"[a-z-]+:(\w+/)?[\w-]+").all()
+    assert frame.address.str.fullmatch(r"https?://[\w./-]+").all()
+    assert (frame[["vertices", "edges"]] > 0).all(axis=None)
+    collection = frame.name.str.split(":").str[0]
+    assert set(collection) == {"snap", "graph-challenge", "konect", "suitesparse"}
+    assert (frame.triangles.isna() == (collection == "suitesparse")).all()
+    assert (frame.triangles.dropna() > 0).all()
     known = dict(zip(frame.name, frame.triangles, strict=True))
     assert known["snap:amazon0601"] == 3_986_507
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
+import runpy
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
@@ -18,14 +23,17 @@ from distributed import Client, LocalCluster
 from processes import patience, until
 
 import dasktc
+from dasktc.errors import html_text
+from dasktc.executors.dask import progress
 from dasktc.generate import kronecker
 
 pytest.importorskip("bokeh")
 from keywords import keywords
 
-from dasktc.executors.dask.page import GroupGraph, RunPage
+from dasktc.executors.dask.page import PAGE, STYLE, GroupGraph, RunPage, _head, _stages
 from dasktc.executors.dask.run_monitor import RunMonitor
 from dasktc.executors.dask.run_state import RunState
+from dasktc.executors.progress import STAGES, WORDS
 
 SCHEMES = [
     {},
@@ -150,12 +158,110 @@ def test_a_run_whose_client_has_gone_is_shown_as_stopped():
     assert run.seconds(run.gone + 50) == run.seconds(run.gone)
     run.hear(event | {"done": 2}, 1001.0)  # of a call that a worker still runs
     assert run.is_over
-    shown = RunPage._head(None, run, 1002.0)
+    shown = _head(run, 1002.0)
     assert "<b>stopped</b>" in shown
     assert "its client has gone" in shown
     assert "left" not in re.sub("<[^>]*>", " ", shown).split()
     monitor.add_client(None, "Client-1")
     assert not run.is_over
+
+
+def events_of(run, *events):
+    """Let a run hear of stages and of counting tasks."""
+    for number, event in enumerate(events):
+        usual = {"event": "progress", "done": 0, "total": 1, "share": 0.0, "left": None, "seconds": float(number)}
+        run.hear(usual | event, 1000.0 + number)
+
+
+def test_no_figure_is_empty_and_the_page_says_what_will_be_there(served):
+    monitor = SimpleNamespace(runs={}, look=lambda run: None)
+    page = RunPage(served.scheduler, monitor)
+    page.update()
+    assert not any(panel.root.visible for panel in page.panels)
+    assert "No run yet" in page.head.text
+    assert served.scheduler.address in page.head.text
+    assert not page.chosen.visible  # there is nothing to choose from
+    run = monitor.runs["r"] = RunState("r", 1000.0, 1000.0, facts={"asked": "count", "source": "a.csv"})
+    events_of(run, {"stage": "read"})
+    page.update()
+    drawn = [panel.root.visible for panel in page.panels]
+    assert drawn == [False, False, False, True]  # the memory of workers is known
+    assert "When counting begins" in page.waits.text
+    assert "–" not in re.sub("<style>.*?</style>", "", page.head.text, flags=re.DOTALL)  # no number that is not known
+    counts = [
+        {"stage": "count", "share": n / 4, "probes": 10**6 * n, "triangles": n, "done": n, "total": 4} for n in range(4)
+    ]
+    events_of(run, counts[0])
+    page.update()
+    assert "After 1 s of counting" in page.waits.text
+    workers = {name: [1, 10**6, 1, 0.5] for name in ("a:1", "a:2")}
+    events_of(run, *counts[1:3], counts[3] | {"workers": workers})
+    page.update()
+    assert all(panel.root.visible for panel in page.panels)
+    assert page.waits.text == ""
+    run.ended = {"seconds": 4.0, "triangles": 3}
+    run.points = run.points[:1]
+    page.update()
+    assert "Counting took less than 1 s" in page.waits.text
+
+
+def test_every_stage_has_plain_words_and_explains_itself():
+    assert set(STAGES) <= set(WORDS)
+    names = [words.name for words in WORDS.values()]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[A-Z][^.]*\.", words.help) for words in WORDS.values())  # one sentence
+    run = RunState("r", 1000.0, 1000.0)
+    events_of(run, *({"stage": stage} for stage in WORDS))
+    rows = _stages(run)
+    for stage, words in WORDS.items():
+        assert f'data-help="{html_text(words.help)}">{words.name}</span>' in rows
+        assert stage in names or f">{stage}<" not in rows
+
+
+def test_words_explain_themselves_and_the_page_says_what_it_shows():
+    run = RunState("r", 1000.0, 1000.0, facts={"asked": "count", "source": "<b>.csv"})
+    plan = {"vertices": 3, "edges": 3, "partition": "whole", "parts": 1, "splits": 2, "kernel": "hub", "backend": "cpu",
+            "bytes_total": 10, "bytes_per_task": 5, "memory": 100, "resumed": 0}  # fmt: skip
+    events_of(run, {"stage": "count", "plan": plan, "share": 0.5, "triangles": 7})
+    shown = _head(run, 1001.0)
+    assert "<h1>count of &lt;b&gt;.csv" in shown
+    assert "This page follows one run of dasktc" in shown.partition("</h1>")[2]
+    assert all(re.search(f'data-help="[^"]+">{word}<', shown) for word in ("stage", "counting tasks", "n = 1, m = 2"))
+
+
+def test_the_page_has_colours_for_both_themes():
+    page = RunPage(SimpleNamespace(workers={}, address="tcp://here:1"), SimpleNamespace(runs={}))
+    theme = page.theme()
+    assert len(theme.args["axes"]) == len(theme.args["grids"]) == 2 * len(page.panels)
+    assert "prefers-color-scheme: dark" in theme.code
+    declared = re.findall(r"(--tc-\w+):", PAGE)
+    assert set(re.findall(r"var\((--tc-\w+)\)", STYLE + PAGE)) <= {
+        name for name in declared if declared.count(name) == 2
+    }
+
+
+def test_the_picture_of_a_run_is_small():
+    picture = (Path(__file__).parent.parent / ".github" / "run.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) <= 150_000
+
+
+@pytest.mark.slow
+def test_the_command_that_takes_the_picture(tmp_path, monkeypatch):
+    """With a stand-in for the browser, which asks for the page and takes no picture."""
+    asked, out = [], tmp_path / "run.png"
+    page = SimpleNamespace(
+        goto=lambda link: asked.append(answer(link)),
+        wait_for_timeout=lambda milliseconds: None,
+        screenshot=lambda path, full_page: path.write_bytes(b"picture"),
+    )
+    browser = SimpleNamespace(new_page=lambda **_: page, close=lambda: None)
+    player = SimpleNamespace(chromium=SimpleNamespace(launch=lambda **_: browser))
+    library = SimpleNamespace(sync_playwright=lambda: nullcontext(player))
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", library)
+    monkeypatch.setattr(sys, "argv", ["picture.py", "--scale", "8", "-o", str(out)])
+    runpy.run_path(str(Path(__file__).parent.parent / ".github" / "picture.py"), run_name="__main__")
+    assert (asked, out.read_bytes()) == ([200], b"picture")
 
 
 COUNT = """
@@ -189,3 +295,21 @@ def test_a_run_stops_with_its_client(number):
             until(lambda: run.is_over)
             page.update()
             assert "<b>stopped</b>" in page.head.text
+
+
+def test_two_threads_ask_for_a_client_s_page_once(monkeypatch):
+    """Both look for the client at the same time, unless one keeps the other from it."""
+    meeting = threading.Barrier(2)
+
+    class Clients(set):
+        def __contains__(self, client):
+            found = super().__contains__(client)
+            with suppress(threading.BrokenBarrierError):
+                meeting.wait(0.5)
+            return found
+
+    client = mock.Mock(dashboard_link="")
+    monkeypatch.setattr(progress, "_SHOWN", Clients())
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(progress.show_page, [client, client]))
+    client.register_plugin.assert_called_once()

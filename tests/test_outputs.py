@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
+import networkx
 import pandas as pd
 import pytest
 from keywords import keywords
@@ -293,13 +294,81 @@ def test_the_report_names_what_was_counted(tmp_path):
     assert list(tmp_path.iterdir()) == [page]
 
 
+def numbers_of(text):
+    """The numbers beside the name of a report, by what they are."""
+    header = re.search("<header>(.*?)</header>", text)[1]
+    return {name: number for number, name in re.findall(r"<b>([^<]*)</b><span>([^<]*)</span>", header)}
+
+
+def test_the_report_begins_with_exact_numbers_then_plots_then_folded_the_run_and_the_method(tmp_path):
+    page, path = tmp_path / "r.html", tmp_path / "my.txt"
+    path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+    result = dasktc.triangle_count(path, method=Method(splits=3), report=page)
+    text, graph = page.read_text(), networkx.Graph(EDGES)
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    graph.remove_nodes_from(list(networkx.isolates(graph)))
+    assert numbers_of(text) == {
+        "triangles": f"{result:,}",
+        "vertices": f"{len(graph):,}",
+        "edges": f"{graph.size():,}",
+        "transitivity": f"{networkx.transitivity(graph):.4f}",
+        "average clustering": f"{networkx.average_clustering(graph):.4f}",
+        "maximum degree": f"{max(degree for _, degree in graph.degree):,}",
+    }
+    shown, _, folded = text.partition("<details>")
+    assert "<h1>my.txt</h1>" in shown
+    assert shown.index("</header>") < shown.index("<svg") < shown.index("Vertices with most triangles")
+    assert [re.search(f"<summary>{name}", folded) is not None for name in ("The run: ", "The method: kernel ")] == [
+        True
+    ] * 2
+    assert not re.search("Wall time|counted by|bytes a task|dasktc count", shown)
+    assert text.count("<details") == text.count("</details>") == 3  # the tasks are folded within the method
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("a/b.csv", "b.csv"),
+        ("s3://c/d.parquet/", "d.parquet/"),
+        ("C:\\e\\f.txt", "f.txt"),
+        ("kronecker scale 3/4", None),
+    ],
+)
+def test_the_report_names_a_file_without_its_folders(source, name):
+    assert report._file_name(source) == (name or source)
+
+
+def test_a_report_of_no_edge_has_numbers(tmp_path):
+    dasktc.triangle_count(([], []), report=tmp_path / "r.html", backend="cpu")
+    numbers = numbers_of((tmp_path / "r.html").read_text())
+    assert (numbers["transitivity"], numbers["average clustering"], numbers["maximum degree"]) == (
+        "0.0000",
+        "0.0000",
+        "0",
+    )
+
+
+def test_the_report_says_that_the_average_was_not_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(findings, "BY_EDGE", 1e9)
+    monkeypatch.setattr(findings, "BY_VERTEX", 1e9)
+    dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    numbers = numbers_of(text)
+    assert numbers["average clustering"] == "–"
+    assert "Triangles of vertices were not counted: that takes about" in text
+    graph = networkx.Graph(EDGES)
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    assert numbers["transitivity"] == f"{networkx.transitivity(graph):.4f}"  # needs degrees only
+
+
 def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_TASKS", 2)
     page = tmp_path / "r.html"
-    dasktc.triangle_count(replace(source_of(EDGES), name="<b>&"), method=Method(splits=3), report=page)
+    dasktc.triangle_count(replace(source_of(EDGES), name="<i>&"), method=Method(splits=3), report=page)
     text = page.read_text()
-    assert "<b>" not in text
-    assert "&lt;b&gt;&amp;" in text
+    assert "<i>" not in text
+    assert "&lt;i&gt;&amp;" in text
     assert "The 1 longest of 3 tasks, and 1 at random" in text
     assert text.count("<td>(0, 0)</td>") == 6
 

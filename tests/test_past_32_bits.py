@@ -429,7 +429,7 @@ def test_numbers_of_tasks_in_a_report(counted):
     _, each, result = counted
     usage = {name: Usage(name, 1, 2) for name in ("host:0", "host:7")}
     text = html_report.page(result, "a graph", run=RunFacts("count", {}, usage))
-    assert f"<h1>{3 * each + 3:,} triangles in a graph</h1>" in text
+    assert f"<b>{3 * each + 3:,}</b><span>triangles</span>" in text
     table = text[text.index("<h2>Workers</h2>") : text.index("<h2>Memory")]
     for worker, triangles in (("host:0", 2 * each + 2), ("host:1", each + 1), ("host:7", 0)):
         assert re.search(rf"<td>{worker}</td><td[^>]*>\d+</td><td[^>]*>[\d.]+</td><td[^>]*>{triangles:,}</td>", table)

@@ -1,6 +1,7 @@
 """Progress of a run: predicted ends, events on a scheduler, the terminal's bar, and the dashboard's page."""
 
 import asyncio
+import html
 import io
 import itertools
 import json
@@ -32,7 +33,7 @@ from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, forget_spans
 from dasktc.executors.dask.run_state import RunState
 from dasktc.executors.dask.worker_events import with_steps
 from dasktc.executors.dask.worker_state import PROCESS, RECEIVED, meter_transfers
-from dasktc.executors.progress import EVENT_SECONDS, STAGES, Pace, Stage, Tracker
+from dasktc.executors.progress import EVENT_SECONDS, STAGES, WORDS, Pace, Stage, Tracker
 from dasktc.generate import kronecker
 from dasktc.options import Method, RunOptions
 from dasktc.planning.cost_model import in_words, work_of_triples
@@ -406,7 +407,7 @@ def test_a_terminal_shows_stages_with_totals_and_rates(monkeypatch):
     assert "read" in shown
     assert "50 %" in shown
     assert "4 MB of 8 MB" in shown
-    assert "count      25 %" in shown
+    assert "count           25 %" in shown
     assert "0:15, 0:30 left, 1/4 tasks, 500 M probes/s, 1,234,567 triangles" in shown
 
 
@@ -494,7 +495,7 @@ def test_the_page_shows_a_run_and_keeps_it():
         assert "8 / 8" in page.head.text
         assert "of the planned work counted" in page.head.text
         for stage in ("read", "canonical", "orient", "blocks", "count"):
-            assert f"<td>{stage}</td>" in page.stages.text
+            assert f">{WORDS[stage].name}</span></td>" in page.stages.text
         assert "under way" not in page.stages.text
         assert "worker &lt;1&gt; went" in page.faults.text
         assert page.workers.data["tasks"] == [8]
@@ -502,16 +503,16 @@ def test_the_page_shows_a_run_and_keeps_it():
         page.update()
         assert sum(page.memory.data["blocks"]) > 0
         worker = next(iter(scheduler.workers.values()))
-        for limit, words in ((0, "which Dask does not limit"), (10**9, "its limit (dashed)")):
+        for limit, words in ((0, "Dask sets no limit"), (10**9, "limit (dashed)")):
             with mock.patch.object(worker, "memory_limit", limit):
                 page.update()
             assert (words in page.in_memory.title.text, page.limit.data["x"]) == (True, [limit] if limit else [])
         assert set(page.workers.data["worker"]) <= set(page.memory.data["worker"]), "a worker has one name"
-        assert page.shares.x_range is page.rates.x_range
+        assert page.shares.plot.x_range is page.rates.plot.x_range
         beside = page.root.children[3:5]
         assert [row.styles["flex-wrap"] for row in beside] == ["wrap", "wrap"]  # in a narrow window
-        assert all(plot.min_width > 400 for row in beside for plot in row.children)
-        (axis,) = page.in_memory.xaxis
+        assert all(panel.root.min_width <= 320 for panel in page.panels)  # as wide as a telephone
+        (axis,) = page.in_memory.plot.xaxis
         assert "1000" in axis.formatter.code  # sizes as elsewhere: of 1,024 they fit no tick
 
         def broken(stage, done, total):
@@ -569,11 +570,11 @@ def test_the_page_shows_no_stage_as_done_before_one_that_it_follows():
         tracker(stage, 0, 1)
     clock.now = 2.0
     tracker.tasks({"canonical": (1, 4), "orient": (0, 3)})
-    rows = [re.sub(r"(<[^>]*>)+", " ", row).split() for row in _stages(run).split("<tr>")[2:]]
-    assert [(row[0], row[1], " ".join(row[-2:])) for row in rows] == [
-        ("read", "100", "0.0 s"),
-        ("canonical", "25", "under way"),
-        *((name, "0", "% waits") for name in ("orient", "reorder", "plan", "blocks")),
+    rows = [re.sub(r"(<[^>]*>)+", "|", row).strip("|").split("|") for row in _stages(run).split("<tr>")[2:]]
+    assert [(row[0], row[1], html.unescape(row[-1])) for row in rows] == [
+        ("read", "100 %", "< 0.1 s"),
+        ("deduplicate", "25 %", "under way"),
+        *((name, "0 %", "waits") for name in ("direct edges", "order vertices", "plan", "build blocks")),
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TextIO
 
-from dasktc.executors.progress import RUN, Event, Progress, Tracker, clock_time
+from dasktc.executors.progress import RUN, Event, Progress, Tracker, clock_time, words_of
 from dasktc.executors.shared_context import SharedContext
 from dasktc.options import check_keywords, format_size
 from dasktc.wording import plural
@@ -103,7 +103,7 @@ class _Bar(View):
         if self._bar is None:
             self._open()
         if said["event"] == "ended" and said["took"] >= KEPT_SECONDS:
-            self._write(f"{said['stage']:<10}{clock_time(said['took'])}{_facts(said)}")
+            self._write(f"{words_of(said['stage']).name:<15}{clock_time(said['took'])}{_facts(said)}")
         elif said["event"] == "fault":
             self._write(said["what"])
         if said["event"] == "begun":
@@ -131,7 +131,7 @@ class _Bar(View):
             self._bar.n = round(STEPS * said["share"])
             bar = "{bar}" if self._widget else "{bar:10}"
             text = f"{clock_time(said['seconds'])}{left}{_facts(said)}"
-            self._bar.bar_format = f"{said['stage']:<10}{share} {bar} {text}"
+            self._bar.bar_format = f"{words_of(said['stage']).name:<15}{share} {bar} {text}"
             self._bar.refresh()
 
     def _write(self, line: str) -> None:

@@ -14,7 +14,7 @@ from dasktc.errors import html_text
 __all__ = ["Axis", "line_chart", "short", "timeline_chart"]
 
 Array = Any
-WIDTH, HEIGHT = 420, 270
+WIDTH, HEIGHT = 360, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 18, 10, 44
 """Margins of a chart's frame, in units of the chart."""
 MOST_BARS = 1_500

@@ -15,13 +15,22 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_frames import edges_in_parts
 from dasktc.counting.external_ids import SHIFT
 from dasktc.counting.frames import array_module, external_ids
-from dasktc.counting.vertex_counts import coefficients, degrees, known_edges, triangles_by_id
+from dasktc.counting.vertex_counts import coefficients, degrees, known_edges, pairs_of, triangles_by_id
 from dasktc.pipeline.edge_keys import unpack
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "degree_bins", "density", "edge_summary", "middle", "vertex_summary"]
+__all__ = [
+    "Summary",
+    "degree_bins",
+    "degree_facts",
+    "density",
+    "edge_summary",
+    "mean_clustering",
+    "middle",
+    "vertex_summary",
+]
 
 Array = Any
 MOST = 20
@@ -57,6 +66,20 @@ def degree_bins(graph: CountingContext) -> pd.DataFrame:
     calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
     parts = graph.executor.gather(graph.executor.submit_all("vertex-bins", _binned_degrees, calls))
     return _frame("degree", {"vertices": np.sum(parts, axis=0, dtype=np.int64)})
+
+
+def degree_facts(graph: CountingContext) -> tuple[int, int]:
+    """Return the largest degree and Σ d·(d - 1)/2, the number of pairs of neighbours; no triangle is counted."""
+    oriented = graph.prepared.graph
+    calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
+    parts = graph.executor.gather(graph.executor.submit_all("degree-facts", _degree_facts, calls))
+    return max((largest for largest, _ in parts), default=0), sum(pairs for _, pairs in parts)
+
+
+def mean_clustering(bins: pd.DataFrame) -> float:
+    """Average the clustering coefficients of all vertices, from the bins of a `vertex_summary`."""
+    vertices = int(bins["vertices"].sum())
+    return float((bins["clustering"] * bins["vertices"]).sum()) / vertices if vertices else 0.0
 
 
 def vertex_summary(graph: CountingContext) -> Summary:
@@ -139,6 +162,13 @@ def _binned(values: Array, *weights: Array) -> list[Array]:
 
 def _binned_degrees(out_degree: Array, in_degree: Array) -> Array:
     return _binned(degrees(None, out_degree, in_degree))[0]
+
+
+def _degree_facts(out_degree: Array, in_degree: Array) -> tuple[int, int]:
+    """The largest degree of some vertices, and their pairs of neighbours."""
+    if not len(out_degree):
+        return 0, 0
+    return int(degrees(None, out_degree, in_degree).max()), pairs_of(out_degree, in_degree)
 
 
 def _vertices(counts: Array, out_degree: Array, in_degree: Array, order: Array) -> tuple[Array, Array]:

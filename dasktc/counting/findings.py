@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dasktc.counting.context import CountingContext
-from dasktc.counting.distributions import Summary, degree_bins, edge_summary, vertex_summary
+from dasktc.counting.distributions import (
+    Summary,
+    degree_bins,
+    degree_facts,
+    edge_summary,
+    mean_clustering,
+    vertex_summary,
+)
 from dasktc.counting.edge_support import support_kernel
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import DeviceMemoryError, InputError
@@ -57,6 +64,11 @@ class Findings:
         As from `degree_bins`.
     vertices : Summary or None
     edges : Summary or None
+    largest_degree : int
+    transitivity : float
+        3·triangles / Σ d·(d - 1)/2, the quotient of two exact integers; 0 if no vertex has two neighbours.
+    average_clustering : float or None
+        Mean of the local clustering coefficients; None if triangles by vertex were left out.
     why : str
         Which facts were left out, and the reason.
     """
@@ -64,6 +76,9 @@ class Findings:
     degrees: pd.DataFrame
     vertices: Summary | None
     edges: Summary | None
+    largest_degree: int
+    transitivity: float
+    average_clustering: float | None
     why: str = ""
 
 
@@ -91,7 +106,10 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
     except (InputError, DeviceMemoryError) as error:
         left.append(f"Triangles by vertex or by edge were not counted: {error}.")
     degrees = degree_bins(graph) if vertices is None else vertices.bins
-    return Findings(degrees, vertices, edges, " ".join(left))
+    largest, pairs = degree_facts(graph)
+    transitivity = 3 * result.triangles / pairs if pairs else 0.0
+    average = None if vertices is None else mean_clustering(vertices.bins)
+    return Findings(degrees, vertices, edges, largest, transitivity, average, " ".join(left))
 
 
 def _counting(graph: CountingContext, result: TriangleCount) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,18 @@ STYLE = """
   --bar: #2f6fb5; --mark: #b3541e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e9f0; --muted: #9aa8b8; --page: #14181e; --panel: #1c222b;
   --line: #8886; --bar: #6ba7e8; --mark: #f0a35e; } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink);
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 1.5rem auto; padding: 0 1rem; color: var(--ink);
   background: var(--page); }
-h1 { font-size: 1.6rem; overflow-wrap: anywhere; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-h3 { font-size: 1rem; margin: 0 0 .5rem; }
+header { display: flex; flex-wrap: wrap; gap: .6rem 1.8rem; align-items: end; border-bottom: 1px solid var(--line);
+  padding-bottom: .8rem; margin-bottom: 1.2rem; }
+h1 { font-size: 1.35rem; line-height: 1.25; margin: 0; overflow-wrap: anywhere; flex: 1 1 12rem; max-width: 28rem; }
+header div b { display: block; font-size: 1.35rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
+header div span { color: var(--muted); font-size: .8rem; white-space: nowrap; }
+h2 { font-size: 1.1rem; margin: 1.6rem 0 .6rem; } h3 { font-size: 1rem; margin: 0 0 .5rem; }
+@media (max-width: 40rem) { h1 { flex-basis: 100%; } }
+details { border-top: 1px solid var(--line); margin-top: 1.2rem; padding-top: .6rem; }
+details + details { margin-top: .6rem; } details details { border: 0; margin-top: 1.6rem; padding: 0; }
+summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th { white-space: nowrap; }
 th, td { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
@@ -49,10 +58,11 @@ td.bar div { background: var(--bar); height: .8rem; margin-top: .35rem; min-widt
 td.bar div.plan { background: var(--mark); } .bars td:first-child { white-space: nowrap; }
 .wide { overflow-x: auto; margin-top: .8rem; } .wide svg { min-width: 44rem; }
 .wide td, .wide th { white-space: nowrap; }
-.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 1rem; }
+.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22.5rem, 100%), 1fr)); gap: 1rem; }
 .side > div { background: var(--panel); border-radius: .4rem; padding: .8rem; min-width: 0; overflow-x: auto; }
+.side + .side { margin-top: 1rem; }
 pre { background: var(--panel); border-radius: .4rem; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-p.note { color: var(--muted); max-width: 48rem; }
+p.note { color: var(--muted); max-width: 48rem; margin: .6rem 0; }
 svg { width: 100%; height: auto; display: block; } svg text { fill: var(--muted); font: 11px system-ui, sans-serif; }
 svg text.label { fill: var(--ink); font-size: 12px; } svg .grid { stroke: var(--line); stroke-width: .7; }
 svg .curve { fill: none; stroke: var(--bar); stroke-width: 1.5; } svg .point, svg .task { fill: var(--bar); }
@@ -62,7 +72,7 @@ svg .lane { fill: var(--panel); }
 
 
 def page(result: TriangleCount, source: str, findings: Findings | None = None, run: RunFacts | None = None) -> str:
-    """Describe a graph and a count of it: distributions, where the time went, memory, network, plan and tasks.
+    """Describe a graph and a count of it: numbers, then distributions, then, folded, the run and the method.
 
     Parameters
     ----------
@@ -80,31 +90,41 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
         Self-contained HTML that follows the reader's light or dark theme.
     """
     title = f"{plural(result.triangles, 'triangle')} in {source}"
-    versions = {name: number for name, number in collect()["versions"].items() if number}
-    times, tasks = timeline(result._records), result.tasks
-    parts = [f"<h1>{html_text(title)}</h1>", _facts(result._rows())]
-    if run is not None:
-        parts += ["<h2>To repeat it</h2>", f"<pre><code>{html_text(run.command)}</code></pre>"]
+    parts = [f"<header><h1>{html_text(_file_name(source))}</h1>{_numbers(result, findings)}</header>"]
     if findings is not None:
-        parts += ["<h2>The graph</h2>", *_graph(findings)]
-    stages = [(name, value) for name, value in result.seconds.items() if name != "total"]
-    parts += [
-        "<h2>Wall time by stage, seconds</h2>",
-        _bars(("stage", "seconds"), stages),
-        "<h2>Workers</h2>",
-        *_workers(result, tasks, times, run),
-        "<h2>Memory against the plan</h2>",
-        *_memory(result, run),
-        "<h2>Plan</h2>",
-        _facts(result.plan.rows()),
-        f"<h2>{_tasks_title(len(tasks))}</h2>",
-        _tasks(tasks),
-        "<h2>Versions</h2>",
-        _facts(versions.items()),
-    ]
+        parts += _graph(findings)
+    parts += [_run(result, source, run), _method(result)]
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head += f"<title>{html_text(title)}</title><style>{STYLE}</style>"
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def _file_name(source: str) -> str:
+    """The last part of a path or URL; other names unchanged."""
+    return re.split(r"[/\\](?=[^/\\])", source)[-1] if " " not in source else source
+
+
+def _numbers(result: TriangleCount, findings: Findings | None) -> str:
+    """Format the numbers beside the name; "–" for those that were not computed."""
+    numbers = [
+        ("triangles", f"{result.triangles:,}", "Three vertices, each two of them adjacent"),
+        ("vertices", f"{result.vertices:,}", "Vertices with an edge, without loops"),
+        ("edges", f"{result.edges:,}", "Different edges, without loops and directions"),
+    ]
+    if findings is not None:
+        average, missing = findings.average_clustering, "Not computed: see below"
+        numbers += [
+            ("transitivity", f"{findings.transitivity:.4f}", "Share of all pairs of neighbours that are adjacent"),
+            (
+                "average clustering",
+                "–" if average is None else f"{average:.4f}",
+                missing if average is None else "Mean share of adjacent pairs among the neighbours of a vertex",
+            ),
+            ("maximum degree", f"{findings.largest_degree:,}", "Most neighbours of a vertex"),
+        ]
+    return "".join(
+        f'<div title="{html_text(meaning)}"><b>{text}</b><span>{name}</span></div>' for name, text, meaning in numbers
+    )
 
 
 # the graph
@@ -192,6 +212,44 @@ def _shown(value: Any) -> str:
 
 
 # the run
+
+
+def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
+    """How the run went, folded: the command that repeats it, stages, workers, memory, versions."""
+    versions = {name: number for name, number in collect()["versions"].items() if number}
+    times, tasks = timeline(result._records), result.tasks
+    stages = [(name, value) for name, value in result.seconds.items() if name != "total"]
+    parts = [_facts([("source", source)])]
+    if run is not None:
+        parts += ["<h2>To repeat it</h2>", f"<pre><code>{html_text(run.command)}</code></pre>"]
+    parts += [
+        "<h2>Wall time by stage, seconds</h2>",
+        _bars(("stage", "seconds"), stages),
+        "<h2>Workers</h2>",
+        *_workers(result, tasks, times, run),
+        "<h2>Memory against the plan</h2>",
+        *_memory(result, run),
+        "<h2>Versions</h2>",
+        _facts(versions.items()),
+    ]
+    return _folded(f"The run: {result.seconds['total']:,.2f} s, {plural(result.workers, 'task')} at a time", parts)
+
+
+def _method(result: TriangleCount) -> str:
+    """How it was counted, folded: what was read, the plan, and the tasks."""
+    tasks = result.tasks
+    parts = [
+        _facts(result._rows()),
+        "<h2>Plan</h2>",
+        _facts(result.plan.rows()),
+        _folded(_tasks_title(len(tasks)), [_tasks(tasks)]),
+    ]
+    how = f"kernel {result.kernel} on {result.backend}, partition {result.plan.partition}"
+    return _folded(f"The method: {how}, {plural(len(tasks), 'task')}", parts)
+
+
+def _folded(title: str, parts: list[str]) -> str:
+    return f"<details><summary>{html_text(title)}</summary>{''.join(parts)}</details>"
 
 
 def _chosen(values: list[float]) -> list[int]:

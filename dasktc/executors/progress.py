@@ -14,10 +14,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
-__all__ = ["EVENT_SECONDS", "Event", "Listener", "Pace", "Progress", "Stage", "Tracker", "clock_time", "tracker_of"]
+__all__ = [
+    "EVENT_SECONDS",
+    "WORDS",
+    "Event",
+    "Listener",
+    "Pace",
+    "Progress",
+    "Stage",
+    "Tracker",
+    "Words",
+    "clock_time",
+    "tracker_of",
+    "words_of",
+]
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, the number of its finished steps, and the number of all its steps."""
@@ -45,6 +58,41 @@ PARTS_OF = {
     "orient-plan": "orient",
 }
 """The stage to which tasks of other names belong."""
+
+
+class Words(NamedTuple):
+    """What people read of a stage.
+
+    Attributes
+    ----------
+    name : str
+        Its name in plain words.
+    help : str
+        One sentence about what it does.
+    """
+
+    name: str
+    help: str
+
+
+WORDS = {
+    "read": Words("read", "Reads the source: two ids for each edge."),
+    "canonical": Words(
+        "deduplicate", "Numbers the vertices, and keeps each edge once: without repetitions and without loops."
+    ),
+    "orient": Words(
+        "direct edges", "Gives each edge a direction, by the degrees of its ends, so that each triangle is found once."
+    ),
+    "reorder": Words("order vertices", "Numbers the vertices again, in the order in which the kernel counts fastest."),
+    "plan": Words("plan", "Decides into how many blocks and tasks the graph is cut, so that each task fits in memory."),
+    "blocks": Words("build blocks", "Builds the blocks: the sorted neighbours of every vertex that counting compares."),
+    "count": Words("count", "Counts the triangles of the blocks; each task counts a share of the work."),
+    "sum": Words("add up", "Adds up what the tasks counted, and checks that nothing was missed or counted twice."),
+    "verify": Words("verify", "Counts some of the tasks again with another kernel, and compares."),
+    "write": Words("write files", "Writes the triangles of every vertex or edge to the files that were asked for."),
+    "report": Words("write report", "Writes the HTML report."),
+}
+"""Words for each stage, on the dashboard's page and the terminal's bar; events and task keys have the stages' names."""
 RUN = "run"
 """Stands in the place of a stage in events of the whole run."""
 
@@ -511,6 +559,11 @@ def _nothing() -> None:
 def tracker_of(progress: Progress | None) -> Tracker:
     """Return a tracker as it is; wrap a callable in one that calls it for every step."""
     return progress if isinstance(progress, Tracker) else Tracker(progress)
+
+
+def words_of(stage: str) -> Words:
+    """Words for a stage; a stage without any has its name and no sentence."""
+    return WORDS.get(stage, Words(stage, ""))
 
 
 def clock_time(seconds: float) -> str:

@@ -1,7 +1,8 @@
 """Graphs of public collections by name, such as `snap:amazon0601`: where they are, and what is published about them.
 
 `data/catalogue.tsv` lists them, with the numbers of vertices, edges and triangles that the collection states. A graph
-is fetched once, into a folder of the user, and a count of it must give the published number of triangles.
+is fetched once, into a folder of the user, and a count of it must give the published number of triangles, if there is
+one. Graphs of KONECT and SuiteSparse are tar archives, which are read as they are.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ class PublicGraph:
         "collection:graph".
     address : str
         An fsspec URL of one file.
-    vertices, edges, triangles : int
-        As the collection states them: its edges may be directed, and include loops and repetitions.
+    vertices, edges : int
+        As the collection states them: its edges may be directed, stand in both directions, and include loops and
+        repetitions.
+    triangles : int or None
+        As the collection states it; None: it states none.
     md5 : str or None
         Checksum of the file, where the collection publishes one.
     """
@@ -49,7 +53,7 @@ class PublicGraph:
     address: str
     vertices: int
     edges: int
-    triangles: int
+    triangles: int | None = None
     md5: str | None = None
 
 
@@ -58,7 +62,7 @@ def catalogue() -> dict[str, PublicGraph]:
     """Return the graphs of `catalogue.tsv` by name."""
     with (DATA / "catalogue.tsv").open(newline="", encoding="utf-8") as file:
         graphs = [
-            PublicGraph(name, address, int(vertices), int(edges), int(triangles), md5 or None)
+            PublicGraph(name, address, int(vertices), int(edges), int(triangles) if triangles else None, md5 or None)
             for name, address, vertices, edges, triangles, md5 in list(csv.reader(file, delimiter="\t"))[1:]
         ]
     return {graph.name: graph for graph in graphs}
@@ -163,7 +167,7 @@ def _transfer(graph: PublicGraph, part: str) -> None:
 def open_named(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
     """Open a source by name, as `open_source` does, where graphs of the catalogue may stand for files.
 
-    The number of triangles of such a graph is known, if it is the whole source.
+    The published number of triangles of such a graph is known, if it is the whole source.
     """
     names = [source] if isinstance(source, str | os.PathLike) else list(source)
     graphs = [find(name) for name in names]

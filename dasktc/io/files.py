@@ -83,7 +83,7 @@ _UNUSED = {
 
 COMPRESSED = 3.5
 """Typical ratio of the size of text to that of its archive."""
-_COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
+_COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd", ".tgz", ".tbz2", ".txz"}
 _FOREIGN = {
     rb"\x93DASKTC\n": "a file of a saved graph: give its folder, with the dasktc-graph.json that belongs to it",
     rb"ARROW1|FEA1|\xff{4}.{3}\0": "an Arrow or Feather file: write it as Parquet",
@@ -164,10 +164,10 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     alone: HeaderAloneError | None = None
     for url in urls:
         before = stamp(url)
-        start = streams.head(url)
+        start, path = streams.first_bytes(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
-        name = options.format or detect(url, start)
+        name = options.format or detect(path, start)
         _refuse_unused(url, name, options)
         several = len(urls) > 1 and FORMATS[name].module == "text" and options.skip is None
         line = first_line(start) if several else ("", 0, False)
@@ -314,8 +314,6 @@ def detect(url: str, head: bytes) -> str:
         if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/", b"docProps/")):
             raise _unread(url, "an Excel workbook: save its sheet as CSV")
         raise _unread(url, "a zip archive: unpack it first")
-    if head[257:262] == b"ustar":
-        raise _unread(url, "a tar archive: unpack it first, with tar -xf, and give the files with edges")
     if by_name == "bvgraph":
         return "bvgraph"
     below_comments = re.sub(rb"^(\xef\xbb\xbf)?(\s*[#%][^\n]*\n)*", b"", head)

@@ -1,7 +1,9 @@
 """The dashboard page `/dasktc`, drawn with Bokeh from the runs that a `RunMonitor` keeps; imported by schedulers only.
 
 There is one document per browser. Its figures have a fixed height and the window's width; text is HTML, so that it
-wraps.
+wraps. Stages have the plain words of `executors.progress.WORDS`; a word with a dotted line explains itself when it is
+pointed at. A figure without data is hidden, and a sentence says what will be there. Colours follow the browser's light
+or dark theme: those of text are variables of the page's style sheet, those of figures are set by `THEME`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 from bokeh.layouts import column, row
 from bokeh.models import (
     ColumnDataSource,
+    CustomJS,
     CustomJSTickFormatter,
     Div,
     FixedTicker,
@@ -29,7 +32,7 @@ from distributed.dashboard.scheduler import template_variables
 from dasktc.errors import html_text
 from dasktc.executors.dask.run_state import Runs, RunState
 from dasktc.executors.dask.worker_state import PROCESS
-from dasktc.executors.progress import clock_time
+from dasktc.executors.progress import clock_time, words_of
 from dasktc.options import format_size
 
 __all__ = ["RunPage", "add_page"]
@@ -41,8 +44,10 @@ REFRESH = 1000
 """Milliseconds between redraws."""
 SHOWN = 40
 """Most workers in a figure; if there are more, the slowest are shown."""
-NARROW = 440
-"""Pixels that a figure's title needs; in a window less than twice as wide, figures stand below each other."""
+NARROW = 300
+"""Least width of a figure, in pixels."""
+BESIDE = 440
+"""Width that a figure wants: in a window less than twice as wide, figures stand below each other."""
 FAULTS = 8
 COLOURS = {
     "read": "#e17800",
@@ -59,6 +64,10 @@ COLOURS = {
 keys by a hash, which gives two stages the same colour and others neighbouring ones of a scale."""
 OTHER = "#6b6b6b"
 """Colour of any other stage."""
+USED = "#a8a8a8"
+"""Colour of memory in use."""
+LIMIT = "#d0402b"
+"""Colour of a memory limit."""
 SIZE = """
 const power = Math.min(5, Math.floor(Math.log10(Math.max(1, tick)) / 3));
 return Number((tick / 1000 ** power).toPrecision(3)) + " " + ["B", "kB", "MB", "GB", "TB", "PB"][power];
@@ -66,30 +75,125 @@ return Number((tick / 1000 ** power).toPrecision(3)) + " " + ["B", "kB", "MB", "
 """Formats a size as `format_size` does; Bokeh's own formatter uses powers of 1,024, at decimal ticks."""
 SMOOTHED = 5.0
 """Least number of seconds over which rates are averaged."""
+LEAST_CURVE = 1.0
+"""Seconds that counting has to take before its curves are drawn."""
 FORGOTTEN = (
     "Dask's own pages show no finished counting tasks: their results are with the client, so that the death of a "
     "worker undoes none, and the scheduler forgets them."
+)
+ABOUT = (
+    "This page follows one run of dasktc, second by second: its stage, how much of the work is done, when it will end, "
+    "and what each worker does and holds. Point at a dotted word to read what it means."
+)
+EMPTY = (
+    "A count, or another question to a graph, shows here from its first second on: its stages, how much of the work is "
+    "done, when it will end, the pace of the workers and their memory. To start one on this cluster:"
 )
 MILLION = 1e6
 LATEST = "the latest run"
 STYLE = """
 <style>
-.tc { font: 14px/1.45 system-ui, sans-serif; color: #222; }
-.tc h1 { font-size: 18px; margin: 0 0 2px; font-weight: 600; }
-.tc .sub { color: #666; margin: 0 0 10px; overflow-wrap: anywhere; }
+.tc { font: 14px/1.45 system-ui, sans-serif; color: var(--tc-ink); }
+.tc h1 { font-size: 18px; margin: 0 0 2px; font-weight: 600; overflow-wrap: anywhere; }
+.tc h2 { font-size: 14px; margin: 0; font-weight: 600; }
+.tc p { margin: 0 0 10px; overflow-wrap: anywhere; }
+.tc .sub { color: var(--tc-muted); max-width: 900px; }
+.tc pre { margin: 0 0 10px; padding: 8px 12px; background: var(--tc-track); border-radius: 6px; overflow-x: auto; }
 .tc .cards { display: flex; flex-wrap: wrap; gap: 8px; }
-.tc .card { border: 1px solid #ddd; border-radius: 6px; padding: 6px 12px; min-width: 104px; flex: 1 1 auto; }
+.tc .card { border: 1px solid var(--tc-line); border-radius: 6px; padding: 6px 12px; flex: 1 1 auto; min-width: 90px;
+  max-width: 240px; }
 .tc .card b { display: block; font-size: 20px; font-weight: 600; white-space: nowrap; }
-.tc .card span { color: #666; font-size: 12px; }
+.tc .card > span { color: var(--tc-muted); font-size: 12px; }
 .tc table { border-collapse: collapse; width: 100%; }
 .tc td, .tc th { padding: 3px 10px 3px 0; text-align: left; font-weight: normal; white-space: nowrap; }
-.tc th { color: #666; font-size: 12px; border-bottom: 1px solid #ddd; }
+.tc th { color: var(--tc-muted); font-size: 12px; border-bottom: 1px solid var(--tc-line); }
+.tc td.text { white-space: normal; width: 100%; overflow-wrap: anywhere; }
 .tc td.bar { width: 45%; }
-.tc .track { background: #eee; border-radius: 3px; height: 14px; overflow: hidden; }
+.tc .track { background: var(--tc-track); border-radius: 3px; height: 14px; overflow: hidden; }
 .tc .fill { height: 14px; }
-.tc .bad { color: #a40000; }
+.tc .key { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin: 0 4px 0 2px; }
+.tc .bad { color: var(--tc-bad); }
+.tc [data-help] { position: relative; cursor: help; text-decoration: underline dotted; text-underline-offset: 3px; }
+.tc [data-help]:hover::after { content: attr(data-help); position: absolute; left: 0; top: 1.6em; z-index: 10;
+  width: max-content; max-width: min(300px, 60vw); padding: 6px 10px; border-radius: 6px; white-space: normal;
+  font: 13px/1.4 system-ui, sans-serif; color: var(--tc-page); background: var(--tc-ink); }
+.tc .card:last-child [data-help]:hover::after { left: auto; right: 0; }
+.tc .keyed { white-space: nowrap; }
+@media (max-width: 600px) {
+  .tc { position: relative; }
+  .tc td.bar { width: 20%; } .tc .percent { display: none; }
+  .tc [data-help] { position: static; }
+  .tc .card [data-help]:hover::after, .tc [data-help]:hover::after { left: 0; right: 0; top: auto; width: auto;
+    max-width: none; margin-top: 1.6em; }
+}
 </style>
 """
+PAGE = """
+{% extends "simple.html" %}
+{% block extra_resources %}
+<style>
+:root { color-scheme: light dark; --tc-ink: #222222; --tc-muted: #5f5f5f; --tc-page: #fafafa; --tc-line: #d5d5d5;
+  --tc-track: #ebebeb; --tc-bad: #a40000; }
+@media (prefers-color-scheme: dark) {
+  :root { --tc-ink: #e4e9f0; --tc-muted: #9aa8b8; --tc-page: #14181e; --tc-line: #3a434f; --tc-track: #2a323d;
+    --tc-bad: #ff8a7a; }
+  .navbar ul, .dropdown-content { background-color: #232a33; }
+  .navbar li a { color: #e4e9f0; }
+  .navbar li.active, .navbar li:hover { background-color: #6b4a26; }
+  #navbar-toggle-icon img { filter: invert(1); }
+}
+html { background: var(--tc-page); }
+body { padding-top: 0; }
+.navbar { position: static; margin: 0 -10px; }  /* where it takes two lines, it would cover the title */
+</style>
+{% endblock %}
+"""
+"""Dask's page around the document, with its colours."""
+SELECT = ".bk-input { color: var(--tc-ink); background-color: var(--tc-page); border-color: var(--tc-line); }"
+THEME = """
+const query = window.matchMedia("(prefers-color-scheme: dark)");
+const draw = () => {
+  const [text, line] = query.matches ? ["#b6c2d0", "#3a434f"] : ["#4a4a4a", "#d9d9d9"];
+  for (const axis of axes) {
+    axis.major_label_text_color = axis.axis_label_text_color = axis.major_tick_line_color = text;
+    axis.axis_line_color = axis.minor_tick_line_color = text;
+  }
+  for (const grid of grids) grid.grid_line_color = line;
+};
+query.addEventListener("change", draw);
+draw();
+"""
+"""Colours axes and grids in the browser, whose theme the server does not know."""
+
+
+class _Panel:
+    """A figure under a title of HTML, both hidden while there is nothing to draw."""
+
+    def __init__(self, **more: Any) -> None:
+        self.title = Div(sizing_mode="stretch_width", stylesheets=WHOLE, margin=(8, 5, 2, 5))
+        self.plot = figure(
+            height=200,
+            min_width=NARROW,
+            sizing_mode="stretch_width",
+            tools="",
+            toolbar_location=None,
+            background_fill_color=None,
+            border_fill_color=None,
+            outline_line_color=None,
+            **more,
+        )
+        styles = {"flex": f"1 1 {BESIDE}px"}
+        self.root = column(self.title, self.plot, sizing_mode="stretch_width", min_width=NARROW, styles=styles)
+
+    def show(self, title: str, is_drawn: bool) -> None:
+        """Set the title, and whether there is anything to see."""
+        self.title.text = f"{STYLE}<div class=tc><h2>{title}</h2></div>"
+        if self.root.visible != is_drawn:
+            self.root.visible = is_drawn
+
+
+WHOLE = [":host { width: 100%; } .bk-clearfix { width: 100%; display: block; }"]
+"""Style of HTML as wide as the window."""
 
 
 class RunPage:
@@ -103,55 +207,61 @@ class RunPage:
 
     def __init__(self, scheduler: Any, monitor: Runs) -> None:
         self._scheduler, self._monitor = scheduler, monitor
-        self.chosen = Select(title="", value=LATEST, options=[LATEST], width=420)
-        whole = [":host { width: 100%; } .bk-clearfix { width: 100%; display: block; }"]
-        self.head, self.stages, self.faults = (Div(sizing_mode="stretch_width", stylesheets=whole) for _ in range(3))
+        self.chosen = Select(
+            title="", value=LATEST, options=[LATEST], max_width=420, sizing_mode="stretch_width", stylesheets=[SELECT]
+        )
+        self.head, self.stages, self.waits, self.faults = (
+            Div(sizing_mode="stretch_width", stylesheets=WHOLE) for _ in range(4)
+        )
         self.rate = ColumnDataSource({"x": [], "rate": []})
         self.share = ColumnDataSource({"x": [], "share": []})
         self.workers = ColumnDataSource({name: [] for name in ("y", "worker", "rate", "tasks", "busy")})
         self.memory = ColumnDataSource({name: [] for name in ("y", "worker", "blocks", "used", "text")})
-        wide: dict[str, Any] = {"height": 220, "min_width": NARROW, "sizing_mode": "stretch_width"}
-        wide |= {"tools": "", "toolbar_location": None}
-        self.rates = figure(title="Million probes a second, all workers", x_axis_label="seconds", **wide)
-        self.rates.line("x", "rate", source=self.rate, line_width=2, color=COLOURS["count"])
-        self.rates.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
-        self.rates.y_range.start = 0
-        title = "Share of the planned work that is done"
-        self.shares = figure(title=title, x_axis_label="seconds", x_range=self.rates.x_range, **wide)
-        self.shares.line("x", "share", source=self.share, line_width=2, color=COLOURS["count"])
-        self.shares.yaxis.formatter = NumeralTickFormatter(format="0 %")
-        self.shares.y_range.start, self.shares.y_range.end = 0, 1
-        self.by_worker = figure(title="", y_range=(-0.5, 0.5), **wide)
-        self.by_worker.hbar("y", right="rate", height=0.7, source=self.workers, color=COLOURS["count"])
-        self.by_worker.xaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
+        self.rates = _Panel(x_axis_label="seconds since the run began")
+        self.rates.plot.line("x", "rate", source=self.rate, line_width=2, color=COLOURS["count"])
+        self.rates.plot.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
+        self.rates.plot.y_range.start = 0
+        self.shares = _Panel(x_axis_label="seconds since the run began", x_range=self.rates.plot.x_range)
+        self.shares.plot.line("x", "share", source=self.share, line_width=2, color=COLOURS["count"])
+        self.shares.plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
+        self.shares.plot.y_range.start, self.shares.plot.y_range.end = 0, 1
+        self.by_worker = _Panel(y_range=(-0.5, 0.5))
+        self.by_worker.plot.hbar("y", right="rate", height=0.7, source=self.workers, color=COLOURS["count"])
+        self.by_worker.plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
         said = "@worker: @rate{0,0.[0]} million probes/s, @tasks tasks, @busy{0.0} s busy"
-        self.by_worker.add_tools(HoverTool(tooltips=said))
-        self.in_memory = figure(title="Memory by worker", y_range=(-0.5, 0.5), **wide)
+        self.by_worker.plot.add_tools(HoverTool(tooltips=said))
+        self.in_memory = _Panel(y_range=(-0.5, 0.5))
         bars = {"height": 0.7, "source": self.memory}
-        self.in_memory.hbar("y", right="used", color="#cccccc", legend_label="used", **bars)
-        self.in_memory.hbar("y", right="blocks", color=COLOURS["blocks"], legend_label="blocks", **bars)
-        self.in_memory.xaxis.formatter = CustomJSTickFormatter(code=SIZE)
-        self.in_memory.legend.orientation, self.in_memory.legend.padding = "horizontal", 2
-        self.in_memory.add_layout(self.in_memory.legend[0], "below")
-        self.in_memory.add_tools(HoverTool(tooltips="@text"))
+        self.in_memory.plot.hbar("y", right="used", color=USED, **bars)
+        self.in_memory.plot.hbar("y", right="blocks", color=COLOURS["blocks"], **bars)
+        self.in_memory.plot.xaxis.formatter = CustomJSTickFormatter(code=SIZE)
+        self.in_memory.plot.add_tools(HoverTool(tooltips="@text"))
         self.limit = ColumnDataSource({"x": [], "end": []})  # a browser draws no line that it got while it was hidden
-        line = {"line_color": "#a40000", "line_dash": "dashed", "source": self.limit}
-        self.in_memory.segment(x0="x", x1="x", y0=-0.5, y1="end", **line)
-        for plot in (self.by_worker, self.in_memory):
-            plot.ygrid.visible = False
-            plot.yaxis.ticker = FixedTicker(ticks=[])
-            plot.x_range.start = 0
+        line = {"line_color": LIMIT, "line_dash": "dashed", "source": self.limit}
+        self.in_memory.plot.segment(x0="x", x1="x", y0=-0.5, y1="end", **line)
+        for panel in (self.by_worker, self.in_memory):
+            panel.plot.ygrid.visible = False
+            panel.plot.yaxis.ticker = FixedTicker(ticks=[])
+            panel.plot.x_range.start = 0
+        self.panels = self.rates, self.shares, self.by_worker, self.in_memory
         beside: dict[str, Any] = {"sizing_mode": "stretch_width", "styles": {"flex-wrap": "wrap"}}
         self.root = column(
             self.chosen,
             self.head,
             self.stages,
-            row(self.rates, self.by_worker, **beside),
-            row(self.shares, self.in_memory, **beside),
+            row(self.rates.root, self.shares.root, **beside),
+            row(self.by_worker.root, self.in_memory.root, **beside),
+            self.waits,
             self.faults,
             sizing_mode="stretch_width",
-            styles={"padding": "12px 20px", "max-width": "1500px", "margin": "0 auto"},
+            styles={"padding": "12px 0", "max-width": "1500px", "margin": "0 auto"},
         )
+
+    def theme(self) -> CustomJS:
+        """Return what colours the figures in the browser."""
+        plots = [panel.plot for panel in self.panels]
+        axes, grids = ([part for plot in plots for part in getattr(plot, name)] for name in ("axis", "grid"))
+        return CustomJS(args={"axes": axes, "grids": grids}, code=THEME)
 
     def update(self) -> None:
         """Draw the run in its current state."""
@@ -159,72 +269,37 @@ class RunPage:
         options = [LATEST, *((name, _title(run)) for name, run in reversed(runs.items()))]
         if self.chosen.options != options:
             self.chosen.options = options
+        self.chosen.visible = len(runs) > 1
         run = runs.get(self.chosen.value) or next(reversed(runs.values()), None)
         if run is None:
-            self.head.text = (
-                f"{STYLE}<div class=tc><h1>No run yet</h1><p class=sub>A count on this cluster shows here.</p></div>"
-            )
+            address = html_text(self._scheduler.address)
+            code = f'import dasktc\ndasktc.triangle_count("edges.csv", client="{address}")'
+            self.head.text = f"{STYLE}<div class=tc><h1>No run yet</h1><p class=sub>{EMPTY}</p><pre>{code}</pre></div>"
+            for panel in self.panels:
+                panel.show("", False)
             return
         now = time.time()
-        self.head.text = f"{STYLE}<div class=tc>{self._head(run, now)}</div>"
-        self.stages.text = f"{STYLE}<div class=tc>{_stages(run)}<p class=sub>{FORGOTTEN}</p></div>"
-        self.faults.text = f"{STYLE}<div class=tc>{_faults(run)}</div>"
+        self.head.text = f"{STYLE}<div class=tc>{_head(run, now)}</div>"
+        self.stages.text = f"{STYLE}<div class=tc>{_stages(run)}</div>"
+        self.faults.text = f"{STYLE}<div class=tc>{_faults(run)}<p class=sub>{FORGOTTEN}</p></div>"
         self._curves(run)
         self._by_worker(run)
         self._in_memory(run)
-
-    def _head(self, run: RunState, now: float) -> str:
-        count, plan, left = run.counting, run.counting.get("plan", {}), run.left(now)
-        if run.ended is not None:
-            stopped = str(run.ended.get("error", "")).startswith("KeyboardInterrupt")
-            state = "stopped" if stopped else "failed" if "error" in run.ended else "done"
-        elif run.gone is not None:
-            state = "stopped"
-        elif now - run.heard > 60 and run.latest.get("event") != "begun":
-            state = f"silent for {clock_time(now - run.heard)}"
-        else:
-            state = next((name for name, said in run.stages.items() if said["event"] != "ended"), "starts")
-        triangles = (run.ended or {}).get("triangles", count.get("triangles"))
-        ends = "" if left is None else time.strftime("%H:%M:%S", time.localtime(now + left))
-        share = count.get("share")
-        busy = [float(of[3]) for of in count.get("workers", {}).values()]
-        imbalance = f"{max(busy) / min(busy):.2f}" if len(busy) > 1 and min(busy) else "–"
-        cards = [
-            (state, "run" if run.is_over else "stage"),
-            ("–" if share is None else f"{100 * share:.0f} %", "of the planned work counted"),
-            (f"{count['done']:,} / {count['total']:,}" if count else "–", "counting tasks"),
-            ("–" if triangles is None else f"{triangles:,}", "triangles" if run.ended else "triangles so far"),
-            (clock_time(run.seconds(now)), "elapsed"),
-        ]
-        if not run.is_over:
-            cards.append(("–" if left is None else clock_time(left), f"left, ends at {ends}" if ends else "left"))
-        cards += [
-            (imbalance, "busiest / least busy worker"),
-            (format_size(run.received), "sent between workers"),
-        ]
-        reason = (run.ended or {}).get("error", "its client has gone" if run.gone is not None else "")
-        error = f"<p class=bad>{html_text(str(reason))}</p>" if reason else ""
-        planned = (
-            f"{plan['vertices']:,} vertices, {plan['edges']:,} edges; {plan['partition']}, n = {plan['parts']}, "
-            f"m = {plan['splits']}; {plan['kernel']} on {plan['backend']}; blocks {format_size(plan['bytes_total'])}, "
-            f"a task {format_size(plan['bytes_per_task'])} of {format_size(plan['memory'])}"
-            + (f"; {plan['resumed']:,} tasks were in the checkpoint" if plan["resumed"] else "")
-            if plan
-            else "not planned yet"
-        )
-        shown = "".join(f"<div class=card><b>{html_text(text)}</b><span>{name}</span></div>" for text, name in cards)
-        head = f"<h1>{html_text(_title(run))}</h1><p class=sub>{html_text(planned)}</p>"
-        return f"{head}{error}<div class=cards>{shown}</div>"
+        missing = _missing(run, self.rates.root.visible, self.by_worker.root.visible)
+        self.waits.text = f"{STYLE}<div class=tc><p class=sub>{missing}</p></div>" if missing else ""
 
     def _curves(self, run: RunState) -> None:
         points = run.points
         times, rates = _rates(points)
         self.rate.data = {"x": times, "rate": rates}
         self.share.data = {"x": [point[0] for point in points], "share": [point[1] for point in points]}
+        is_drawn = len(times) > 1 and points[-1][0] - points[0][0] >= LEAST_CURVE
+        self.rates.show(f"Pace of all workers: {_help('million probes a second', PROBES)}", is_drawn)
+        self.shares.show(f"{_help('Share of the planned work', SHARE)} that is done", is_drawn)
 
     def _by_worker(self, run: RunState) -> None:
         workers: dict[str, Any] = run.counting.get("workers", {})
-        rates = {name: of[1] / of[3] / MILLION if of[3] else 0.0 for name, of in workers.items()}
+        rates = {name: counts[1] / counts[3] / MILLION if counts[3] else 0.0 for name, counts in workers.items()}
         shown = sorted(rates, key=rates.__getitem__)[:SHOWN]
         self.workers.data = {
             "y": list(range(len(shown))),
@@ -234,8 +309,9 @@ class RunPage:
             "busy": [workers[name][3] for name in shown],
         }
         more = f", the slowest {SHOWN} of {len(rates):,}" if len(rates) > SHOWN else ""
-        self.by_worker.title.text = f"Million probes a second of CPU or GPU time, by worker{more}"
-        _label(self.by_worker, shown)
+        unit = _help("million probes a second", f"{PROBES} Per second of CPU or GPU time, without waiting.")
+        self.by_worker.show(f"Speed of each worker: {unit}{more}", any(rates.values()))
+        _label(self.by_worker.plot, shown)
 
     def _in_memory(self, run: RunState) -> None:
         if run is next(reversed(self._monitor.runs.values())):
@@ -256,13 +332,102 @@ class RunPage:
                 for name, block, use, most in zip(names, held, used, limit, strict=True)
             ],
         }
-        least = min((of for of in limit if of), default=0)
+        least = min((size for size in limit if size), default=0)
         self.limit.data = {"x": [least], "end": [max(1, len(shown)) - 0.5]} if least else {"x": [], "end": []}
-        said = f", {format_size(sum(held))} of blocks in all" if shown else ""
-        bound = " and its limit (dashed)" if least else ", which Dask does not limit" if shown else ""
-        self.in_memory.title.text = f"Memory by worker{bound}{said}"
-        self.in_memory.x_range.end = 1.05 * max([least, *used, 1])
-        _label(self.in_memory, names)
+        parts = [
+            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({format_size(sum(held))} in all)"),
+            _keyed(USED, "used"),
+            _keyed(LIMIT, "limit (dashed)") if least else "Dask sets no limit",
+        ]
+        title = f"Memory of each worker: {', '.join(parts)}"
+        self.in_memory.show(title, bool(shown))
+        self.in_memory.plot.x_range.end = 1.05 * max([least, *used, 1])
+        _label(self.in_memory.plot, names)
+
+
+PROBES = (
+    "A probe tests whether one neighbour of a vertex is also a neighbour of another: the step that finds triangles."
+)
+SHARE = "The work is planned from the lengths of the lists that will be compared, so that large tasks count for more."
+BALANCE = "Counting seconds of the busiest worker over those of the least busy one; 1 is a perfect balance."
+SENT = "Bytes that workers received from each other since the run began."
+TASKS = "The work is cut into tasks, which the workers take one after another; a lost task is counted again."
+CUT = "n: parts on each side of the grid of blocks. m: tasks into which the work on the same blocks is split."
+
+
+def _help(text: str, explanation: str) -> str:
+    """Format a word that explains itself when it is pointed at."""
+    return f'<span data-help="{html_text(explanation)}">{html_text(text)}</span>' if explanation else html_text(text)
+
+
+def _keyed(colour: str, text: str) -> str:
+    """Format words after the colour of what they name, on one line."""
+    return f'<span class=keyed><span class=key style="background:{colour}"></span>{text}</span>'
+
+
+def _head(run: RunState, now: float) -> str:
+    """Title, plan and numbers of a run; numbers that are not known, or not yet, are left out."""
+    count, plan, left = run.counting, run.counting.get("plan", {}), run.left(now)
+    stage = ""
+    if run.ended is not None:
+        stopped = str(run.ended.get("error", "")).startswith("KeyboardInterrupt")
+        state = "stopped" if stopped else "failed" if "error" in run.ended else "done"
+    elif run.gone is not None:
+        state = "stopped"
+    elif now - run.heard > 60 and run.latest.get("event") != "begun":
+        state = f"silent for {clock_time(now - run.heard)}"
+    else:
+        stage = next((name for name, event in run.stages.items() if event["event"] != "ended"), "starts")
+        state = words_of(stage).name
+    triangles = (run.ended or {}).get("triangles", count.get("triangles"))
+    share = count.get("share")
+    busy = [float(counts[3]) for counts in count.get("workers", {}).values()]
+    cards = [(state, _help("stage" if stage else "run", words_of(stage).help))]
+    if share is not None:
+        cards.append((f"{100 * share:.0f} %", _help("of the planned work counted", SHARE)))
+        cards.append((f"{count['done']:,} / {count['total']:,}", _help("counting tasks", TASKS)))
+    if triangles is not None:
+        cards.append((f"{triangles:,}", "triangles" if run.ended else "triangles so far"))
+    cards.append((clock_time(run.seconds(now)), "elapsed"))
+    if left is not None:
+        ends = time.strftime("%H:%M:%S", time.localtime(now + left))
+        cards.append((clock_time(left), f"left, ends at {ends}"))
+    if len(busy) > 1 and min(busy):
+        cards.append((f"{max(busy) / min(busy):.2f}", _help("busiest / least busy worker", BALANCE)))
+    if run.received:
+        cards.append((format_size(run.received), _help("sent between workers", SENT)))
+    reason = (run.ended or {}).get("error", "its client has gone" if run.gone is not None else "")
+    error = f"<p class=bad>{html_text(str(reason))}</p>" if reason else ""
+    planned = ""
+    if plan:
+        cut = _help(f"n = {plan['parts']}, m = {plan['splits']}", CUT)
+        planned = (
+            f"{plan['vertices']:,} vertices, {plan['edges']:,} edges; kernel {html_text(plan['kernel'])} on "
+            f"{html_text(plan['backend'])}; partition {html_text(plan['partition'])} "
+            f"({cut}), blocks {format_size(plan['bytes_total'])} "
+            f"in all; the largest task needs {format_size(plan['bytes_per_task'])} of {format_size(plan['memory'])}"
+            + (f"; {plan['resumed']:,} tasks were in the checkpoint" if plan["resumed"] else "")
+        )
+    elif not run.is_over:
+        planned = "How it counts is not planned yet: first the graph is read."
+    shown = "".join(f"<div class=card><b>{html_text(text)}</b><span>{name}</span></div>" for text, name in cards)
+    head = f"<h1>{html_text(_title(run))}</h1><p class=sub>{ABOUT}</p>{f'<p>{planned}</p>' if planned else ''}"
+    return f"{head}{error}<div class=cards>{shown}</div>"
+
+
+def _missing(run: RunState, has_curves: bool, has_speeds: bool) -> str:
+    """Say which figures are hidden, and why or until when."""
+    if has_curves and has_speeds:
+        return ""
+    if not run.counting:
+        if run.is_over:
+            return "Nothing was counted in this run, so there is no pace to draw."
+        return "When counting begins, its pace, the share of the work that is done, and each worker's speed show here."
+    curves = "the pace and the share of the work that is done"
+    if run.is_over:
+        took = f"Counting took less than {LEAST_CURVE:.0f} s" if not has_curves else "No worker reported its time"
+        return f"{took}: too little to draw {curves if not has_curves else 'its speed'}."
+    return f"After {LEAST_CURVE:.0f} s of counting, {curves} show here."
 
 
 def _rates(points: list[tuple[float, float, int, int]]) -> tuple[list[float], list[float]]:
@@ -295,20 +460,24 @@ def _title(run: RunState) -> str:
 
 def _stages(run: RunState) -> str:
     rows, waits = [], False
-    for name, said in run.stages.items():
-        over, share = said["event"] == "ended", 1.0 if said["event"] == "ended" else said["share"]
+    for name, event in run.stages.items():
+        over, share = event["event"] == "ended", 1.0 if event["event"] == "ended" else event["share"]
         goes_on = "stopped" if run.is_over else "waits" if waits and not share else "under way"
-        of = f"{said['done']:,} / {said['total']:,} tasks" if said["total"] > 1 else ""
-        if said.get("bytes_total"):
-            of = f"{format_size(said['bytes'])} of {format_size(said['bytes_total'])}"
-        took = f"{said['took']:.1f} s" if over else goes_on
+        steps = f"{event['done']:,} / {event['total']:,} tasks" if event["total"] > 1 else ""
+        if event.get("bytes_total"):
+            steps = f"{format_size(event['bytes'])} of {format_size(event['bytes_total'])}"
+        took = goes_on if not over else f"{event['took']:.1f} s" if event["took"] >= 0.05 else "< 0.1 s"
         waits = waits or not over
         style = f"width:{100 * share:.1f}%;background:{COLOURS.get(name, OTHER)}"
         fill = f'<div class=track><div class=fill style="{style}"></div></div>'
+        words = words_of(name)
+        cells = f"<td>{_help(words.name, words.help)}</td><td class=bar>{fill}</td>"
         rows.append(
-            f"<tr><td>{name}</td><td class=bar>{fill}</td><td>{100 * share:.0f} %</td><td>{of}</td><td>{took}</td></tr>"
+            f"<tr>{cells}<td class=percent>{100 * share:.0f} %</td><td>{steps}</td><td>{html_text(took)}</td></tr>"
         )
-    head = "<tr><th>stage</th><th></th><th></th><th>done of all</th><th>took</th></tr>"
+    if not rows:
+        return ""
+    head = "<tr><th>stage</th><th></th><th class=percent></th><th>done of all</th><th>took</th></tr>"
     return f"<table>{head}{''.join(rows)}</table>"
 
 
@@ -316,7 +485,7 @@ def _faults(run: RunState) -> str:
     if not run.faults:
         return "<p class=sub>No faults.</p>"
     shown = "".join(
-        f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(when))}</td><td>{html_text(what)}</td></tr>"
+        f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(when))}</td><td class=text>{html_text(what)}</td></tr>"
         for when, what in reversed(run.faults[-FAULTS:])
     )
     return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{shown}</table>"
@@ -367,9 +536,10 @@ def _document(scheduler: Any, monitor: Runs, extra: dict[str, Any], document: An
     page = RunPage(scheduler, monitor)
     page.update()
     document.title = "dasktc"
-    document.template = env.get_template("simple.html")
+    document.template = env.from_string(PAGE)
     document.template_variables.update(extra)
     document.add_root(page.root)
+    document.js_on_event("document_ready", page.theme())
     add_periodic_callback(document, page, REFRESH)
 
 

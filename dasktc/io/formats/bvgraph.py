@@ -188,7 +188,7 @@ def _ranges(url: str, properties: Properties, arcs_per_part: int) -> Iterator[_N
 
 def _stream(url: str, start: int, stop: int | None) -> Any:
     """Bytes `start` to `stop` of the decompressed stream."""
-    if stop is not None and not streams.is_compressed(url):
+    if stop is not None and not streams.is_archive(url):
         return np.frombuffer(streams.read_range(url, start, stop), np.uint8)
     with streams.open_decompressed(url) as file:
         return np.frombuffer(file.read(), np.uint8)[start:stop]

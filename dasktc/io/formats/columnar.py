@@ -258,7 +258,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     from pyarrow.parquet import ParquetFile
 
-    if streams.is_compressed(url):
+    if streams.is_archive(url):
         raise InputError(
             f"{url} is a compressed Parquet file, whose row groups cannot be read one by one; decompress it first"
         )

@@ -131,7 +131,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     if options.directed and symmetry != "general":
         raise InputError(f"{url} is a {symmetry} matrix: its edges have no direction; leave directed out")
     part = _Entries(url, range(1, rows + 1), count, len(header.head), field=field, weighted=options.weight is not None)
-    if streams.is_compressed(url) or streams.size(url) <= options.blocksize:
+    if streams.is_archive(url) or streams.size(url) <= options.blocksize:
         return [part], "int"
     return list(_cut(part, options.blocksize)), "int"
 

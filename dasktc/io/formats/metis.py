@@ -101,7 +101,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         The header is broken, or (in a large file) its sizes differ from the file.
     """
     header = _header(url)
-    if streams.is_compressed(url) or streams.size(url) <= options.blocksize:
+    if streams.is_archive(url) or streams.size(url) <= options.blocksize:
         return [_File(url, header, options.blocksize)], "int"
     cut: list[Part] = []
     vertices = numbers = 0

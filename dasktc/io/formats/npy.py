@@ -99,7 +99,7 @@ class _Archive:
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
-            file = io.BytesIO(stream.read()) if streams.is_compressed(self.url) else stream
+            file = io.BytesIO(stream.read()) if streams.is_archive(self.url) else stream
             with np.load(file, allow_pickle=False) as archive:
                 sparse = {"format", "shape"} <= set(archive.files)
                 if sparse and self.names is not None:
@@ -127,7 +127,7 @@ def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
     shape, by_column, dtype = _array_header(url, header)
     if len(shape) != 2 or shape[1] != 2 or dtype.kind not in "iu":
         raise InputError(_no_pairs(url, "its array", shape, dtype))
-    rows, packed = shape[0], streams.is_compressed(url)
+    rows, packed = shape[0], streams.is_archive(url)
     row_bytes = 2 * dtype.itemsize
     if not packed:
         beyond = streams.size(url) - header.tell() - rows * row_bytes

@@ -177,7 +177,7 @@ def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice | 
     """Judge the first rows of a file: all of a short one, else only what they show for themselves."""
     if choice is None:
         return
-    short = not streams.is_compressed(url) and streams.size(url) < _HEAD
+    short = not streams.is_archive(url) and streams.size(url) < _HEAD
     data, whole = rows[reading.header :], len(rows) < _ROWS and short
     fields = [fields_of(row.text, reading.separator) for row in data]
     judge(choice, [Sample(len(fields), [fields])], whole=whole)

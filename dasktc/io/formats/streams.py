@@ -1,7 +1,8 @@
 """Opens and decompresses files, local or behind a URL; module `listing` expands a source into files.
 
 A compressed file is recognised by its first bytes, not by its name, and may be compressed more than
-once. The standard library opens local files; fsspec is imported only for URLs.
+once; of a tar archive its one file of edges is read (module `tar`). The standard library opens local files; fsspec is
+imported only for URLs.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from dasktc.errors import DasktcError, InputError
+from dasktc.io.formats import tar
 
 __all__ = [
     "check_regular",
     "filesystem",
     "filling",
+    "first_bytes",
     "head",
     "in_process_memory",
-    "is_compressed",
+    "is_archive",
     "is_remote",
     "naming",
     "open_decompressed",
@@ -38,6 +41,8 @@ _NESTING = 8  # deeper nesting of archives is a trap, not data
 _PADDING = 1 << 24
 """Most zeros after a member of gzip; more are damage, and cost seconds each time that the file is opened."""
 _BUFFER, _CHUNK = 1 << 18, 1 << 26
+_MAGIC = 512
+"""First bytes by which archives are told."""
 _IRREGULAR = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
 
@@ -48,10 +53,17 @@ def head(url: str, nbytes: int = 1 << 16, start: int = 0) -> bytes:
         return stream.read(nbytes)
 
 
-def is_compressed(url: str) -> bool:
-    """Return whether the file's first bytes are those of a gzip, bzip2, xz or Zstandard archive."""
+def first_bytes(url: str) -> tuple[bytes, str]:
+    """Return what `head` reads, and the name of the file that has it: in a tar archive that of its file of edges."""
+    stream, name = _open_data(url)
+    with stream:
+        return stream.read(1 << 16), name
+
+
+def is_archive(url: str) -> bool:
+    """Return whether the file's first bytes are those of a gzip, bzip2, xz, Zstandard or tar archive."""
     with _open(url) as stream, naming(url):
-        return _archive_kind(stream) is not None
+        return _archive_kind(stream) is not None or tar.is_tar(stream.peek(_MAGIC))
 
 
 def is_remote(url: str) -> bool:
@@ -142,7 +154,7 @@ def skip(stream: BinaryIO, nbytes: int) -> None:
 
 
 def open_decompressed(url: str) -> io.BufferedReader:
-    """Open a file for reading, decompressed as often as it was compressed.
+    """Open a file for reading, decompressed as often as it was compressed; of a tar archive its file of edges.
 
     Parameters
     ----------
@@ -152,7 +164,7 @@ def open_decompressed(url: str) -> io.BufferedReader:
     Returns
     -------
     io.BufferedReader
-        Seekable if the file is not compressed. A truncated or damaged archive raises InputError
+        Seekable if the file is no archive. A truncated or damaged archive raises InputError
         from the read that meets the damage.
 
     Raises
@@ -160,14 +172,24 @@ def open_decompressed(url: str) -> io.BufferedReader:
     InputError
         The file cannot be opened.
     """
-    stream = _open(url)
+    return _open_data(url)[0]
+
+
+def _open_data(url: str) -> tuple[io.BufferedReader, str]:
+    """Open a file as `open_decompressed` does, and name it: in a tar archive by the path of its data, else by `url`."""
+    stream, name = _open(url), url
     try:
         for _ in range(_NESTING):
             with naming(url):
                 kind = _archive_kind(stream)
-            if kind is None:
-                return stream
-            stream = io.BufferedReader(_Guarded(_ARCHIVES[kind][1](stream), stream, url), _BUFFER)
+                packed = kind is None and tar.is_tar(stream.peek(_MAGIC))
+            if packed:
+                member = tar.EdgeFile(stream, url)
+                stream, name = io.BufferedReader(member, _BUFFER), f"{url}/{member.member}"
+            elif kind is None:
+                return stream, name
+            else:
+                stream = io.BufferedReader(_Guarded(_ARCHIVES[kind][1](stream), stream, url), _BUFFER)
         raise InputError(f"{url} is compressed more than {_NESTING} times over; decompress it first")
     except BaseException:
         stream.close()

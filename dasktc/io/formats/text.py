@@ -237,7 +237,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     dialect, choice = layout.dialect, layout.choice
     if layout.reading.width == 2 and not (choice and choice.blanks and dialect.ids == "text"):
         choice = None  # there is nothing to compare
-    stop = None if streams.is_compressed(url) else streams.size(url)
+    stop = None if streams.is_archive(url) else streams.size(url)
     reading = replace(layout.reading, comments_above=layout.comments, headers=layout.headers)
     whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=reading, choice=choice)
     if stop is None or stop - layout.start <= options.blocksize:

@@ -360,3 +360,24 @@ def test_a_message_is_a_line_of_a_terminal_whatever_a_library_said(advice):
     assert len(message) <= LONGEST
     assert message.startswith("hdfs://x cannot be opened")
     assert message.endswith(advice or "...")
+
+
+K4 = np.ones((4, 4), int) - np.eye(4, dtype=int)
+
+
+@pytest.mark.parametrize("matrix", [K4, K4.astype(bool), K4.astype(float), 5 * K4], ids=["int", "bool", "float", "5"])
+@pytest.mark.parametrize("make", [pd.DataFrame, np.asarray])
+def test_an_adjacency_matrix_is_counted_as_advised(matrix, make):
+    """A frame without names of its own, and an array that is no edge list."""
+    with pytest.raises(InputError, match=r"adjacency matrix") as caught:
+        dasktc.triangle_count(make(matrix))
+    assert re.search(r"scipy\.sparse\.csr_array\((frame|array)\)", str(caught.value))
+    assert int(dasktc.triangle_count(scipy.sparse.csr_array(make(matrix)))) == 4
+
+
+def test_a_frame_with_as_many_rows_as_columns_may_be_edges():
+    frame = pd.DataFrame([(1, 2, 5), (2, 3, 6), (3, 1, 7)])
+    assert int(dasktc.triangle_count(frame)) == 1
+    assert int(dasktc.triangle_count(frame.iloc[:2, :2])) == 0
+    symmetric = pd.DataFrame([(1, 2, 3, 4), (2, 3, 1, 0), (3, 1, 1, 0), (4, 0, 0, 2)])
+    assert int(dasktc.triangle_count(symmetric, columns=("0", "1"))) == 1

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -839,6 +840,29 @@ def test_nothing_stays_on_the_cluster(threads, inner, options):
     del graph
     until(lambda: not threads.scheduler.tasks)
     assert not inner.futures
+
+
+def test_the_process_of_the_client_keeps_no_rows_of_a_count_that_has_ended():
+    """Nor does a scheduler in it, apart from the logs of messages and profiles that Dask keeps of any tasks."""
+    rows, counts = np.array(random_edges(2_000, 20_000, 3)), 20
+    settings = {"distributed.admin.low-level-log-length": 8, "distributed.worker.profile.enabled": False}
+    with (
+        dask.config.set(settings),
+        local_cluster(n_workers=1, processes=False) as found,
+        Client(found, set_as_default=False) as inner,
+    ):
+        sizes = []
+        tracemalloc.start()
+        try:
+            for number in (10, counts):
+                for _ in range(number):
+                    dasktc.triangle_count(rows, inner, distribute="never")
+                until(lambda: not found.scheduler.tasks)
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+    assert sizes[1] - sizes[0] < counts * rows.nbytes / 10
 
 
 def test_a_count_that_failed_leaves_nothing_either(threads, inner):

@@ -8,9 +8,11 @@ import runpy
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -22,6 +24,7 @@ from processes import patience, until
 
 import dasktc
 from dasktc.errors import html_text
+from dasktc.executors.dask import progress
 from dasktc.generate import kronecker
 
 pytest.importorskip("bokeh")
@@ -292,3 +295,21 @@ def test_a_run_stops_with_its_client(number):
             until(lambda: run.is_over)
             page.update()
             assert "<b>stopped</b>" in page.head.text
+
+
+def test_two_threads_ask_for_a_client_s_page_once(monkeypatch):
+    """Both look for the client at the same time, unless one keeps the other from it."""
+    meeting = threading.Barrier(2)
+
+    class Clients(set):
+        def __contains__(self, client):
+            found = super().__contains__(client)
+            with suppress(threading.BrokenBarrierError):
+                meeting.wait(0.5)
+            return found
+
+    client = mock.Mock(dashboard_link="")
+    monkeypatch.setattr(progress, "_SHOWN", Clients())
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(progress.show_page, [client, client]))
+    client.register_plugin.assert_called_once()

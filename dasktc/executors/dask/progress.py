@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 from dasktc.executors.dask.worker_events import TOPIC, outbox_of
 from dasktc.executors.progress import Event, Tracker
+from dasktc.once import LOCK
 
 __all__ = ["PAGE", "ClientEvents", "WorkerEvents", "name_client", "page_of", "show_page", "tell_scheduler"]
 
@@ -117,9 +118,10 @@ def show_page(client: Any, told: logging.Logger = log) -> None:
     client : distributed.Client
     told : logging.Logger
     """
-    if client in _SHOWN:
-        return
-    _SHOWN.add(client)
+    with LOCK:
+        if client in _SHOWN:
+            return
+        _SHOWN.add(client)
     from dasktc.executors.dask.run_monitor import RunMonitor
 
     try:

@@ -43,7 +43,7 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
     """Cut two columns of a data frame into runs of rows."""
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "iloc"):
         raise unknown(obj)
-    if options.columns is None and obj.index.equals(obj.columns) and not hasattr(obj.index, "step"):
+    if options.columns is None and obj.index.equals(obj.columns) and _may_be_a_matrix(obj):
         raise InputError(
             f"the table's rows and columns have the same {len(obj):,} names: perhaps an adjacency matrix; pass "
             "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
@@ -55,6 +55,21 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
     weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
     pair = [obj.iloc[:, i], obj.iloc[:, j]]
     return replace(slices("pandas DataFrame", pair, options, [labels[i], labels[j]], weights), reading=reading)
+
+
+def _may_be_a_matrix(frame: Any) -> bool:
+    """Whether a frame whose rows and columns have the same names has names of its own, or a matrix's values.
+
+    A frame without names of its own may have as many rows as columns by chance. A matrix has only 0 and 1, or is
+    symmetric, which three rows also may be by chance.
+    """
+    if not hasattr(frame.index, "step"):
+        return True
+    values = frame.to_numpy()
+    if len(frame) < 3 or values.dtype.kind not in "biuf":
+        return False
+    symmetric = len(frame) > 3 and bool((values == values.T).all())
+    return symmetric or bool(((values == 0) | (values == 1)).all())
 
 
 def from_arrow(obj: Any, options: ReadOptions) -> Source:
@@ -177,8 +192,10 @@ def an_edge_a_row(array: Any, name: str) -> Any:
         return array
     if len(shape) == 2 and shape[0] == 2:
         return array.T
+    matrix = len(shape) == 2 and shape[0] == shape[1]
     raise InputError(
         f"the {name} has shape {shape}: an edge list has one edge a row, or a column; pass shape (m, 2) or (2, m)"
+        + (", or scipy.sparse.csr_array(array) if it is an adjacency matrix" if matrix else "")
     )
 
 

@@ -199,11 +199,16 @@ class Plan:
         del fields["shares"]
         return fields
 
+    @property
+    def graph(self) -> str:
+        """Its size, in words."""
+        return f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"
+
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for display."""
         chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
         return [
-            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
+            ("graph", self.graph),
             ("partition", self.partition),
             ("n (parts)", f"{self.parts:,}" + (f", {self.column_parts:,} of columns" if self.column_parts else "")),
             ("m (splits)", f"{self.splits:,}"),

@@ -19,6 +19,7 @@ graph is not included; `planning.distribution` predicts everything from the sour
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
@@ -154,7 +155,7 @@ class Prediction(Summarised):
         plan, share = self.plan, self.plan.bytes_per_task / max(1, self.plan.memory)
         idle = plan.workers - plan.tasks
         near = {
-            plan.why: not plan.fits,
+            re.split(r" *[;(]", plan.why)[0]: not plan.fits,
             f"the largest task takes {100 * share:.0f} % of the memory": plan.fits and share >= NEAR,
             f"vertices are too many to number at once: {plan.shards:,} shards": plan.shards > 1,
             "only the kernel with the smallest tables fits": plan.lean,
@@ -245,13 +246,14 @@ class Prediction(Summarised):
         workers = f", on {plan.workers:,} workers" if plan.workers > 1 else ""
         each = f" to each of {plan.workers:,} workers" if plan.workers > 1 else ""
         needed, available = format_size(plan.bytes_per_task), format_size(plan.memory)
+        enough = ": NOT enough" if plan.bytes_per_task > plan.memory else ""
         others = f" ({len(limits) - 1} more)" if len(limits) > 1 else ""
         return [
-            ("takes", f"{in_words(self.whole_seconds)}{workers}{'' if plan.fits else ', if it fitted'}"),
+            ("takes", f"{in_words(self.whole_seconds)}{workers}{'' if plan.fits else ', if it could run'}"),
             ("bound by", self._bottleneck),
             ("graph", plan.graph),
             ("how", self._method),
-            ("memory", f"{needed} needed of {available} available{each}{'' if plan.fits else ': it does NOT fit'}"),
+            ("memory", f"{needed} needed of {available} available{each}{enough}"),
             ("note", f"{limits[0]}{others}" if limits else "nothing is near its limit"),
         ]
 

@@ -295,7 +295,8 @@ def _in_splits(
     plan: Plan, planned: Callable[[Scratch, Limits], Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
 ) -> Plan | None:
     """The same graph in the fewest splits that fit, among multiples `times` of the plan's; None: none of them fits."""
-    tried = (planned(scratch, replace(limits, splits=more * plan.splits)) for more in times)
+    possible = (more * plan.splits for more in times if more * plan.tasks <= MAX_TASKS)
+    tried = (planned(scratch, replace(limits, splits=splits)) for splits in possible)
     fitting = next((one for one in tried if one.fits), None)
     return fitting and replace(fitting, why=f"{fitting.why}; {plan.why} in fewer splits")
 

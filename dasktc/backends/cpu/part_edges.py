@@ -56,13 +56,13 @@ def _inside(keys: Array, shift: int, bits: Array, counts: Array) -> None:
 
 
 def _degrees(keys: Array, shift: int, roles: Array, inward: Array, outward: Array) -> None:
+    """Add without branches, which no processor could predict: half the time."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         u, v = U(keys[i] >> shift), U(keys[i] & mask)
-        if roles[u] & TAIL and roles[v] & HEAD:
-            outward[u] += 1
-            if roles[u] & LOCAL:
-                inward[v] += 1
+        inside = ((roles[u] & TAIL) != 0) & ((roles[v] & HEAD) != 0)
+        outward[u] += inside
+        inward[v] += inside & ((roles[u] & LOCAL) != 0)
 
 
 def _size(keys: Array, shift: int, number: Array) -> Any:

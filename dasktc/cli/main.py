@@ -411,7 +411,12 @@ def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool,
 @click.option(
     "-k", "--k", type=click.IntRange(3, 5), default=4, show_default=True, help="Number of vertices of a clique."
 )
-@click.option("--bound", type=int, metavar="WORDS", help="Refuse to AND more 64-bit words than this. Default: 10^13.")
+@click.option(
+    "--bound",
+    type=click.IntRange(min=1),
+    metavar="WORDS",
+    help="Refuse to AND more 64-bit words than this. Default: 10^13.",
+)
 @preparing
 @watching
 @printing

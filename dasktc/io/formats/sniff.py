@@ -110,8 +110,6 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     InputError
         The file holds no edge in the first MiB, or its first rows are ambiguous.
     """
-    if options.columns:
-        check_two(options.columns, options.columns)
     rows = _sample(url, options.skip or 0)
     if options.skip is None and options.columns is None:
         _refuse_comments(url, rows)

@@ -516,7 +516,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}: brackets around edges are not read; write two ids a line, with "
             f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use {advice(ids='text')} if brackets belong to ids"
         )
-    if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|]-?[0-9]+)+", words[at]) for at in reading.columns):
+    if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|\s]+-?[0-9]+)+", words[at]) for at in reading.columns):
         raise InputError(
             f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
             f"{advice(ids='text')} if ids are names"
@@ -554,10 +554,10 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"of these, or use {advice(ids='text')} if quotes belong to ids"
         )
     widths = sorted(_widths(reading.separator, rows))
-    if widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
+    if options.columns is None and widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
         raise InputError(
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
-            f"or use {advice(ids='text')} if the first two words of a line are ids"
+            f"or use {advice(columns=(0, 1))} if the first two words of a line are ids"
         )
     return "text"
 

@@ -20,6 +20,7 @@ from dasktc.registry import (
     METHODS,
     ORDERS,
     SCHEMES,
+    WITHOUT_STAGES,
     check_choice,
     check_kernel,
     kernel_of,
@@ -234,10 +235,16 @@ class Options(Method):
     memory: int | str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a backend that does not exist, and a size that is none."""
+        """Refuse a backend that does not exist or lacks the kernel, and a size that is none."""
         check_choice("backend", self.backend, BACKENDS)
         super().__post_init__()
         bytes_of(self.memory)
+        known = KERNELS[self.chosen_backend]
+        if self.backend != "auto" and self.kernel not in ("auto", *known, *WITHOUT_STAGES):
+            raise InputError(
+                f"backend {self.backend} has no kernel {self.kernel}, it has {', '.join(known)}: choose one of these, "
+                "or another backend"
+            )
 
     @classmethod
     def by(cls, method: Method | str, backend: str = "auto", memory: int | str | None = None) -> Options:

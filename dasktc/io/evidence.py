@@ -8,12 +8,13 @@ reads the table right. Text files, Parquet files, frames in memory, of Dask and 
 
 from __future__ import annotations
 
+import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
@@ -31,9 +32,15 @@ __all__ = [
     "like_ids",
     "note_frame",
     "refuse_two_pairs",
+    "refuse_wider",
+    "row_with_zeros",
     "runs_of",
     "sample_of",
+    "say_zeros",
+    "warn_of_zeros",
 ]
+
+log = logging.getLogger("dasktc")
 
 COLUMNS = 8
 """Columns that are compared with each other; further ones are attributes."""
@@ -159,6 +166,12 @@ class Choice:
         Whether options are given on the command line.
     blanks : bool
         Whether blanks separate the fields of a line.
+    by_position : bool
+        Whether the columns were taken by position; if not, nothing speaks against them but single rows.
+    header : int
+        Number of names of a header that rows may not exceed by two; 0: there is none.
+    zeros : bool
+        Whether ids became integers although nobody asked for it, so that leading zeros are lost.
     """
 
     where: str
@@ -169,6 +182,9 @@ class Choice:
     index: tuple[str, ...] = ()
     is_file: bool = True
     blanks: bool = False
+    by_position: bool = True
+    header: int = 0
+    zeros: bool = False
 
     @property
     def says(self) -> str:
@@ -292,10 +308,40 @@ def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
     """
     groups: dict[Choice, tuple[Choice, list[Sample]]] = {}
     for choice, sample in noted:
-        if choice is not None:
+        if choice is None:
+            continue
+        if choice.header:
+            for row in sample.rows:
+                refuse_wider(choice, row, choice.where, _shown(row))
+        if choice.by_position:
             groups.setdefault(replace(choice, where="", line=None), (choice, []))[1].append(sample)
     for choice, samples in groups.values():
         judge(choice, samples)
+
+
+def say_zeros(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
+    """Warn of the first sampled row with an integer id whose leading zeros are lost."""
+    for choice, sample in noted:
+        if choice is not None and choice.zeros and (row := row_with_zeros(choice.columns, sample.rows)):
+            warn_of_zeros(f"{choice.where}, in {_shown(row)},")
+            return
+
+
+def row_with_zeros(columns: tuple[int, int], rows: Iterable[Sequence[str]]) -> Sequence[str] | None:
+    """Return the first row with an id that begins with a zero before other digits."""
+    zeros = re.compile("-?0[0-9]+")
+    return next((row for row in rows if any(at < len(row) and zeros.fullmatch(row[at]) for at in columns)), None)
+
+
+def warn_of_zeros(place: str) -> None:
+    """Say where an integer with leading zeros stands."""
+    log.warning(
+        "dasktc: warning: %s holds an integer with leading zeros, which are not kept: 007 and 7 are one id; use %s if "
+        "they are two, %s if they are one",
+        place,
+        advice(ids="text"),
+        advice(ids="int"),
+    )
 
 
 def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) -> None:
@@ -392,6 +438,31 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
 
 
 # lines
+
+
+def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> None:
+    """Refuse a row with two fields or more than its header has names, as where commas group digits of an id.
+
+    Parameters
+    ----------
+    choice : Choice
+    row : sequence of str
+        Its fields.
+    place, text : str
+        Where the row stands, and how it is shown.
+    """
+    width = next((place for place in range(len(row), 0, -1) if row[place - 1]), 0)  # a separator may end a line
+    if width <= choice.header:
+        return
+    grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(row[:width]))
+    if not grouped and width == choice.header + 1:
+        return
+    records = "perhaps records of several types; write the edges alone, or use"
+    cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
+    raise InputError(
+        f"{place} holds {plural(width, 'field')}, {text}, below a header of {choice.header}: {cause} "
+        f"{advice(skip=choice.line, columns=(0, 1))} if the first two fields are ids"
+    )
 
 
 def _judge_lines(choice: Choice, table: list[Row]) -> None:

@@ -175,7 +175,7 @@ class PartEdges(Protocol):
     def reached(self, keys: Any, shift: int, within: Any, into: Any, parts: int) -> None:
         """OR each source's bits into its targets', those bits that the targets have in `within`.
 
-        Bits move along at least one edge each; those that a call has moved may or may not move on in it.
+        A call may move bits on that it has moved itself, even until none moves: fewer calls of all partitions are left.
         """
 
     def inside(self, keys: Any, shift: int, bits: Any, parts: int) -> list[int]:

@@ -15,6 +15,10 @@ A part thus has the vertices `tails`, and the edges from these to its `heads`: b
 are counted from local vertices alone: a count must stream the wedges u → v → w in G_p of every local u. Their number
 follows from degrees, before any block is built.
 
+Bits of all parts move in one pass over the edges. What depends on one part takes a pass for each, so that no more than
+one part's degrees and numbers are in memory: its degrees, whose sums are its numbers of edges, and its keys.
+`PartEdges` of the backend makes these passes.
+
 Vectors of all vertices that exceed one process are sharded: each partition of edges, as a small graph over its own
 vertices, fetches their entries (see `pipeline.orient_sharded`). The functions and results are the same.
 """

@@ -21,7 +21,7 @@ def written(kind: str, folder: Path, *changes: tuple[str, str]) -> str:
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    path = folder / SAMPLES[kind]
+    path = folder / SAMPLES[kind].file
     path.write_text(text)
     return str(path)
 

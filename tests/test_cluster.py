@@ -856,7 +856,7 @@ def test_the_process_of_the_client_keeps_no_rows_of_a_count_that_has_ended():
         try:
             for number in (10, counts):
                 for _ in range(number):
-                    dasktc.triangle_count(rows, inner, distribute="never")
+                    dasktc.triangle_count(rows, inner, run=RunOptions(distribute="never"))
                 until(lambda: not found.scheduler.tasks)
                 gc.collect()
                 sizes.append(tracemalloc.get_traced_memory()[0])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import stat
 import subprocess
 import sys
+import tomllib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -28,12 +30,68 @@ def test_every_sample_is_printed_and_well_formed(kind, capsys):
     text = capsys.readouterr().out
     assert text == sample(kind)
     assert "TLS" in text
-    if SAMPLES[kind].endswith(".py"):
+    file = SAMPLES[kind].file
+    assert file == "Dockerfile" or file.removeprefix("dasktc-").split(".")[0] == kind
+    assert file in text or file == "Dockerfile", "its usage names it as it is"
+    if file.endswith(".py"):
         compile(text, kind, "exec")
-    elif SAMPLES[kind].endswith(".sh"):
+    elif file.endswith(".sh"):
         subprocess.run(["bash", "-n"], input=text, text=True, check=True)
-    else:
+    elif file.endswith(".yaml"):
         assert [document["kind"] for document in yaml.safe_load_all(text)] == ["DaskCluster", "Job"]
+
+
+def test_kinds_are_listed_with_a_sentence_each(capsys):
+    for arguments in ((), ("--help",)):
+        assert cli.main(["cluster", *arguments]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        for kind, one in SAMPLES.items():
+            assert [line for line in lines if line.split() == [kind, *one.sentence.split()]]
+    assert cli.main(["cluster", "-o", "somewhere"]) == 2
+    assert "KIND is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_sample_is_written_under_its_own_name_or_another(kind, tmp_path, capsys):
+    own, other = tmp_path / SAMPLES[kind].file, tmp_path / "other"
+    for out, path in ((tmp_path, own), (other, other)):
+        assert cli.main(["cluster", kind, "-o", str(out)]) == 0
+        assert capsys.readouterr().out == f"{path}: its first lines tell how to use it\n"
+        assert path.read_text() == sample(kind)
+        path.write_text("changed")
+        assert cli.main(["cluster", kind, "-o", str(out)]) == 2
+        assert capsys.readouterr().err == (
+            f"dasktc: error: {path} exists: name another file, or replace it with --force\n"
+        )
+        assert path.read_text() == "changed"
+        assert cli.main(["cluster", kind, "-o", str(out), "--force"]) == 0
+        assert path.read_text() == sample(kind)
+        capsys.readouterr()
+
+
+def test_a_sample_that_cannot_be_written(tmp_path, capsys):
+    assert cli.main(["cluster", "ssh", "-o", str(tmp_path / "none" / "file")]) == 2
+    assert f"there is no folder {tmp_path / 'none'}; make it" in capsys.readouterr().err
+    assert cli.main(["cluster", "ssh", "-o", "/dev/full", "--force"]) == 1
+    assert "No space left on device" in capsys.readouterr().err
+
+
+def test_the_images_are_those_of_the_pods_and_what_they_install_exists():
+    root, text = Path(__file__).parent.parent, sample("dockerfile")
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    images = dict(re.findall(r"docker build --target (\w+) -t (\S+) \.", text))
+    stages = dict(re.findall(r"^FROM (\S+) AS (\w+)$", text, re.M))
+    assert set(images) == set(stages.values()) == {"cpu", "gpu"}
+    for target, kind in (("cpu", "kubernetes"), ("gpu", "kubernetes-gpu")):
+        manifest = sample(kind)
+        assert set(re.findall(r"image: (\S+)", manifest)) == {images[target]}
+        assert f"`dasktc cluster dockerfile`, built with --target {target}" in manifest
+    for extras in re.findall(r"dasktc\[([\w,]+)\]", text):
+        assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    rapids = re.search(r"- cudf=([\d.]+)", (root / "environment.yml").read_text()).group(1)
+    pythons = re.findall(r"python:3\.(\d+)-|-py3\.(\d+) ", text)
+    assert [base for base in stages if base.startswith(f"rapidsai/base:{rapids}-cuda13-")]
+    assert re.search(r">=3\.(\d+)", project["requires-python"]).group(1) <= min("".join(pair) for pair in pythons)
 
 
 @pytest.fixture(scope="module")

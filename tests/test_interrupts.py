@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: one line, exit code 130, and only the checkpoint is left."""
+"""Ctrl-C at any moment: an answer at once, one line at the end, exit code 130, and only the checkpoint is left."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ from dasktc import generate
 from dasktc.__main__ import main as start
 from dasktc.cli import main as cli
 from dasktc.counting.checkpoint import FILE
-from dasktc.executors import connect
+from dasktc.executors import connect, keyboard
 from dasktc.executors import signals as interrupts
+from dasktc.executors.keyboard import AT_ONCE, NOTICE
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
 from dasktc.executors.signals import INTERRUPTED
 from dasktc.io.write import write_edges
 
 LINE = "dasktc: error: interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept\n"
+STOPPING = f"{NOTICE}\n"
 SLOW = ("--kernel", "merge", "--partition", "hash2d", "--parts", "6", "--splits", "4", "--verify", "--quiet")
 
 
@@ -88,9 +90,9 @@ class Pressed:
         os.killpg(self.process.pid, signal.SIGINT)
 
     def check(self):
-        """Check for one line, exit code 130 as a shell sees it, no process, and no file."""
+        """Check for the notice and one line, exit code 130 as a shell sees it, no process, and no file."""
         out, err = self.process.communicate(timeout=patience())
-        assert (out, err) == ("", LINE)
+        assert (out, err) == ("", STOPPING + LINE)
         assert self.process.returncode in (INTERRUPTED, -signal.SIGINT)  # Python ends itself by SIGINT now and then
         until(lambda: not living(self.process.pid), seconds=5)
         assert {path.name for path in self.kept.parent.iterdir()} <= {"kept", "temporary"}
@@ -104,12 +106,56 @@ def living(session):
     return [line for line in found.splitlines() if not line.startswith("Z")]
 
 
+COMPILED = """
+import hashlib, sys
+from dasktc.cli.main import main
+from dasktc.executors import environment
+
+def collect():
+    print("begun", flush=True, file=sys.__stdout__)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # compiled code, for minutes
+
+environment.collect = collect
+sys.exit(main(["info"]))
+"""
+
+
+def test_an_answer_comes_at_once_and_a_second_press_ends(tmp_path):
+    """The main thread is in compiled code, where no handler of Python is called."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPILED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)  # the same press, which the starting program has passed on
+        assert process.stderr.readline() == STOPPING
+        time.sleep(2 * keyboard.SAME_SECONDS)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(patience()) == INTERRUPTED
+        assert process.stderr.read() == f"{AT_ONCE}\n"
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_client_that_ends_at_once(tmp_path, graph):
+    running = Pressed(tmp_path, graph, "--workers", "2")
+    until(lambda: lines(running.kept / FILE) > 10)
+    running.press(after=0)
+    running.press(after=1)
+    out, err = running.process.communicate(timeout=patience())
+    assert out == ""
+    assert err in (STOPPING + f"{AT_ONCE}\n", STOPPING + LINE)  # it may have ended within the second
+    assert running.process.returncode in (INTERRUPTED, -signal.SIGINT)
+    until(lambda: not living(running.process.pid), seconds=10)
+
+
 @pytest.mark.slow
 def test_with_local_workers(tmp_path, graph):
     """While they are being started, or begin to work."""
     running = Pressed(tmp_path, graph, "--workers", "2")
     running.press(after=2)
-    running.press(after=0.2)  # of two the second changes nothing
+    running.press(after=0.1)  # a program that started this one may pass the signal on, too
     running.check()
 
 
@@ -420,7 +466,7 @@ with one_at_a_time():
 def test_an_interrupt_that_python_drops_comes_again(number):
     """Python prints an exception inside a finalizer and continues."""
     done = subprocess.run([sys.executable, "-c", LOST, str(int(number))], capture_output=True, text=True, timeout=15)
-    assert (done.stdout, done.stderr) == ("heard\n", "")
+    assert (done.stdout, done.stderr) == ("heard\n", STOPPING if number == signal.SIGINT else "")
 
 
 DROPPED = """
@@ -466,7 +512,7 @@ def test_an_error_that_came_of_it_is_not_reported(handlers, monkeypatch, capsys,
 
     monkeypatch.setattr("dasktc.executors.environment.collect", collect)
     assert cli.main(["info"]) == 128 + number
-    assert capsys.readouterr().err == (LINE if number == signal.SIGINT else "")
+    assert capsys.readouterr().err == (STOPPING + LINE if number == signal.SIGINT else "")
 
 
 def test_only_the_main_thread_has_handlers():

@@ -560,3 +560,13 @@ def test_space_imbalance():
     edges = [(3, 0), (3, 1), (3, 2), (2, 0), (2, 1)]
     found = make_plan(4, 5, sizes_of(4, edges), no_scratch, limits(parts=2))
     assert (found.block_edges_max, found.block_edges_min, found.space_imbalance) == (2, 1, 2)
+
+
+def test_splits_that_are_chosen_are_never_more_than_a_scheduler_takes():
+    """A slow kernel's tasks are many, and more splits to make room for scratch would be too many."""
+    method = Method(kernel="trust")
+    planned = dasktc.plan(
+        vertices=955_000_000, edges=37_400_000_000, workers=64, memory="100GB", backend="cpu", method=method
+    ).plan
+    assert planned.fits
+    assert planned.tasks <= 10**6

@@ -127,12 +127,13 @@ def test_a_scheme_and_a_kernel_are_found_by_every_door(toys, capsys):
         assert int(dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **keywords(**how))) == triangles(
             EDGES
         )
-    assert main(["count", "--help"]) == 0
+    assert main(["info", "--methods"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "|toy]" in shown
-    assert "toy: ranges of ids." in shown
-    assert "toy: a walk." in shown
-    assert re.search(r"--parts n n, the number of parts, for [\w, ]+, toy\.", shown)
+    assert "toy ranges of ids." in shown
+    assert "toy a walk." in shown
+    assert re.search(r"n is --parts, of [\w, ]+, toy;", shown)
+    assert main(["plan", str(toys / "edges.txt"), *asked[:-1]]) == 0
+    assert re.search(r"^how +toy, \d+ tasks; kernel toy$", capsys.readouterr().out, re.M), "as they are, without words"
     assert main(["plan", "--vertices", "1000", "--edges", "9000", "--partition", "toy", "--parts", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["partition"] == "toy"
 
@@ -210,7 +211,7 @@ def test_a_broken_plugin_is_one_line_that_names_its_distribution(why, tmp_path, 
     install(tmp_path, "oddity", points, odd=text)
     monkeypatch.syspath_prepend(tmp_path)
     with caplog.at_level(logging.WARNING, "dasktc"):
-        assert main(["count", "--help"]) == 0
+        assert main(["info", "--methods"]) == 0
     sys.modules.pop("odd", None)
     (line,) = caplog.messages
     assert line.startswith(f"dasktc: warning: plug-in '{name}' (odd:TOY) of oddity 1.0 is left out: ")
@@ -229,9 +230,8 @@ def test_a_broken_plugin_is_one_line_that_names_its_distribution(why, tmp_path, 
 
 
 def test_help_imports_no_compiler():
-    code = (
-        "import sys; from dasktc.cli.main import main; main(['count', '--help']); print(*sys.modules, file=sys.stderr)"
-    )
+    code = "import sys; from dasktc.cli.main import main; main(['count', '--help']); main(['info', '--methods'])"
+    code += "; print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numba", "cupy", "cudf", "pandas", "distributed"} & set(done.stderr.split())
 

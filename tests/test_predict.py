@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 import tracemalloc
@@ -36,6 +37,7 @@ from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.planning.cost_model import network, predict
 from dasktc.planning.placement import Shares
 from dasktc.planning.rates import CALL_SECONDS, RATES
+from dasktc.registry import KERNELS, SCHEMES
 
 SOURCES = {
     "kronecker": kronecker(15, parts=2),
@@ -406,7 +408,7 @@ def test_plan_prints_the_prediction(capsys):
     assert {"parts", "splits", "tasks", "bytes_per_task", "bytes_total", "fits"} <= set(found)
     assert found["rates"]["network"] == 45e9
     assert found["seconds_predicted"] > found["seconds_network"] == found["bytes_network_worker"] / 45e9
-    assert main(arguments) == 0
+    assert main([*arguments, "--verbose"]) == 0
     text = capsys.readouterr().out
     assert f"{found['bytes_network']:,} bytes" in text
     assert "one H200" in text
@@ -426,3 +428,67 @@ def test_one_call_is_predicted_where_a_worker_has_room_for_it(memory, said):
         dasktc.plan(vertices=50_000, edges=500_000, workers=4, memory=memory, rates=Rates(overhead=1.0)).rows()
     )
     assert f"as tasks on 4: {said}" in found["from source"]
+
+
+SIX = ["takes", "bound by", "graph", "how", "memory", "note"]
+
+
+@pytest.mark.parametrize("method", [{}, {"kernel": "trust"}, {"partition": "edges"}, {"partition": "hash2d"}], ids=str)
+@pytest.mark.parametrize("size", [(34, 78), (10**6, 10**8), (955_000_000, 37_400_000_000)], ids=str)
+def test_a_plan_is_six_lines(method, size, capsys):
+    found = dasktc.plan(vertices=size[0], edges=size[1], workers=64, memory="100GB", method=Method(**method))
+    lines = repr(found).splitlines()
+    assert [line[:10].strip() for line in lines] == SIX
+    assert max(map(len, lines)) <= 80
+    assert found.summary() is None
+    assert capsys.readouterr().out == f"{found!r}\n"
+    assert found._repr_html_().count("<tr>") == 6
+    assert "\n" not in str(found)
+    assert str(found).startswith(f"takes {found._rows()[0][1].partition(',')[0]}, bound by ")
+    found.summary(verbose=True)
+    more = capsys.readouterr().out
+    assert more.startswith(f"{found!r}\n\n")
+    assert all(f"\n{name} " in more for name, _ in found.rows())
+
+
+def test_a_plan_says_in_words_how_and_how_much(data):
+    graph = data / "email-Eu-core.csv.gz"
+    rows = dict(dasktc.plan(graph, workers=3, backend="cpu", memory="1GB")._rows())
+    assert rows["graph"] == "986 vertices, 16,064 edges"
+    assert rows["how"] == "whole: one block, 12 tasks; kernel hub: bitmaps of hubs"
+    assert re.fullmatch(r"973 kB needed of 9\d\d MB available to each of 3 workers", rows["memory"])
+    assert rows["note"] == "nothing is near its limit"
+    assert rows["takes"].endswith(", on 3 workers")
+    cut = dasktc.plan(graph, backend="cpu", method=Method(partition="hash2d", parts=2, splits=1, kernel="merge"))
+    assert dict(cut._rows())["how"] == "hash2d: 2 × 2 blocks, 8 tasks; kernel merge: lists walked in step"
+    wide = dasktc.plan(graph, backend="cpu", method=Method(partition="vertical", parts=2, column_parts=3, splits=1))
+    assert dict(wide._rows())["how"].startswith("vertical: 2 × 3 ranges, ")
+
+
+def test_every_kernel_and_partition_of_ours_has_plain_words():
+    for names in (SCHEMES, *KERNELS.values()):
+        assert all(entry.words for entry in names.values())
+
+
+def test_a_plan_notes_what_is_near_its_limit(data):
+    graph = data / "email-Eu-core.csv.gz"
+    size = {"vertices": 10**6, "edges": 10**8, "backend": "cpu"}
+    needed = dasktc.plan(**size, gpus=1, method=Method(partition="whole")).plan.bytes_per_task
+    for share, noted in ((1.3, False), (1.2, True), (1.01, True)):
+        near = dasktc.plan(**size, gpus=1, memory=int(needed * share), method=Method(partition="whole"))
+        assert near.plan.bytes_per_task == needed
+        assert [bool(re.fullmatch(r"the largest task takes \d+ % of the memory", text)) for text in near.limits] == (
+            [True] if noted else []
+        )
+    refused = dasktc.plan(graph, backend="cpu", memory="60kB", method=Method(partition="whole"))
+    rows = dict(refused._rows())
+    assert rows["note"] == "whole at n = 1 needs 973 kB for its largest task"
+    assert rows["memory"].endswith("needed of 60 kB available: NOT enough")
+    assert rows["takes"].endswith(", if it could run")
+    many = dasktc.plan(vertices=3 * 10**9, edges=10**10, backend="cpu", workers=4, memory="100GB")
+    assert many.limits[0] == "counting refuses more than 2,147,483,647 vertices"
+    assert dict(many._rows())["memory"].endswith("available to each of 4 workers")
+    idle = dasktc.plan(**size, workers=64, method=Method(partition="whole", splits=4))
+    assert idle.limits == ["60 of 64 workers have no task, for there are 4"]
+    assert dict(idle.rows())["note"] == "all blocks are assumed to be equally large"
+    assert ("note", idle.limits[0]) in idle.rows()

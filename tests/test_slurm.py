@@ -20,7 +20,7 @@ from dasktc.counting.checkpoint import FILE
 pytestmark = pytest.mark.slow
 
 SMALL = (("CORES = 8", "CORES = 1"), ('"32GB"', '"1GB"'))
-"""Changes to slurm.py for such small nodes."""
+"""Changes to dasktc-slurm.py for such small nodes."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_workers_as_jobs(slurm, tmp_path):
 
 
 def slowly(kept: Path) -> tuple[str, str]:
-    """A change to slurm.py: many tasks, and a file that shows how many are done."""
+    """A change to dasktc-slurm.py: many tasks, and a file that shows how many are done."""
     options = f'kernel="merge", partition="hash2d", parts=5, checkpoint="{kept}"'
     return "source, client)", f"source, client, {options})"
 
@@ -91,7 +91,7 @@ def test_jobs_that_slurm_refuses(slurm, tmp_path):
     out, error = process.communicate(timeout=patience())
     assert (process.returncode, out) == (1, "")
     assert error.splitlines()[-2].startswith("allocation failure: ")
-    assert error.splitlines()[-1].startswith("slurm.py: Slurm refuses such a job")
+    assert error.splitlines()[-1].startswith("dasktc: Slurm refuses such a job")
     assert slurm.jobs() == []
 
 

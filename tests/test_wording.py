@@ -303,17 +303,11 @@ def test_a_noun_agrees_with_its_number(number, one, many, text):
 
 PACKAGE = Path(dasktc.__file__).parent
 AT_TERMINAL = ("cli/", "bench/", "api/repeat.py", "wording.py")
-AT_TERMINAL += (
-    "api/",
-    "counting/checkpoint.py",
-    "counting/outputs.py",
-    "executors/connect.py",
-    "options.py",
-)  # PENDING
 """Where texts are for the command line alone, or are a command, and the mechanism."""
 OTHER_PROGRAMS = {
     "backends/cuda/nvrtc.py": r"--std=c\+\+17",  # NVRTC's
     "counting/html_report.py": r"--(ink|muted|page|panel|line|bar|mark)\b",  # names of CSS
+    "executors/dask/page.py": r"--tc-[a-z]+\b",  # likewise
     "executors/gpu_discovery.py": r"--(query-gpu|format=csv|id)\b",  # nvidia-smi's
     "executors/signals.py": r"^--(workers|scheduler|debug)$",  # compared with what the process was given
 }

@@ -102,10 +102,10 @@ def triangle_count(
     Parameters
     ----------
     source : path, URL, table, array, matrix or graph, or several paths
-        A file, folder, glob or fsspec URL (text, CSV, Matrix Market, METIS, Parquet, NumPy, SciPy, BVGraph); "-" for
-        standard input, or a binary file object; a pandas, Polars or Dask DataFrame, an Arrow table; an array of pairs,
-        two arrays, or a list of edges (two lists are two columns, two tuples of two ids two edges); a SciPy sparse
-        matrix; a NetworkX or igraph graph; a saved graph.
+        A file, folder, glob or fsspec URL (text, CSV, Matrix Market, METIS, Parquet, NumPy, SciPy, BVGraph); a graph of
+        `dasktc.datasets.catalogue`, such as "snap:ca-GrQc"; "-" for standard input, or a binary file object; a pandas,
+        Polars or Dask DataFrame, an Arrow table; an array of pairs, two arrays, or a list of edges (two lists are two
+        columns, two tuples of two ids two edges); a SciPy sparse matrix; a NetworkX or igraph graph; a saved graph.
     client : distributed.Client, Cluster, str or path, optional
         Where it runs: a client, what `dasktc.cluster` returned, the address of a scheduler ("tcp://10.0.0.1:8786"), or
         the path of a scheduler file. Default: the active client; without one everything runs in this process.

@@ -12,7 +12,7 @@ import numpy as np
 from dasktc.api.count import as_source, choose_for, read_options, with_notes
 from dasktc.api.progress import showing
 from dasktc.api.streams import as_files
-from dasktc.backends import kernel_times, tasks_a_worker, unusable
+from dasktc.backends import kernel_times, lean_kernel, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
@@ -205,6 +205,7 @@ def plan(
         opened.ids,
         times=kernel_times(counting, chosen),
         in_process=here,
+        kernel=_kernel(noticed, prepared.options, counting),
     )
 
 
@@ -218,7 +219,22 @@ def _plan_size(
         notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
     backend, here = "cuda" if gpus is not None else options.chosen_backend, workers is None
     measured, times = rates.measured(backend, here), kernel_times(backend, options)
-    return predict(planned, measured, None, wedges, notes, backend=backend, times=times, in_process=here)
+    return predict(
+        planned,
+        measured,
+        None,
+        wedges,
+        notes,
+        backend=backend,
+        times=times,
+        in_process=here,
+        kernel=_kernel(planned, options, backend),
+    )
+
+
+def _kernel(planned: Plan, options: Options, backend: str) -> str:
+    """Return the kernel that a plan is for."""
+    return str(lean_kernel(backend)) if planned.lean else replace(options, backend=backend).chosen_kernel
 
 
 def plan_of_size(

@@ -114,6 +114,8 @@ class Kernel:
     ----------
     name, help : str
         Value of `--kernel`, and a line of help with its paper and section.
+    words : str
+        How it counts, in one to three plain words, for the summary of a plan.
     auto : tuple of Rule
         When `auto` takes it; empty: only on request.
     order : str
@@ -138,6 +140,7 @@ class Kernel:
 
     name: str
     help: str
+    words: str = field(default="", kw_only=True)
     auto: tuple[Rule, ...] = field(default=(), kw_only=True)
     order: str = field(default="degree", kw_only=True)
     cut_order: str = field(default="", kw_only=True)

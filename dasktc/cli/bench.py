@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dasktc.bench.report import Report, Section
+from dasktc.cli.help import INPUT, MEASURED, MEMORY, METHOD, OUTPUT, PLACE, Group, argument, option
 from dasktc.cli.options import NameOf, counting, reporting
 from dasktc.options import BACKENDS, PROTOCOLS
 from dasktc.registry import SCHEMES
@@ -17,9 +18,13 @@ from dasktc.registry import SCHEMES
 __all__ = ["bench"]
 
 
-@click.group()
+@click.group(
+    cls=Group,
+    section="Clusters, benchmarks, this installation",
+    examples=("dasktc bench cpu --quick", "dasktc bench papers trust-fig4 --quick"),
+)
 def bench() -> None:
-    """Measure dasktc, and compare it with the other tools that are installed."""
+    """Measure dasktc, and compare it with other tools."""
 
 
 class _Printer:
@@ -64,188 +69,586 @@ def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return sorted(name for name in names if name.startswith(incomplete))
 
 
-@bench.command("papers")
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=_figures)
-@click.option("--quick", is_flag=True, help="Small graphs: at most two minutes on a laptop.")
-@click.option("--graphs", metavar="DIR", help="Folder with soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.")
-@click.option("--out", metavar="DIR", help="Folder for the plots and the page.  [default: bench-papers]")
-@click.option("--backend", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Backend that counts.")
+@bench.command(
+    "papers",
+    section="Suites",
+    examples=(
+        "dasktc bench papers trust-fig4 lstc-table3 --quick",
+        "dasktc bench papers h-index --graphs graphs --out bench-papers",
+    ),
+)
+@argument(
+    "figures",
+    group=MEASURED,
+    nargs=-1,
+    metavar="[FIGURE]...",
+    shell_complete=_figures,
+    about="E.g. trust-fig4, or a paper, e.g. lstc.",
+)
+@option(
+    "--quick",
+    group=MEASURED,
+    everyday=True,
+    is_flag=True,
+    help="Small graphs, for a laptop.",
+    details="At most two minutes.",
+)
+@option(
+    "--graphs",
+    group=INPUT,
+    everyday=True,
+    metavar="DIR",
+    help="Folder with the papers' graphs.",
+    details="soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.",
+)
+@option(
+    "--out",
+    group=OUTPUT,
+    everyday=True,
+    metavar="DIR",
+    help="Folder for plots and page.",
+    details="Default: bench-papers.",
+)
+@option(
+    "--backend",
+    group=METHOD,
+    everyday=True,
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    help="Backend that counts.",
+)
 @reporting
 def bench_papers(as_json: bool, **options: Any) -> None:
-    """Measure figures of TRUST, H-INDEX, Fox et al., LSTC and TC-Stream again, and tell whether they agree.
+    """Measure the figures of five papers again.
 
-    FIGURE is the name of a figure, such as trust-fig4 or lstc-table3, or of a paper. Default: all figures.
+    The papers: TRUST, H-INDEX, Fox et al., LSTC and TC-Stream. Each figure is told to agree or not.
     """
     from dasktc.bench.papers.run import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("cpu")
-@click.option("--scale", type=int, default=20, show_default=True, help="Scale of the Kronecker graph.")
-@click.option("--graphs", metavar="DIR", help="Folder with amazon0601, cnr-2000 and ego-Twitter.")
-@click.option("--runs", type=int, default=3, show_default=True, help="Number of runs; medians are reported.")
-@click.option("--quick", is_flag=True, help="Scale 14, one run, and 3 instead of 15 turns of one and two workers.")
-@click.option("--gapbs", metavar="PATH", help="Path of GAPBS' program tc, to compare with.")
+@bench.command(
+    "cpu",
+    section="Suites",
+    examples=(
+        "dasktc bench cpu --quick",
+        "dasktc bench cpu --scale 20 --graphs graphs",
+    ),
+)
+@option(
+    "--scale",
+    group=INPUT,
+    everyday=True,
+    type=int,
+    default=20,
+    show_default=True,
+    help="Of the Kronecker graph.",
+)
+@option(
+    "--graphs",
+    group=INPUT,
+    everyday=True,
+    metavar="DIR",
+    help="Folder with real graphs.",
+    details="amazon0601, cnr-2000 and ego-Twitter.",
+)
+@option(
+    "--runs",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    default=3,
+    show_default=True,
+    help="Runs; the median is told.",
+)
+@option(
+    "--quick",
+    group=MEASURED,
+    everyday=True,
+    is_flag=True,
+    help="Scale 14, one run, fewer turns.",
+    details="3 instead of 15 turns of one and two workers.",
+)
+@option("--gapbs", group=MEASURED, everyday=True, metavar="PATH", help="GAPBS' program tc, to compare with.")
 @reporting
 def bench_cpu(as_json: bool, **options: Any) -> None:
-    """Compare kernels, workers, files and memory on the CPU: ratios from one run on one machine."""
+    """Compare kernels, workers, files and memory on the CPU.
+
+    Ratios are from one run on one machine.
+    """
     from dasktc.bench.cpu import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("gpu")
-@click.option("--graphs", metavar="DIR", help="Folder with ego-Facebook and amazon0601.")
-@click.option(
-    "--runs", type=int, default=5, show_default=True, help="Number of runs after a warm-up; medians are reported."
+@bench.command(
+    "gpu",
+    section="Suites",
+    examples=(
+        "dasktc bench gpu --quick",
+        "dasktc bench gpu --graphs graphs --workers all",
+    ),
 )
-@click.option("--quick", is_flag=True, help="Tiny graphs, one run: a smoke test.")
-@click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
-@click.option("--only", multiple=True, metavar="NAME", help="Measure only the graph of this name; may be repeated.")
-@click.option("--workers", metavar="N,N,...", help="Measure clusters of N GPUs, too; all: of all GPUs.")
-@click.option(
-    "--profile", metavar="OUT.html", help="With --workers: write Dask's performance report of the last cluster."
+@option("--graphs", group=INPUT, everyday=True, metavar="DIR", help="Folder with ego-Facebook and amazon0601.")
+@option(
+    "--runs",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    default=5,
+    show_default=True,
+    help="Runs; the median is told.",
+    details="They follow a warm-up.",
 )
-@click.option("--files", metavar="DIR", help="Also write graphs to files in DIR and measure reading them.")
-@click.option(
+@option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Tiny graphs, one run: a smoke test.")
+@option("--kernel", group=METHOD, everyday=True, default="auto", show_default=True, help="A kernel of CUDA.")
+@option(
+    "--only",
+    group=MEASURED,
+    everyday=True,
+    multiple=True,
+    metavar="NAME",
+    help="Only the graph of this name.",
+    details="May be repeated.",
+)
+@option(
+    "--workers",
+    group=PLACE,
+    everyday=True,
+    metavar="N,N,...",
+    help="Clusters of N GPUs, too; all: of all.",
+)
+@option(
+    "--profile",
+    group=OUTPUT,
+    everyday=True,
+    metavar="OUT.html",
+    help="Write Dask's performance report.",
+    details="Of the last cluster of --workers.",
+)
+@option(
+    "--files",
+    group=INPUT,
+    everyday=True,
+    metavar="DIR",
+    help="Also write and read files in DIR.",
+)
+@option(
     "--rival",
+    group=MEASURED,
+    everyday=True,
     multiple=True,
     metavar="NAME=PROGRAM",
-    help="Count the same graphs in turns with your build of TRUST, H-INDEX, TriCore, LSTC, GroupTC-BS or GroupTC-HS; "
-    "any other program gets the path of a text edge list and prints the number. May be repeated.",
+    help="Count in turns with a build of another code.",
+    details="TRUST, H-INDEX, TriCore, LSTC, GroupTC-BS or GroupTC-HS; any other program gets the path of a text edge "
+    "list and prints the number. May be repeated.",
 )
 @reporting
 def bench_gpu(as_json: bool, **options: Any) -> None:
-    """Measure kernels and preparation on one GPU, and counts on several, in milliseconds; counts are checked."""
+    """Measure kernels and preparation on a GPU, counts on several.
+
+    Times are in milliseconds; counts are checked.
+    """
     from dasktc.bench.gpu import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("ooc")
-@click.option(
+@bench.command(
+    "ooc",
+    section="Suites",
+    examples=(
+        "dasktc bench ooc --scale 26 --memory 16GB",
+        "dasktc bench ooc --scale 27 --memory 16GB --memory 32GB --runs 1",
+    ),
+)
+@option(
     "--scale",
+    group=INPUT,
+    everyday=True,
     type=int,
     multiple=True,
     default=(26, 27),
     show_default=True,
-    help="Scale of a Kronecker graph; may be repeated.",
+    help="Scale of a graph; may be repeated.",
 )
-@click.option(
-    "--memory", multiple=True, default=("16GB",), show_default=True, help="Limit of device memory; may be repeated."
+@option(
+    "--memory",
+    group=MEMORY,
+    everyday=True,
+    multiple=True,
+    default=("16GB",),
+    show_default=True,
+    help="Limit; may be repeated.",
 )
-@click.option("--host-memory", metavar="BYTES", help="Host memory for data beyond --memory; 1: files only.")
-@click.option("--work-dir", metavar="DIR", help="Folder for temporary files.")
-@click.option(
+@option(
+    "--host-memory",
+    group=MEMORY,
+    everyday=True,
+    metavar="BYTES",
+    help="Host memory beyond it; 1: files only.",
+)
+@option("--work-dir", group=MEMORY, everyday=True, metavar="DIR", help="Folder for temporary files.")
+@option(
     "--partition",
+    group=METHOD,
+    everyday=True,
     type=NameOf(SCHEMES, "auto"),
     default="auto",
     show_default=True,
-    help="Partition of runs with a memory limit.",
+    help="With a memory limit.",
 )
-@click.option("--parts", type=int, metavar="n", help="n of runs with a memory limit.")
-@click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
-@click.option(
-    "--runs", type=int, default=3, show_default=True, help="Number of runs after a warm-up; medians are reported."
+@option("--parts", group=METHOD, everyday=True, type=int, metavar="n", help="n, with a memory limit.")
+@option("--kernel", group=METHOD, everyday=True, default="auto", show_default=True, help="A kernel of CUDA.")
+@option(
+    "--runs",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    default=3,
+    show_default=True,
+    help="Runs; the median is told.",
+    details="They follow a warm-up.",
 )
 @reporting
 def bench_ooc(as_json: bool, **options: Any) -> None:
-    """Compare counts within --memory on one GPU with counts that use all of it: seconds, peak, hidden copying."""
+    """Compare counts within --memory on a GPU with those in all of it.
+
+    Seconds, peak, and how much of the copying was hidden.
+    """
     from dasktc.bench.ooc import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("questions")
-@click.option(
-    "--backend", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Backend that counts."
+@bench.command(
+    "questions",
+    section="Suites",
+    examples=(
+        "dasktc bench questions --quick",
+        "dasktc bench questions --backend cuda --scale 20",
+    ),
 )
-@click.option("--scale", type=int, help="Measure only a Kronecker graph of this scale.")
-@click.option(
-    "--runs", type=int, default=5, show_default=True, help="Number of turns after a warm-up; medians are reported."
+@option(
+    "--backend",
+    group=METHOD,
+    everyday=True,
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Backend that counts.",
 )
-@click.option("--quick", is_flag=True, help="Two tiny graphs, one turn.")
+@option("--scale", group=INPUT, everyday=True, type=int, help="Only a Kronecker graph of this scale.")
+@option(
+    "--runs",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    default=5,
+    show_default=True,
+    help="Turns; the median is told.",
+    details="They follow a warm-up.",
+)
+@option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Two tiny graphs, one turn.")
 @reporting
 def bench_questions(as_json: bool, **options: Any) -> None:
-    """Compare triangles per vertex and edge, clustering and lists with the count and with other libraries."""
+    """Compare other questions with the count and with other libraries.
+
+    Triangles of vertices and edges, clustering and lists.
+    """
     from dasktc.bench.questions import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("soak")
-@click.option("--minutes", type=float, default=60.0, show_default=True, help="Duration.")
-@click.option("--workers", type=int, default=2, show_default=True, help="Worker processes, which are killed meanwhile.")
-@click.option(
-    "--backend", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Backend that counts."
+@bench.command(
+    "soak",
+    section="Suites",
+    examples=(
+        "dasktc bench soak --minutes 10",
+        "dasktc bench soak --minutes 600 --workers 4 --work-dir scratch",
+    ),
 )
-@click.option("--seed", type=int, help="Seed of graphs, options and faults.  [default: drawn, and reported]")
-@click.option(
-    "--work-dir", metavar="DIR", help="Folder for files; one of at most 1 GiB is also filled and freed as a fault."
+@option(
+    "--minutes",
+    group=MEASURED,
+    everyday=True,
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Duration.",
+)
+@option(
+    "--workers",
+    group=PLACE,
+    everyday=True,
+    type=int,
+    default=2,
+    show_default=True,
+    help="Worker processes.",
+)
+@option(
+    "--backend",
+    group=METHOD,
+    everyday=True,
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Backend that counts.",
+)
+@option(
+    "--seed",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    help="Seed of graphs, options and faults.",
+    details="Default: drawn, and told.",
+)
+@option(
+    "--work-dir",
+    group=MEMORY,
+    everyday=True,
+    metavar="DIR",
+    help="Folder for files.",
+    details="One of at most 1 GiB is also filled and freed as a fault.",
 )
 @reporting
 def bench_soak(as_json: bool, **options: Any) -> None:
-    """Count changing graphs on a cluster whose workers are killed, stopped and slowed: no wrong count, flat memory."""
+    """Count on a cluster whose workers are killed, stopped and slowed.
+
+    No count of the changing graphs may be wrong, and memory must stay flat.
+    """
     from dasktc.bench.soak import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("kills")
-@click.option(
-    "--kills", type=int, default=50, show_default=True, help="Number of workers to kill before the benchmark ends."
+@bench.command(
+    "kills",
+    section="Suites",
+    examples=(
+        "dasktc bench kills --kills 5 --scale 20",
+        "dasktc bench kills --backend cuda --workers 4",
+    ),
 )
-@click.option("--scale", type=int, default=26, show_default=True, help="Scale of the Kronecker graph.")
-@click.option("--workers", type=int, default=2, show_default=True, help="Worker processes, which are killed meanwhile.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="Backend that counts.")
-@click.option(
-    "--protocol", type=click.Choice(PROTOCOLS), default="auto", show_default=True, help="Protocol between workers."
+@option(
+    "--kills",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    default=50,
+    show_default=True,
+    help="Workers to kill in all.",
 )
-@click.option("--seed", type=int, help="Seed of the moments and the workers.  [default: drawn, and reported]")
+@option(
+    "--scale",
+    group=INPUT,
+    everyday=True,
+    type=int,
+    default=26,
+    show_default=True,
+    help="Of the Kronecker graph.",
+)
+@option(
+    "--workers",
+    group=PLACE,
+    everyday=True,
+    type=int,
+    default=2,
+    show_default=True,
+    help="Worker processes.",
+)
+@option(
+    "--backend",
+    group=METHOD,
+    everyday=True,
+    type=click.Choice(BACKENDS),
+    default="auto",
+    show_default=True,
+    help="Backend that counts.",
+)
+@option(
+    "--protocol",
+    group=PLACE,
+    everyday=True,
+    type=click.Choice(PROTOCOLS),
+    default="auto",
+    show_default=True,
+    help="Protocol between workers.",
+)
+@option(
+    "--seed",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    help="Seed of moments and workers.",
+    details="Default: drawn, and told.",
+)
 @reporting
 def bench_kills(as_json: bool, **options: Any) -> None:
-    """Count one graph repeatedly while workers are killed: every count must be exact, every worker come back."""
+    """Count one graph repeatedly while workers are killed.
+
+    Every count must be exact, and every worker come back.
+    """
     from dasktc.bench.kills import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("choose")
-@click.option("--graphs", metavar="DIR", help="Folder with real graphs to measure, too.")
-@click.option("--runs", type=int, default=5, show_default=True, help="Number of runs; medians are reported.")
-@click.option("--quick", is_flag=True, help="Two small graphs, one run.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True, help="Backend that counts.")
+@bench.command(
+    "choose",
+    section="Suites",
+    examples=(
+        "dasktc bench choose --quick",
+        "dasktc bench choose --graphs graphs --backend cuda",
+    ),
+)
+@option("--graphs", group=INPUT, everyday=True, metavar="DIR", help="Folder with real graphs, too.")
+@option(
+    "--runs",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    default=5,
+    show_default=True,
+    help="Runs; the median is told.",
+)
+@option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Two small graphs, one run.")
+@option(
+    "--backend",
+    group=METHOD,
+    everyday=True,
+    type=click.Choice(BACKENDS),
+    default="cpu",
+    show_default=True,
+    help="Backend that counts.",
+)
 @reporting
 def bench_choose(as_json: bool, **options: Any) -> None:
-    """Compare the choice of auto with every fixed kernel, order and scheme."""
+    """Compare auto's choice with every kernel, order and partition."""
     from dasktc.bench.choose import run
 
     _measure(run, as_json, **options)
 
 
-@bench.command("scaling")
-@click.option("--graphs", default="kronecker,random,grid3d,theory", show_default=True, help="Graphs to count.")
-@click.option("--scale", type=int, default=18, show_default=True, help="Scale of the Kronecker graph.")
-@click.option("--vertices", type=int, default=1 << 20, show_default=True, help="Vertices of the random graph.")
-@click.option("--edges", type=int, default=1 << 23, show_default=True, help="Edges of the random graph.")
-@click.option("--side", type=int, default=128, show_default=True, help="Side of the torus.")
-@click.option("--stars", default="25,81,64", show_default=True, help="Leaves of each star of the theory graph.")
-@click.option("--most", type=int, default=1024, show_default=True, help="Largest number of simulated workers.")
-@click.option("--workers", metavar="N,N,...", help="Numbers of real workers. Default: the number of cores, or of GPUs.")
-@click.option("--runs", type=int, default=3, show_default=True, help="Number of runs; the shortest is reported.")
-@click.option(
-    "--rate-network", metavar="BYTES", help="Bytes per second that a simulated worker receives.  [default: 1.1GB]"
+@bench.command(
+    "scaling",
+    section="Suites",
+    examples=(
+        "dasktc bench scaling --quick",
+        "dasktc bench scaling --scale 20 --workers 1,2,4 --plot scaling.svg",
+    ),
 )
-@click.option("--quick", is_flag=True, help="Small graphs, 64 simulated workers, one run.")
-@click.option("--overhead", is_flag=True, help="Measure only Dask's time per task, in a real count of more than 10 s.")
-@click.option(
-    "--plot", "plots", multiple=True, metavar="OUT", help="Plot to OUT: .png, .svg, .pdf or .html; may be repeated."
+@option(
+    "--graphs",
+    group=INPUT,
+    everyday=True,
+    default="kronecker,random,grid3d,theory",
+    metavar="NAME,...",
+    help="Graphs to count; default: all four.",
+    details="kronecker, random, grid3d, theory.",
+)
+@option(
+    "--scale",
+    group=INPUT,
+    everyday=True,
+    type=int,
+    default=18,
+    show_default=True,
+    help="Of the Kronecker graph.",
+)
+@option(
+    "--vertices",
+    group=INPUT,
+    everyday=True,
+    type=int,
+    default=1 << 20,
+    show_default=True,
+    help="Of the random graph.",
+)
+@option(
+    "--edges",
+    group=INPUT,
+    everyday=True,
+    type=int,
+    default=1 << 23,
+    show_default=True,
+    help="Of the random graph.",
+)
+@option("--side", group=INPUT, everyday=True, type=int, default=128, show_default=True, help="Of the torus.")
+@option(
+    "--stars",
+    group=INPUT,
+    everyday=True,
+    default="25,81,64",
+    show_default=True,
+    help="Leaves of its stars.",
+)
+@option(
+    "--most",
+    group=PLACE,
+    everyday=True,
+    type=int,
+    default=1024,
+    show_default=True,
+    help="Most simulated workers.",
+)
+@option(
+    "--workers",
+    group=PLACE,
+    everyday=True,
+    metavar="N,N,...",
+    help="Numbers of real workers.",
+    details="Default: the number of cores, or of GPUs.",
+)
+@option(
+    "--runs",
+    group=MEASURED,
+    everyday=True,
+    type=int,
+    default=3,
+    show_default=True,
+    help="Runs; the shortest is told.",
+)
+@option(
+    "--rate-network",
+    group=PLACE,
+    everyday=True,
+    metavar="BYTES",
+    help="Received per second, e.g. 1.1GB.",
+    details="By a simulated worker. Default: 1.1GB.",
+)
+@option(
+    "--quick",
+    group=MEASURED,
+    everyday=True,
+    is_flag=True,
+    help="Small graphs, few workers, one run.",
+    details="64 simulated workers.",
+)
+@option(
+    "--overhead",
+    group=MEASURED,
+    everyday=True,
+    is_flag=True,
+    help="Only Dask's time per task.",
+    details="In a real count of more than 10 s.",
+)
+@option(
+    "--plot",
+    "plots",
+    group=OUTPUT,
+    everyday=True,
+    multiple=True,
+    metavar="OUT",
+    help=".png, .svg, .pdf or .html.",
+    details="May be repeated.",
 )
 @counting
 @reporting
 def bench_scaling(as_json: bool, **options: Any) -> None:
-    """Simulate speed-up and balance of 1 to 1,024 workers from measured tasks, beside real workers."""
+    """Simulate 1 to 1,024 workers from measured tasks."""
     from dasktc.bench.scaling import run
 
     _measure(run, as_json, **options)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from dasktc.cli.help import INPUT, METHOD, OUTPUT, Group, argument, option
 from dasktc.cli.options import PATH, options_of, reporting, running, running_of
 from dasktc.errors import InputError
 from dasktc.wording import plural
@@ -18,12 +19,16 @@ __all__ = ["generate"]
 Command = Callable[..., Any]
 
 
-@click.group()
+@click.group(
+    cls=Group,
+    section="Plan and prepare",
+    examples=("dasktc generate kronecker graph.parquet --scale 16", "dasktc generate theory graph.txt --stars 5,9"),
+)
 def generate() -> None:
-    """Write a generated graph, whose edges and often triangles are known, to OUT: .parquet or .txt."""
+    """Write a generated graph; its triangles are often known."""
 
 
-def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
+def _generator(*options: Callable[[Any], Any], examples: tuple[str, str]) -> Callable[[Command], Any]:
     """Make a subcommand of `generate` from a function that returns a source."""
 
     def command(make: Command) -> Any:
@@ -47,28 +52,57 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {plural(edges, 'edge')}{known}")
 
         common = (
-            click.argument("out", type=PATH),
+            argument("out", group=OUTPUT, type=PATH, about="File for the edges: .parquet or .txt."),
             *options,
             running,
-            click.option(
+            option(
                 "--backend",
+                group=METHOD,
+                everyday=True,
                 type=click.Choice(["auto", "cpu", "cuda"]),
                 default="auto",
-                show_default=True,
-                help="Backend that makes the edges. auto: a GPU if there is one.",
+                help="What makes edges; auto: a GPU if there is one.",
             ),
-            click.option("--force", is_flag=True, help="Replace OUT if it exists."),
+            option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace OUT if it exists."),
             reporting,
         )
-        return generate.command()(options_of(*common)(write))
+        return generate.command(section="Graphs", examples=examples)(options_of(*common)(write))
 
     return command
 
 
 @_generator(
-    click.option("--scale", type=int, default=20, show_default=True, help="2^SCALE vertices."),
-    click.option("--edge-factor", type=int, default=16, show_default=True, help="Edges per vertex."),
-    click.option("--seed", type=int, default=1, show_default=True),
+    option(
+        "--scale",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=20,
+        show_default=True,
+        help="2^N vertices.",
+    ),
+    option(
+        "--edge-factor",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=16,
+        show_default=True,
+        help="Edges per vertex.",
+    ),
+    option(
+        "--seed",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=1,
+        show_default=True,
+        help="Seed of the edges.",
+    ),
+    examples=(
+        "dasktc generate kronecker graph.parquet --scale 16",
+        "dasktc generate kronecker graph.parquet --scale 24 --workers all",
+    ),
 )
 def kronecker(**recipe: Any) -> Any:
     """Write a Kronecker graph with initiator (0.57, 0.19, 0.19)."""
@@ -78,31 +112,94 @@ def kronecker(**recipe: Any) -> Any:
 
 
 @_generator(
-    click.option("--vertices", type=int, default=2**27, show_default=True, help="Number of vertices, a power of two."),
-    click.option("--edges", type=int, default=10**9, show_default=True),
-    click.option("--seed", type=int, default=1, show_default=True),
+    option(
+        "--vertices",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=2**27,
+        show_default=True,
+        help="A power of two.",
+    ),
+    option(
+        "--edges",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=10**9,
+        show_default=True,
+        help="Rows of edges.",
+    ),
+    option(
+        "--seed",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=1,
+        show_default=True,
+        help="Seed of the edges.",
+    ),
+    examples=(
+        "dasktc generate rmat graph.parquet --vertices 1024 --edges 8000",
+        "dasktc generate rmat graph.parquet --workers all",
+    ),
 )
 def rmat(**recipe: Any) -> Any:
-    """Write an R-MAT graph with (0.5, 0.1, 0.1); the defaults give the TRUST paper's RM."""
+    """Write an R-MAT graph; the defaults give the TRUST paper's RM.
+
+    Its probabilities are (0.5, 0.1, 0.1).
+    """
     from dasktc.io.generators import synthetic as generate
 
     return generate.rmat(**recipe)
 
 
 @_generator(
-    click.option("--vertices", type=int, default=10**8, show_default=True),
-    click.option(
-        "--edges", type=int, default=10**9, show_default=True, help="Number of edges, a multiple of --vertices."
+    option(
+        "--vertices",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=10**8,
+        show_default=True,
+        help="Vertices.",
+    ),
+    option(
+        "--edges",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=10**9,
+        show_default=True,
+        help="A multiple of --vertices.",
+    ),
+    examples=(
+        "dasktc generate random graph.parquet --vertices 1000 --edges 8000",
+        "dasktc generate random graph.parquet --workers all",
     ),
 )
 def random(**recipe: Any) -> Any:
-    """Write a uniform random graph; the defaults give the TRUST paper's RA."""
+    """Write a random graph; the defaults give the TRUST paper's RA."""
     from dasktc.io.generators import synthetic as generate
 
     return generate.random_graph(**recipe)
 
 
-@_generator(click.option("--side", type=int, default=464, show_default=True, help="Side of the torus: SIDE³ vertices."))
+@_generator(
+    option(
+        "--side",
+        group=INPUT,
+        everyday=True,
+        type=int,
+        default=464,
+        show_default=True,
+        help="N³ vertices.",
+    ),
+    examples=(
+        "dasktc generate grid3d graph.txt --side 10",
+        "dasktc generate grid3d graph.parquet --workers all",
+    ),
+)
 def grid3d(**recipe: Any) -> Any:
     """Write a 3D torus; the default gives the TRUST paper's 3D."""
     from dasktc.io.generators import synthetic as generate
@@ -111,11 +208,34 @@ def grid3d(**recipe: Any) -> Any:
 
 
 @_generator(
-    click.option("--stars", default="25,81,256", show_default=True, metavar="M,M,...", help="Leaves of each star."),
-    click.option("--kind", type=click.Choice(["B1k", "B2k"]), default="B1k", show_default=True),
+    option(
+        "--stars",
+        group=INPUT,
+        everyday=True,
+        default="25,81,256",
+        show_default=True,
+        metavar="M,M,...",
+        help="Leaves of each star.",
+    ),
+    option(
+        "--kind",
+        group=INPUT,
+        everyday=True,
+        type=click.Choice(["B1k", "B2k"]),
+        default="B1k",
+        show_default=True,
+        help="Which product.",
+    ),
+    examples=(
+        "dasktc generate theory graph.txt --stars 3,4,5",
+        "dasktc generate theory graph.parquet --kind B2k",
+    ),
 )
 def theory(stars: str, kind: Any) -> Any:
-    """Write a Kronecker product of stars, whose number of triangles follows from a formula."""
+    """Write a Kronecker product of stars.
+
+    A formula gives its number of triangles.
+    """
     from dasktc.io.generators import synthetic as generate
 
     try:

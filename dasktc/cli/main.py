@@ -1,7 +1,8 @@
 """The command line: takes options, prints one number (or one JSON object).
 
 Exit codes: 0 done, 2 bad usage or bad input, 1 any other error, 128 + N for signal N: 130 Ctrl-C, 143 SIGTERM,
-129 SIGHUP, 141 if nobody reads the output any more. An error is one line on stderr.
+129 SIGHUP, 141 if nobody reads the output any more. An error is one line on stderr; after Ctrl-C a line that says so
+comes at once, before it, and a second Ctrl-C ends the process.
 """
 
 from __future__ import annotations
@@ -20,25 +21,29 @@ from typing import Any, TextIO
 import click
 
 from dasktc.cli.bench import bench
-from dasktc.cli.cluster_templates import SAMPLES, sample
+from dasktc.cli.cluster_templates import SAMPLES
 from dasktc.cli.generate import generate
+from dasktc.cli.help import INPUT, METHOD, OUTPUT, PLACE, SAFETY, Command, Group, argument, option
 from dasktc.cli.options import (
     LOG_LEVEL,
     PATH,
+    SOURCE,
+    as_json,
     keywords_of,
+    planning,
     preparing,
     printing,
     replacing,
     watching,
 )
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
+from dasktc.executors.keyboard import answered
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
 from dasktc.wording import command_line
 
 __all__ = ["cli", "main"]
 
-Command = Callable[..., Any]
 BROKEN_PIPE = 128 + 13
 """13 is SIGPIPE, which not every system defines."""
 COMPLETE = "_DASKTC_COMPLETE"
@@ -46,6 +51,8 @@ COMPLETE = "_DASKTC_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 RATES = ("edges", "probes", "network", "overhead")
 """Fields of `dasktc.Rates`, which options of `plan` set."""
+TABLE = "File: .parquet, .csv or .txt."
+"""Help of a file for results."""
 SHOWN = 200
 """Leading characters of an answer that are repeated in the error if it cannot be written."""
 
@@ -98,6 +105,7 @@ def _run(given: list[str]) -> int:
 
 
 def _interrupted() -> int:
+    answered()
     return _fail("interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept", INTERRUPTED)
 
 
@@ -153,20 +161,18 @@ def _let_go(stream: Any) -> None:
         os.dup2(nowhere.fileno(), stream.fileno())
 
 
-class OneLine(click.Group):
-    """A command group that prints click's empty line after Ctrl-C only on a terminal."""
+class OneLine(Group):
+    """A command group that leaves out the empty line which click prints after Ctrl-C."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
         try:
             return super().invoke(context)
         except KeyboardInterrupt as error:
-            if sys.stderr.isatty():
-                click.echo(err=True)  # the terminal has written ^C
             raise click.Abort from error
 
 
-class OptionalShare(click.Command):
+class OptionalShare(Command):
     """A command whose `--verify` takes an optional share: the next argument, if that is a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -187,55 +193,90 @@ def _is_number(text: str) -> bool:
     return True
 
 
-@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+ASK, BEFORE, AROUND = "Ask a graph", "Plan and prepare", "Clusters, benchmarks, this installation"
+"""Sections of commands."""
+
+
+@click.group(
+    cls=OneLine,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=("dasktc count graph.csv", "dasktc plan graph.csv --memory 4GB"),
+    epilog="Every command has --help, with examples, and --help-all.",
+)
 @click.version_option(package_name="dasktc")
 def cli() -> None:
     """Count the triangles of graphs of any size exactly, with Dask."""
 
 
-cli.add_command(bench)
-cli.add_command(generate)
-
-
-@cli.command(cls=OptionalShare)
-@click.argument("source", nargs=-1, required=True, type=PATH)
-@preparing
-@click.option(
+@cli.command(
+    cls=OptionalShare,
+    section=ASK,
+    examples=(
+        "dasktc count graph.csv --columns source,target",
+        "dasktc count graph.csv --memory 4GB --per-vertex out.csv --report out.html",
+    ),
+)
+@SOURCE
+@option(
     "--verify",
+    group=SAFETY,
+    everyday=True,
     type=click.FloatRange(0, 1),
     is_flag=False,
     flag_value=1.0,
     default=0.0,
     metavar="[SHARE]",
-    help="Count this share of the tasks again with another kernel; without SHARE, all of them.",
+    help="Count tasks again with another kernel.",
+    details="SHARE of them, a number from 0 to 1; without SHARE, all.",
 )
-@click.option("--seed", type=int, default=0, help="Seed of the choice of verified tasks and of random parts.")
-@click.option(
+@option("--seed", group=METHOD, type=int, default=0, help="Seed of the choice of verified tasks and of random parts.")
+@option(
     "--sort-rows/--no-sort-rows",
+    group=METHOD,
     default=True,
     help="Whether to sort the rows of blocks; only trust and hindex count unsorted rows.",
 )
-@click.option(
+@option(
     "--checkpoint",
+    group=SAFETY,
+    everyday=True,
     type=PATH,
     metavar="DIR",
-    help="Keep the results of finished tasks in DIR; the same command resumes from them.",
+    help="Keep finished tasks; the same command resumes.",
 )
-@click.option(
-    "--per-vertex", type=PATH, metavar="OUT", help="Write the triangles of every vertex: .parquet, .csv or .txt."
+@option(
+    "--per-vertex",
+    group=OUTPUT,
+    everyday=True,
+    type=PATH,
+    metavar="OUT",
+    help="Write every vertex's triangles.",
+    details=TABLE,
 )
-@click.option("--per-edge", type=PATH, metavar="OUT", help="Write the triangles of every edge: .parquet, .csv or .txt.")
-@click.option(
+@option(
+    "--per-edge",
+    group=OUTPUT,
+    everyday=True,
+    type=PATH,
+    metavar="OUT",
+    help="Write every edge's triangles.",
+    details=TABLE,
+)
+@option(
     "--report",
+    group=OUTPUT,
+    everyday=True,
     type=PATH,
     metavar="OUT.html",
-    help="Write an HTML report about graph and count, which needs sorted rows.",
+    help="Write a page about graph and count.",
+    details="It needs sorted rows.",
 )
 @replacing
+@preparing
 @watching
 @printing
 def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Count the triangles of SOURCE: files, folders, globs or URLs of one graph, or - for standard input."""
+    """Count the triangles of a graph."""
     from dasktc.api.count import triangle_count
 
     options = keywords_of(options)
@@ -267,57 +308,84 @@ def _write(
         _print(summary, summary, as_json, quiet)
 
 
-@cli.command()
-@click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option("-o", "--out", type=PATH, required=True, metavar="OUT", help="Output file: .parquet, .csv or .txt.")
+@cli.command(
+    section=ASK,
+    examples=(
+        "dasktc measures graph.csv -o vertices.csv",
+        "dasktc measures graph.csv --columns 0,1 --workers all -o vertices.parquet",
+    ),
+)
+@SOURCE
+@option("-o", "--out", group=OUTPUT, everyday=True, type=PATH, required=True, metavar="OUT", help=TABLE)
 @replacing
 @preparing
 @watching
 @printing
 def measures(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Write degree, triangles and clustering coefficient of every vertex of SOURCE."""
+    """Write degree, triangles and clustering of every vertex."""
     from dasktc.api.measures import write_measures
 
     _write(write_measures, source, out, progress, as_json, quiet, options)
 
 
-@cli.command()
-@click.argument("source", nargs=-1, required=True, type=PATH)
-@click.argument("out", type=PATH)
-@click.option("--force", is_flag=True, help="Replace a saved graph in OUT.")
-@click.option("--weight", metavar="NAME", help="Keep the weights of the column with this name or position.")
-@click.option("--directed", is_flag=True, help="Keep the directions of edges.")
-@click.option(
-    "--duplicates",
-    type=click.Choice(DUPLICATES),
-    help="Weight of an edge that several rows give: their sum or the last.",
+@cli.command(
+    section=BEFORE,
+    examples=(
+        "dasktc prepare graph.csv graph.dasktc",
+        "dasktc prepare graph.csv graph.dasktc --weight weight --duplicates sum",
+    ),
 )
-@click.option("--seed", type=int, default=0, help="Seed of random parts.")
+@SOURCE
+@argument("out", group=OUTPUT, type=PATH, about="Folder for the graph: a SOURCE of every command.")
+@option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace a saved graph in OUT.")
+@option("--weight", group=INPUT, everyday=True, metavar="NAME", help="Keep the weights of this column.")
+@option("--directed", group=INPUT, everyday=True, is_flag=True, help="Keep the directions of edges.")
+@option(
+    "--duplicates",
+    group=INPUT,
+    everyday=True,
+    type=click.Choice(DUPLICATES),
+    help="Weight of an edge that several rows give.",
+)
+@option("--seed", group=METHOD, type=int, default=0, help="Seed of random parts.")
 @preparing
 @watching
 @printing
 def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Prepare SOURCE once and save it in the folder OUT, which every command then accepts as SOURCE."""
+    """Prepare a graph once and save it; every command reads it."""
     from dasktc.api.saved_graph import save_source
 
     _write(save_source, source, out, progress, as_json, quiet, options)
 
 
-@cli.command()
-@click.argument("source", nargs=-1, type=PATH)
-@click.option("--vertices", type=int, metavar="V", help="Number of vertices of a graph, instead of SOURCE.")
-@click.option("--edges", type=int, metavar="E", help="Number of its undirected edges.")
-@click.option("--wedges", type=int, metavar="W", help="Number of its oriented wedges, from which probes are estimated.")
-@click.option("--gpus", type=int, metavar="G", help="Number of GPUs to plan for, instead of --workers.")
-@click.option("--rate-edges", type=float, metavar="R", help="Index edges per second that a worker visits.")
-@click.option("--rate-probes", type=float, metavar="R", help="Probes per second that a worker makes.")
-@click.option("--rate-network", metavar="BYTES", help="Bytes per second that a worker receives, e.g. 45GB.")
-@click.option("--overhead", type=float, metavar="SECONDS", help="Time of the scheduler per task.")
-@preparing
+@cli.command(
+    section=BEFORE,
+    examples=(
+        "dasktc plan graph.csv --memory 4GB",
+        "dasktc plan --vertices 955000000 --edges 37400000000 --gpus 8",
+    ),
+)
+@argument("source", nargs=-1, type=PATH, about="Files, folders, globs or URLs of one graph; or:")
+@option("--vertices", group=INPUT, everyday=True, type=int, metavar="V", help="Number of vertices of a graph.")
+@option("--edges", group=INPUT, everyday=True, type=int, metavar="E", help="Number of its undirected edges.")
+@option(
+    "--wedges",
+    group=INPUT,
+    type=int,
+    metavar="W",
+    help="Number of its oriented wedges, from which probes are estimated.",
+)
+@option("--gpus", group=PLACE, everyday=True, type=int, metavar="G", help="Plan for G GPUs, also where there are none.")
+@option("--rate-edges", group=PLACE, type=float, metavar="R", help="Index edges per second that a worker visits.")
+@option("--rate-probes", group=PLACE, type=float, metavar="R", help="Probes per second that a worker makes.")
+@option("--rate-network", group=PLACE, metavar="BYTES", help="Bytes per second that a worker receives, e.g. 45GB.")
+@option("--overhead", group=PLACE, type=float, metavar="SECONDS", help="Time of the scheduler per task.")
+@option("--verbose", "-v", group=OUTPUT, everyday=True, is_flag=True, help="Also all figures, and the rates assumed.")
+@planning
 @watching
 @printing
-def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Show the plan of counting SOURCE: n, m, tasks, bytes, whether it fits, and the predicted time."""
+def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> None:
+    """Predict time and memory of a count, without counting."""
     from dasktc.api.plan import Rates
     from dasktc.api.plan import plan as predict
 
@@ -336,20 +404,35 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **o
             progress=report,
             **options,
         )
-    _print(prediction, prediction, as_json, quiet)
+    if verbose and not (as_json or quiet):
+        click.echo(_printable_lines(prediction.text(verbose=True)))
+    else:
+        _print(prediction, prediction, as_json, quiet)
 
 
-@cli.command()
-@click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option(
-    "-k", "--k", type=int, metavar="K", help="Write only the K-truss, with the triangles of each edge within it."
+@cli.command(
+    section=ASK,
+    examples=("dasktc truss graph.csv -o edges.csv", "dasktc truss graph.csv -k 4 -o core.parquet --workers all"),
 )
-@click.option(
+@SOURCE
+@option(
+    "-k",
+    "--k",
+    group=OUTPUT,
+    everyday=True,
+    type=int,
+    metavar="K",
+    help="Write the K-truss alone.",
+    details="With the triangles of each edge within it.",
+)
+@option(
     *("-o", "--out", "--output", "output"),
+    group=OUTPUT,
+    everyday=True,
     type=PATH,
     required=True,
     metavar="OUT",
-    help="Output file: .parquet, .csv or .txt.",
+    help=TABLE,
 )
 @replacing
 @preparing
@@ -364,9 +447,10 @@ def truss(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Write every edge of SOURCE and its trussness, the largest k of a k-truss that contains the edge.
+    """Write the trussness of every edge, or the K-truss.
 
-    The k-truss is the largest subgraph each of whose edges is in k - 2 of its triangles.
+    The k-truss is the largest subgraph each of whose edges is in k - 2 of its triangles; the trussness of an edge is
+    the largest k of a k-truss with it.
     """
     from dasktc.api.truss import write_truss
 
@@ -376,28 +460,37 @@ def truss(
     _print(result, result.largest if k is None else result.edges, as_json, quiet)
 
 
-@cli.command()
-@click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option(
+@cli.command(
+    section=ASK,
+    examples=("dasktc estimate graph.csv", "dasktc estimate graph.csv --error 0.001 --confidence 0.99 --json"),
+)
+@SOURCE
+@option(
     "--error",
+    group=OUTPUT,
+    everyday=True,
     type=float,
     default=0.01,
     show_default=True,
-    help="Half the width of the interval, relative to the estimate.",
+    metavar="SHARE",
+    help="Half the interval's width.",
 )
-@click.option(
+@option(
     "--confidence",
+    group=OUTPUT,
+    everyday=True,
     type=float,
     default=0.95,
     show_default=True,
-    help="Probability that the interval contains the number.",
+    metavar="SHARE",
+    help="Probability that it holds.",
 )
-@click.option("--seed", type=int, default=0, help="Seed of the sample and of random parts.")
+@option("--seed", group=METHOD, type=int, default=0, help="Seed of the sample and of random parts.")
 @preparing
 @watching
 @printing
 def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Estimate the triangles of SOURCE from a sample, with an interval; count them if that is as fast."""
+    """Estimate the triangles from a sample, with an interval."""
     from dasktc.api.estimate import estimate as estimated
 
     options = keywords_of(options)
@@ -406,16 +499,27 @@ def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool,
     _print(result, f"{result.value} {result.low} {result.high}", as_json, quiet)
 
 
-@cli.command()
-@click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option(
-    "-k", "--k", type=click.IntRange(3, 5), default=4, show_default=True, help="Number of vertices of a clique."
+@cli.command(section=ASK, examples=("dasktc cliques graph.csv", "dasktc cliques graph.csv -k 5 --threads 4 --json"))
+@SOURCE
+@option(
+    "-k",
+    "--k",
+    group=OUTPUT,
+    everyday=True,
+    type=click.IntRange(3, 5),
+    metavar="K",
+    default=4,
+    show_default=True,
+    help="Vertices of a clique.",
 )
-@click.option(
+@option(
     "--bound",
+    group=SAFETY,
+    everyday=True,
     type=click.IntRange(min=1),
     metavar="WORDS",
-    help="Refuse to AND more 64-bit words than this. Default: 10^13.",
+    help="Refuse longer work, in 64-bit words.",
+    details="That is the number of words of bit matrices to AND. Default: 10^13.",
 )
 @preparing
 @watching
@@ -429,7 +533,7 @@ def cliques(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Count the cliques of k vertices of SOURCE, with partition `whole`."""
+    """Count the cliques of k vertices."""
     from dasktc.api.count import prepare
     from dasktc.api.progress import showing
     from dasktc.counting.cliques import BOUND, clique_count
@@ -443,31 +547,74 @@ def cliques(
     _print(result, result.cliques, as_json, quiet)
 
 
-@cli.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, hidden=True, expose_value=False)
-def info(as_json: bool) -> None:
-    """Show versions and devices, what is missing, and how to install it."""
-    from dasktc.executors.environment import collect, describe
+cli.add_command(generate)
 
+
+@cli.command(
+    section=AROUND,
+    examples=("dasktc cluster slurm", "dasktc cluster kubernetes -o ."),
+    chapters=lambda: [("Kinds", [(kind, sample.sentence) for kind, sample in SAMPLES.items()])],
+)
+@argument(
+    "kind", group=OUTPUT, type=click.Choice(list(SAMPLES)), required=False, metavar="[KIND]", about="One of these."
+)
+@option(
+    "-o",
+    "--out",
+    group=OUTPUT,
+    everyday=True,
+    type=PATH,
+    metavar="FILE",
+    help="Write it to FILE, or to a folder.",
+    details="In a folder it gets its own name, dasktc-KIND with a suffix or Dockerfile.",
+)
+@option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace FILE if it exists.")
+@click.pass_context
+def cluster(context: click.Context, kind: str | None, out: str | None, force: bool) -> None:
+    """Print a sample that starts a Dask cluster and counts on it."""
+    if kind is None:
+        if out is not None or force:
+            raise click.UsageError(f"KIND is missing. Choose from: {', '.join(SAMPLES)}.")
+        click.echo(context.get_help())
+    elif out is None:
+        click.echo(SAMPLES[kind].text(), nl=False)
+    else:
+        click.echo(f"{SAMPLES[kind].write(out, force)}: its first lines tell how to use it")
+
+
+cli.add_command(bench)
+
+
+@cli.command(section=AROUND, examples=("dasktc info", "dasktc info --methods"))
+@option(
+    "--methods",
+    group=OUTPUT,
+    everyday=True,
+    is_flag=True,
+    help="Explain methods, kernels, partitions and orders.",
+)
+@as_json
+@option("--debug", group=OUTPUT, is_flag=True, expose_value=False, help="Show the traceback of an error.")
+def info(methods: bool, as_json: bool) -> None:
+    """Show versions, devices and missing packages, or the methods."""
+    if methods:
+        from dasktc.cli.methods import collect, describe
+    else:
+        from dasktc.executors.environment import collect, describe
     facts = collect()
     click.echo(json.dumps(facts) if as_json else describe(facts))
 
 
-@cli.command()
-@click.argument("kind", type=click.Choice(list(SAMPLES)))
-def cluster(kind: str) -> None:
-    """Print a sample script that starts a Dask cluster and counts on it, or (tls) makes certificates for one."""
-    click.echo(sample(kind), nl=False)
-
-
-@cli.command()
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@cli.command(
+    section=AROUND,
+    examples=('eval "$(dasktc completion bash)"', "dasktc completion fish"),
+)
+@argument("shell", type=click.Choice(list(SHELLS)), metavar="SHELL", about=f"{', '.join(SHELLS)}.")
 def completion(shell: str) -> None:
-    """Print a script for SHELL that completes commands, options, files, and names of kernels, schemes and figures.
+    """Print a script with which a shell completes commands.
 
-    bash: add `eval "$(dasktc completion bash)"` to ~/.bashrc; zsh: the same with zsh to ~/.zshrc; fish: write the
-    script to ~/.config/fish/completions/dasktc.fish.
+    bash and zsh: add eval "$(dasktc completion SHELL)" to ~/.bashrc or ~/.zshrc; fish: write the script to
+    ~/.config/fish/completions/dasktc.fish.
     """
     from click.shell_completion import get_completion_class
 

@@ -1,4 +1,4 @@
-"""Options of the command line that several commands share, and their parameter types."""
+"""Options of the command line that several commands share, declared once, and their parameter types."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from dasktc.cli.help import INPUT, MEMORY, METHOD, OUTPUT, PLACE, argument, option
 from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS
-from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, check_choice, kernel_lines, kernel_names
+from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, check_choice, kernel_names
 
 if TYPE_CHECKING:
     from dasktc.executors.place import Place
@@ -25,11 +26,14 @@ else:
 __all__ = [
     "LOG_LEVEL",
     "PATH",
+    "SOURCE",
     "NameOf",
     "PathName",
+    "as_json",
     "counting",
     "keywords_of",
     "options_of",
+    "planning",
     "preparing",
     "printing",
     "replacing",
@@ -86,10 +90,6 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         check_choice(str(param.name) if param else self.name, value, choice.choices)
         return choice.convert(value, param, ctx)
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """List all names, for the usage line."""
-        return self._choice().get_metavar(param, ctx)
-
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """List the names that start with `incomplete`, for shell completion."""
         return self._choice().shell_complete(ctx, param, incomplete)
@@ -115,127 +115,173 @@ class NameOrFile(NameOf):
         """Return the path of an existing file, or check the name."""
         return value if os.path.exists(value) else super().convert(value, param, ctx)
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """List all names and FILE, for the usage line."""
-        return f"[{'|'.join(self._choice().choices)}|FILE]"
 
-
-class Explained(click.Option):
-    """An option whose help ends with lines of a registry, which is read only when help is shown."""
-
-    def __init__(self, *arguments: Any, says: Callable[[], str], **given: Any) -> None:
-        super().__init__(*arguments, **given)
-        self._says = says
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Append the registry's lines to the help."""
-        names, about = super().get_help_record(ctx) or ("", "")
-        return names, f"{about} {self._says()}"
-
-
-def _lines_of(lines: Callable[[], Iterable[tuple[str, str]]]) -> Callable[[], str]:
-    """Return a function that lists each name of a registry with its line of help."""
-    return lambda: " ".join(f"{name}: {line}." for name, line in lines())
-
-
-def _parted() -> str:
-    """List the schemes that use `--parts`."""
-    return f"{', '.join(name for name in SCHEMES if not SCHEMES[name].replicated)}."
-
-
+SOURCE = argument(
+    "source", nargs=-1, required=True, type=PATH, about="Files, folders, globs, URLs; - is standard input."
+)
 reading = options_of(
-    click.option("--format", metavar="NAME", help="Format of SOURCE, if its content does not show it."),
-    click.option("--columns", callback=_names, metavar="A,B", help="The two id columns, by name or position."),
-    click.option("--ids", type=click.Choice(["auto", "int", "text"]), default="auto", help="Type of ids."),
-    click.option(
-        "--skip", type=int, metavar="LINES", help="Number of leading lines to skip; 0: the first line is data."
+    option(
+        "--columns",
+        group=INPUT,
+        everyday=True,
+        callback=_names,
+        metavar="A,B",
+        help="The two id columns, by name or position.",
     ),
+    option(
+        "--ids",
+        group=INPUT,
+        everyday=True,
+        type=click.Choice(["auto", "int", "text"]),
+        default="auto",
+        help="Whether ids are numbers or texts.",
+    ),
+    option("--format", group=INPUT, metavar="NAME", help="Format of SOURCE, if its content does not show it."),
+    option("--skip", group=INPUT, type=int, metavar="LINES", help="Leading lines to skip; 0: the first line is data."),
 )
 counting = options_of(
-    click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Backend that counts."),
-    click.option(
+    option(
+        "--backend",
+        group=METHOD,
+        everyday=True,
+        type=click.Choice(BACKENDS),
+        default="auto",
+        help="On CPUs or GPUs; auto: a GPU if that is faster.",
+    ),
+    option(
         "--kernel",
+        group=METHOD,
         type=NameOf(kernel_names, "auto"),
         default="auto",
-        cls=Explained,
-        says=_lines_of(kernel_lines),
-        help="How a block triple is counted. auto: chosen from the row lengths.",
+        help="How a block triple is counted; auto: chosen from the row lengths. See `dasktc info --methods`.",
     ),
-    click.option(
+    option(
         "--partition",
+        group=METHOD,
         type=NameOf(SCHEMES, "auto"),
         default="auto",
-        cls=Explained,
-        says=_lines_of(SCHEMES.lines),
-        help="How the graph is partitioned into block triples. auto: chosen from the memory.",
+        help="How the graph is partitioned into block triples; auto: chosen from the memory. See `dasktc info "
+        "--methods`.",
     ),
-    click.option(
+    option(
+        "--parts",
+        group=METHOD,
+        type=int,
+        metavar="n",
+        help="n, the number of parts; `dasktc info --methods` names the partitions that have it.",
+    ),
+    option(
+        "--column-parts",
+        group=METHOD,
+        type=int,
+        metavar="p",
+        help="Number of column ranges of vertical, if it is not n.",
+    ),
+    option("--splits", group=METHOD, type=int, metavar="m", help="Number of splits of each task, by rows or edges."),
+    option(
+        "--reorder",
+        group=METHOD,
+        type=NameOf(ORDERS, "auto"),
+        default="auto",
+        help="Vertex order; auto: the order of the kernel. See `dasktc info --methods`.",
+    ),
+    option(
         "--assign",
+        group=METHOD,
         type=NameOrFile(ASSIGNMENTS),
         default="random",
-        cls=Explained,
-        says=_lines_of(ASSIGNMENTS.lines),
-        help="How proxy assigns vertices to parts; or a FILE with two columns, ids and parts from 0 to n - 1.",
+        metavar="NAME|FILE",
+        help="How proxy assigns vertices to parts, see `dasktc info --methods`; or a FILE with two columns, ids and "
+        "parts from 0 to n - 1.",
     ),
-    click.option(
+    option(
         "--proxies",
+        group=METHOD,
         type=click.Choice(PROXIES),
         default="lstc",
         help="Edges that a part of proxy keeps. lstc: those left by LSTC's transformation (section 4.1); tight: only "
         "those that a count reads, of local vertices and between their out-neighbours; none: no transformation.",
     ),
-    click.option("--parts", type=int, metavar="n", cls=Explained, says=_parted, help="n, the number of parts, for"),
-    click.option("--column-parts", type=int, metavar="p", help="Number of column ranges of vertical, if it is not n."),
-    click.option("--splits", type=int, metavar="m", help="Number of splits of each task, by rows or edges."),
-    click.option(
-        "--reorder",
-        type=NameOf(ORDERS, "auto"),
-        default="auto",
-        cls=Explained,
-        says=_lines_of(ORDERS.lines),
-        help="Vertex order. auto: the order of the kernel.",
+    option(
+        "--memory",
+        group=MEMORY,
+        everyday=True,
+        metavar="BYTES",
+        help="Memory for data in each process, e.g. 4GB.",
+        details="Python itself is beside it. What does not fit goes to --work-dir.",
     ),
-    click.option("--memory", metavar="BYTES", help="Memory for data on one worker, beside Python itself, e.g. 4GB."),
 )
-running = options_of(
-    click.option(
-        "--workers",
-        callback=workers_of,
-        metavar="N",
-        help="Start N local workers, or all. Default: count in this process.",
+
+
+def _workers(help: str, details: str) -> Callable[[Any], Any]:
+    return option("--workers", group=PLACE, everyday=True, callback=workers_of, metavar="N", help=help, details=details)
+
+
+_joining = options_of(
+    option(
+        "--threads", group=PLACE, type=int, metavar="N", help="Threads of this process. Default: its available cores."
     ),
-    click.option("--threads", type=int, metavar="N", help="Threads of this process. Default: its available cores."),
-    click.option("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
-    click.option("--scheduler-file", type=PATH, metavar="FILE", help="Use the Dask cluster that wrote FILE."),
-    click.option("--retries", type=int, default=RETRIES, help="How often to submit a task again whose worker died."),
-    click.option(
+    option("--scheduler", group=PLACE, everyday=True, metavar="ADDR", help="Use the Dask cluster at ADDR."),
+    option(
+        "--scheduler-file",
+        group=PLACE,
+        everyday=True,
+        type=PATH,
+        metavar="FILE",
+        help="Use the Dask cluster that wrote FILE.",
+    ),
+    option(
+        "--retries",
+        group=PLACE,
+        type=int,
+        default=RETRIES,
+        help="How often to submit a task again whose worker died.",
+    ),
+    option(
         "--worker-timeout",
+        group=PLACE,
         type=float,
         default=WORKER_SECONDS,
         show_default=True,
         metavar="SECONDS",
         help="Give up after this time without any worker.",
     ),
-    click.option(
+    option(
         "--tls-ca-file",
+        group=PLACE,
         type=PATH,
         metavar="PEM",
         help="Certificate of the authority that signs the cluster's certificates.",
     ),
-    click.option("--tls-cert", type=PATH, metavar="PEM", help="Certificate of this process."),
-    click.option("--tls-key", type=PATH, metavar="PEM", help="Key of that certificate, if it is in another file."),
+    option("--tls-cert", group=PLACE, type=PATH, metavar="PEM", help="Certificate of this process."),
+    option(
+        "--tls-key",
+        group=PLACE,
+        type=PATH,
+        metavar="PEM",
+        help="Key of that certificate, if it is in another file.",
+    ),
+)
+running = options_of(
+    _workers(
+        "Start N worker processes, or all.",
+        "Without it, everything runs in this process. all: one per GPU with cuda, else one per core.",
+    ),
+    _joining,
 )
 distributing = options_of(
-    click.option(
+    option(
         "--distribute",
+        group=PLACE,
         type=click.Choice(DISTRIBUTE),
         help="On a cluster. always: tasks on all workers; never: one call on one worker; auto: whichever is predicted "
         "to be faster.",
     )
 )
 watching = options_of(
-    click.option(
+    option(
         "--progress",
+        group=OUTPUT,
         type=click.Choice(["auto", "json", "none"]),
         default="auto",
         help="auto: a bar if standard error is a terminal. json: one event per line on standard error, an object with "
@@ -243,29 +289,45 @@ watching = options_of(
     )
 )
 spilling = options_of(
-    click.option(
+    option(
         "--work-dir",
+        group=MEMORY,
         type=PATH,
         metavar="DIR",
         help="Folder for data beyond --memory; all workers must see it.",
     ),
-    click.option("--host-memory", metavar="BYTES", help="Pinned host memory for data beyond a GPU's --memory."),
-)
-naming = options_of(
-    click.option(
-        "--method",
-        type=NameOf(METHODS, "auto"),
-        default="auto",
-        cls=Explained,
-        says=_lines_of(METHODS.lines),
-        help="A published system's kernel, partition and order, of which the next options change what they name.",
+    option(
+        "--host-memory",
+        group=MEMORY,
+        metavar="BYTES",
+        help="Pinned host memory for data beyond a GPU's --memory.",
     ),
 )
+naming = option(
+    "--method",
+    group=METHOD,
+    everyday=True,
+    type=NameOf(METHODS, "auto"),
+    default="auto",
+    help="A published system by name, e.g. trust.",
+    details="It is a kernel, a partition and an order, which the next options change. See `dasktc info --methods`.",
+)
 preparing = options_of(naming, counting, spilling, reading, running, distributing)
-replacing = options_of(click.option("--force", is_flag=True, help="Replace output files that exist."))
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-_debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
-reporting = options_of(_json, _debug)
+planning = options_of(
+    naming,
+    counting,
+    spilling,
+    reading,
+    _workers("Plan for N tasks at a time.", "Default: those of the cluster, or the threads of this process."),
+    _joining,
+    distributing,
+)
+replacing = options_of(
+    option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace output files that exist.")
+)
+as_json = option("--json", "as_json", group=OUTPUT, everyday=True, is_flag=True, help="Print one JSON object.")
+_debug = option("--debug", group=OUTPUT, is_flag=True, expose_value=False, help="Show the traceback of an error.")
+reporting = options_of(as_json, _debug)
 LOG_LEVEL = "dasktc.log-level"
 """Key of the log level in the `meta` of a command's context, where the functions that it calls look it up."""
 
@@ -274,15 +336,16 @@ def _keep_level(context: click.Context, option: click.Parameter, level: str | No
     context.meta[LOG_LEVEL] = level
 
 
-_log_level = click.option(
+_log_level = option(
     "--log-level",
+    group=OUTPUT,
     type=click.Choice(["debug", "info", "warning", "error"]),
     callback=_keep_level,
     expose_value=False,
     help="Messages on standard error. Default: info if it is a terminal, else warning.",
 )
-_quiet = click.option("--quiet", is_flag=True, help="Print only the number; no progress.")
-printing = options_of(_json, _quiet, _log_level, _debug)
+_quiet = option("--quiet", group=OUTPUT, everyday=True, is_flag=True, help="Print only the number; no progress.")
+printing = options_of(as_json, _quiet, _log_level, _debug)
 
 
 def keywords_of(options: dict[str, Any]) -> dict[str, Any]:

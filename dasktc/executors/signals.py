@@ -1,8 +1,9 @@
 """Handles the signals that end a command, so that no process prints a traceback and workers and files are removed.
 
-These are Ctrl-C, which is reported in one line; SIGTERM, with which a batch system ends a job; and SIGHUP, which a
-closed terminal sends, and which stays ignored under `nohup`. A terminal sends SIGINT and SIGHUP to every process of the
-command, so also to local workers. Only the client takes them: it closes what it opened, and that ends the workers.
+These are Ctrl-C, which is answered at once (`keyboard`) and reported in one line at the end; SIGTERM, with which a
+batch system ends a job; and SIGHUP, which a closed terminal sends, and which stays ignored under `nohup`. A terminal
+sends SIGINT and SIGHUP to every process of the command, so also to local workers. Only the client takes them: it closes
+what it opened, and that ends the workers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from dasktc.executors.keyboard import INTERRUPTED, ctrl_c_answered, expect_own
+
 __all__ = [
     "INTERRUPTED",
     "dask_hushed",
@@ -32,9 +35,8 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
-INTERRUPTED = 128 + signal.SIGINT
 GRACE_SECONDS = 5.0
-"""Seconds within which a second Ctrl-C changes nothing, because the first one is still being handled."""
+"""Seconds within which a second signal raises nothing, because the first one is still being handled."""
 CHECK_SECONDS = 1.0
 """Seconds after which a signal's exception is checked: it may have been dropped."""
 
@@ -80,7 +82,8 @@ def one_at_a_time() -> Iterator[None]:
     )
     sys.unraisablehook = _again_if_lost
     try:
-        yield
+        with ctrl_c_answered():
+            yield
     finally:
         _stop_checking()
         if ended_by() is None:  # else a further signal would break into the end of the process
@@ -124,6 +127,7 @@ def held() -> Iterator[None]:
         finally:
             _handle(before)  # all of them, also where one that was restored has raised
         if late is not None:
+            _announce(late[1])
             signal.raise_signal(late[1])
 
 
@@ -214,8 +218,14 @@ def _again_if_lost(unraisable: Any) -> None:
         sys.__unraisablehook__(unraisable)
 
 
+def _announce(number: int) -> None:
+    if number == signal.SIGINT:
+        expect_own()
+
+
 def _tell_main_thread(number: int) -> None:
     """Send this process a signal, from any thread; `os.kill` would end it on Windows."""
+    _announce(number)
     if os.name == "posix":
         os.kill(os.getpid(), number)
     else:
@@ -227,7 +237,8 @@ def loop_without_interrupts() -> Iterator[Any]:
     """Yield a running event loop whose threads, and the processes that they start, ignore a terminal's signals.
 
     The signal mask is inherited, also by workers that a nanny starts later. The helper process of multiprocessing is
-    started first, because starting it takes SIGINT off its thread's mask.
+    started first, because starting it takes SIGINT off its thread's mask. It removes the semaphores of a client that
+    is ended at once without a word about them.
     """
     from multiprocessing import resource_tracker
 
@@ -239,7 +250,8 @@ def loop_without_interrupts() -> Iterator[Any]:
     else:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, OF_TERMINALS)
         try:
-            resource_tracker.ensure_running()
+            with _variable("PYTHONWARNINGS", "ignore:resource_tracker"):
+                resource_tracker.ensure_running()
             signal.pthread_sigmask(signal.SIG_BLOCK, OF_TERMINALS)
             runner.start()
         finally:
@@ -248,6 +260,19 @@ def loop_without_interrupts() -> Iterator[Any]:
         yield runner.loop
     finally:
         runner.stop()
+
+
+@contextmanager
+def _variable(name: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment that processes inherit, where it is not set."""
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 @contextmanager
@@ -263,9 +288,5 @@ def dask_hushed(arguments: Sequence[str]) -> Iterator[None]:
     import dask
 
     names = ("distributed", "distributed.client", "asyncio", "tornado", "tornado.application")
-    os.environ[WORKER_LEVEL] = str(SILENT)
-    try:
-        with dask.config.set({"logging": dict.fromkeys(names, SILENT)}):
-            yield
-    finally:
-        del os.environ[WORKER_LEVEL]
+    with _variable(WORKER_LEVEL, str(SILENT)), dask.config.set({"logging": dict.fromkeys(names, SILENT)}):
+        yield

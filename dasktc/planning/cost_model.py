@@ -19,6 +19,7 @@ graph is not included; `planning.distribution` predicts everything from the sour
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
@@ -30,10 +31,11 @@ from dasktc.options import Ids, format_size
 from dasktc.planning.distribution import SourceSize, pipeline_seconds, stage_seconds, too_large_for_a_call
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ONE_PARTITION, ReplicaCache, homes, needed, numbered
-from dasktc.planning.plan import Plan
+from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Plan
 from dasktc.planning.rates import RATES, Rates, probes_of
 from dasktc.planning.schemes import Block, Sizes
-from dasktc.summary import Rows, Summarised
+from dasktc.registry import kernel_of
+from dasktc.summary import Rows, Summarised, as_text
 from dasktc.wording import plural
 
 __all__ = ["Network", "Prediction", "counting_seconds", "gathered", "in_words", "network", "predict", "work_of_triples"]
@@ -42,6 +44,8 @@ Array = np.ndarray[Any, np.dtype[np.int64]]
 PROBES_PER_WEDGE = 0.28
 """For the hub kernel on Kronecker graphs, whose value at scale 14 is 0.42. On random graphs it is 0.9 and more, but
 their rows are short, and visits dominate."""
+NEAR = 0.8
+"""Share of a limit from which a prediction notes that it is near."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class Prediction(Summarised):
         Seconds of the stages before counting.
     in_process : bool
         Whether tasks are calls within one process, without a scheduler.
+    kernel : str
+        The kernel that counts.
     """
 
     plan: Plan
@@ -100,7 +106,8 @@ class Prediction(Summarised):
     no_call: str = ""
     before: dict[str, float] = field(default_factory=dict)
     in_process: bool = False
-    _width = 14
+    kernel: str = ""
+    _width = 10
 
     @property
     def whole_seconds(self) -> float:
@@ -110,8 +117,7 @@ class Prediction(Summarised):
     @property
     def bound(self) -> str:
         """What takes most of these seconds, in words."""
-        parts, plan, rates = self.seconds, self.plan, self.rates
-        preparing = sum(seconds for stage, seconds in self.before.items() if stage != "read")
+        parts, plan, rates, preparing = self.seconds, self.plan, self.rates, self._preparing
         several = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
         takes = {
             f"counting, {in_words(parts['count'])} of it: {plural(self.probes, 'probe')} and the visits to edges"
@@ -125,6 +131,39 @@ class Prediction(Summarised):
             f"preparing the graph, {in_words(preparing)} of it, at {rates.rows:.3g} rows a second{several}": preparing,
         }
         return max(takes, key=takes.__getitem__)
+
+    @property
+    def _bottleneck(self) -> str:
+        """The same without figures."""
+        takes = {
+            "counting": self.seconds["count"],
+            self._submits: self.seconds["scheduler"],
+            "the network": self.seconds["network"],
+            "reading the source": self.before.get("read", 0.0),
+            "preparing the graph": self._preparing,
+        }
+        slowest = max(takes, key=takes.__getitem__)
+        return slowest if takes[slowest] < 1 else f"{slowest}, {in_words(takes[slowest])} of it"
+
+    @property
+    def _preparing(self) -> float:
+        return sum(seconds for stage, seconds in self.before.items() if stage != "read")
+
+    @property
+    def limits(self) -> list[str]:
+        """What does not fit, or is near its limit; the most important first."""
+        plan, share = self.plan, self.plan.bytes_per_task / max(1, self.plan.memory)
+        idle = plan.workers - plan.tasks
+        near = {
+            re.split(r" *[;(]", plan.why)[0]: not plan.fits,
+            f"the largest task takes {100 * share:.0f} % of the memory": plan.fits and share >= NEAR,
+            f"vertices are too many to number at once: {plan.shards:,} shards": plan.shards > 1,
+            "only the kernel with the smallest tables fits": plan.lean,
+            f"{plan.tasks:,} tasks are near the {MAX_TASKS:,} of a scheduler": plan.tasks >= NEAR * MAX_TASKS,
+            f"n is the largest, {MAX_PARTS}": plan.parts >= MAX_PARTS,
+            f"{idle:,} of {plan.workers:,} workers have no task, for there are {plan.tasks:,}": idle > 0,
+        }
+        return [text for text, applies in near.items() if applies]
 
     @property
     def _submits(self) -> str:
@@ -148,8 +187,8 @@ class Prediction(Summarised):
             "notes": self.notes,
         }
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Rows of (name, text) for display."""
+    def rows(self) -> Rows:
+        """Return all figures as rows of (name, text) for display."""
         received, parts, rates = self.network, self.seconds, self.rates
         takes = f"{in_words(self.whole_seconds)}, from the source to the number"
         return [
@@ -176,7 +215,7 @@ class Prediction(Summarised):
                 f"rows a second; {1000 * rates.overhead:.3g} ms a task, {1000 * rates.round_trip:.3g} ms a round trip",
             ),
             ("from", rates.source),
-            *(("note", note) for note in self.notes),
+            *(("note", note) for note in [*self.limits, *self.notes]),
         ]
 
     def _both_ways(self) -> str:
@@ -188,11 +227,48 @@ class Prediction(Summarised):
         why = f", since {self.no_call}" if call < tasks and self.no_call else ""
         return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {chosen}{why}"
 
+    def summary(self, verbose: bool = False) -> None:
+        """Print six lines: time, what bounds it, graph, method, memory, and what is near its limit.
+
+        Parameters
+        ----------
+        verbose : bool
+            Also all figures, and the rates that they are computed from.
+        """
+        print(self.text(verbose))
+
+    def text(self, verbose: bool = False) -> str:
+        """Return what `summary` prints."""
+        return f"{self!r}\n\n{as_text(self.rows())}" if verbose else repr(self)
+
     def _rows(self) -> Rows:
-        return self.rows()
+        plan, limits = self.plan, self.limits
+        workers = f", on {plan.workers:,} workers" if plan.workers > 1 else ""
+        each = f" to each of {plan.workers:,} workers" if plan.workers > 1 else ""
+        needed, available = format_size(plan.bytes_per_task), format_size(plan.memory)
+        enough = ": NOT enough" if plan.bytes_per_task > plan.memory else ""
+        others = f" ({len(limits) - 1} more)" if len(limits) > 1 else ""
+        return [
+            ("takes", f"{in_words(self.whole_seconds)}{workers}{'' if plan.fits else ', if it could run'}"),
+            ("bound by", self._bottleneck),
+            ("graph", plan.graph),
+            ("how", self._method),
+            ("memory", f"{needed} needed of {available} available{each}{enough}"),
+            ("note", f"{limits[0]}{others}" if limits else "nothing is near its limit"),
+        ]
+
+    @property
+    def _method(self) -> str:
+        """Partition and kernel in plain words."""
+        plan = self.plan
+        words = plan.scheme.words.format(n=plan.parts, columns=plan.scheme.columns(plan.parts))
+        cut = f"{plan.partition}: {words}, " if words else f"{plan.partition}, "
+        counts = kernel_of(self.kernel).words if self.kernel else ""
+        kernel = f"; kernel {self.kernel}" if self.kernel else ""
+        return f"{cut}{plural(plan.tasks, 'task')}{kernel}{f': {counts}' if counts else ''}"
 
     def __str__(self) -> str:
-        return f"takes {in_words(self.whole_seconds)}, bound by {self.bound}"
+        return f"takes {in_words(self.whole_seconds)}, bound by {self._bottleneck}"
 
 
 def predict(
@@ -207,6 +283,7 @@ def predict(
     ids: Ids = "int",
     times: float = 1.0,
     in_process: bool = False,
+    kernel: str = "",
 ) -> Prediction:
     """Predict the bytes and seconds of a plan.
 
@@ -229,6 +306,8 @@ def predict(
         The kernel's time relative to the backend's usual kernel.
     in_process : bool
         Tasks are calls within one process.
+    kernel : str
+        The kernel that counts, which the summary names.
     """
     size = SourceSize(plan.edges) if size is None else size
     call, tasks = (pipeline_seconds(size, number, rates) for number in (1, plan.workers))
@@ -252,7 +331,9 @@ def predict(
     said = [f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs"] if times > 1 else []
     no_call = too_large_for_a_call(size, plan.memory, backend, ids)
     notes = [*(notes or []), *said]
-    return Prediction(plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, before, in_process)
+    return Prediction(
+        plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, before, in_process, kernel
+    )
 
 
 def in_words(seconds: float) -> str:

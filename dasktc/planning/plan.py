@@ -199,11 +199,16 @@ class Plan:
         del fields["shares"]
         return fields
 
+    @property
+    def graph(self) -> str:
+        """Its size, in words."""
+        return f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"
+
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for display."""
         chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
         return [
-            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
+            ("graph", self.graph),
             ("partition", self.partition),
             ("n (parts)", f"{self.parts:,}" + (f", {self.column_parts:,} of columns" if self.column_parts else "")),
             ("m (splits)", f"{self.splits:,}"),
@@ -290,7 +295,8 @@ def _in_splits(
     plan: Plan, planned: Callable[[Scratch, Limits], Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
 ) -> Plan | None:
     """The same graph in the fewest splits that fit, among multiples `times` of the plan's; None: none of them fits."""
-    tried = (planned(scratch, replace(limits, splits=more * plan.splits)) for more in times)
+    possible = (more * plan.splits for more in times if more * plan.tasks <= MAX_TASKS)
+    tried = (planned(scratch, replace(limits, splits=splits)) for splits in possible)
     fitting = next((one for one in tried if one.fits), None)
     return fitting and replace(fitting, why=f"{fitting.why}; {plan.why} in fewer splits")
 

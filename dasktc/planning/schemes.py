@@ -153,6 +153,8 @@ class Scheme:
     ----------
     name, help : str
         Value of `--partition`, and a line of help with its paper and section.
+    words : str
+        The partition in plain words, for the summary of a plan, with {n} and {columns}.
     triples : callable (n) -> Places
     dealing : Dealing
     tasks : callable (n) -> int
@@ -198,6 +200,7 @@ class Scheme:
     uneven: bool = False
     with_columns: Callable[[int], Scheme] | None = None
     auto: int | None = None
+    words: str = ""
 
     def block_bytes(self, sizes: Sizes) -> Numbers:
         """Bytes of each block of a grid, in the grid's shape."""
@@ -369,6 +372,7 @@ def _by_ranges(column_parts: int | None = None) -> Scheme:
         once=False,
         uneven=True,
         with_columns=_by_ranges,
+        words=f"{{n}} × {column_parts or '{n}'} ranges",
     )
 
 
@@ -382,6 +386,7 @@ OWN = (
         least=lambda n: (1, 1),
         replicated=True,
         auto=0,
+        words="one block",
     ),
     Scheme(
         "edges",
@@ -392,6 +397,7 @@ OWN = (
         least=lambda n: (1, 1),
         cut="edges",
         replicated=True,
+        words="one block",
     ),
     Scheme(
         "hash2d",
@@ -399,6 +405,7 @@ OWN = (
         hash2d,
         least=lambda n: _mean(n, 2 * n**2),
         auto=10,
+        words="{n} × {columns} blocks",
     ),
     Scheme(
         "proxy",
@@ -412,6 +419,7 @@ OWN = (
         candidates=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),  # each costs passes over all edges
         bound=(64, "a vertex's parts are bits of one number"),
         once=False,
+        words="{n} parts with neighbours",
     ),
     _by_ranges(),
 )

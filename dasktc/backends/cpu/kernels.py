@@ -96,6 +96,7 @@ OWN = (
         cost=hub_cost,
         support=f"{HERE}.supports",
         support_scratch=support_bytes,
+        words="bitmaps of hubs",
     ),
     CpuKernel(
         "trust",
@@ -108,6 +109,7 @@ OWN = (
         sorted_rows=False,
         cost=stream_cost,
         times=38,
+        words="hash tables",
     ),
     CpuKernel(
         "hindex",
@@ -117,6 +119,7 @@ OWN = (
         hash_bytes,
         sorted_rows=False,
         times=45,
+        words="hash tables",
     ),
     CpuKernel(
         "merge",
@@ -126,6 +129,7 @@ OWN = (
         auto=(Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and walking two costs less than any table"),),
         support=f"{HERE}.merge_support",
         times=23,
+        words="lists walked in step",
     ),
     CpuKernel(
         "search",
@@ -134,6 +138,7 @@ OWN = (
         probes.search,
         cost=search_cost,
         times=32,
+        words="bisection",
     ),
     CpuKernel(
         "lstc",
@@ -142,6 +147,7 @@ OWN = (
         probes.lstc,
         cost=tile_cost,
         times=60,
+        words="bisection in tiles",
     ),
     CpuKernel(
         "tcstream",
@@ -150,6 +156,7 @@ OWN = (
         probes.tcstream,
         cost=search_cost,
         times=55,
+        words="bisection",
     ),
 )
 """The package's own CPU kernels, the default first."""

@@ -175,6 +175,7 @@ OWN = (
         auto=(Rule(90, {}, f"{ROWS}, and records or tables pay"),),
         keeps_tables=True,
         cost=hub_cost,
+        words="bitmaps of hubs",
     ),
     CudaKernel(
         "bitmap",
@@ -189,6 +190,7 @@ OWN = (
         lean=True,
         keeps_tables=True,
         cost=hub_cost,
+        words="bitmaps of hubs",
     ),
     CudaKernel(
         "trust",
@@ -204,6 +206,7 @@ OWN = (
         sorted_rows=False,
         details=launch_trust.details,
         cost=stream_cost,
+        words="hash tables",
     ),
     CudaKernel(
         "hindex",
@@ -214,6 +217,7 @@ OWN = (
         launch_edges.hindex_bytes,
         launch_edges.HINDEX,
         sorted_rows=False,
+        words="hash tables",
     ),
     CudaKernel(
         "hindex-unbinned",
@@ -224,6 +228,7 @@ OWN = (
         launch_edges.unbinned_bytes,
         launch_edges.HINDEX | {"LRB": 0},
         sorted_rows=False,
+        words="hash tables",
     ),
     CudaKernel(
         "merge",
@@ -233,6 +238,7 @@ OWN = (
         launch_edges.merge,
         launch_edges.list_bytes,
         launch_edges.MERGE,
+        words="lists walked in step",
     ),
     CudaKernel(
         "search",
@@ -243,6 +249,7 @@ OWN = (
         launch_edges.list_bytes,
         launch_edges.SEARCH,
         cost=search_cost,
+        words="bisection",
     ),
     CudaKernel(
         "search-log",
@@ -253,6 +260,7 @@ OWN = (
         launch_edges.list_bytes,
         launch_edges.SEARCH | {"LOG": 1},
         cost=search_cost,
+        words="bisection",
     ),
     CudaKernel(
         "lstc",
@@ -274,6 +282,7 @@ OWN = (
             ),
         ),
         cost=tile_cost,
+        words="bisection in tiles",
     ),
     CudaKernel(
         "lstc-unshared",
@@ -283,6 +292,7 @@ OWN = (
         lstc,
         macros=LSTC | {"TILE": 0},
         cost=stream_cost,
+        words="bisection",
     ),
     CudaKernel(
         "tcstream",
@@ -293,6 +303,7 @@ OWN = (
         launch_edges.list_bytes,
         launch_edges.TCSTREAM,
         cost=search_cost,
+        words="bisection",
     ),
     CudaKernel(
         "tcstream-recursive",
@@ -303,6 +314,7 @@ OWN = (
         launch_edges.list_bytes,
         launch_edges.TCSTREAM | {"SEARCH": 1},
         cost=search_cost,
+        words="bisection",
     ),
     CudaKernel(
         "tcstream-backward",
@@ -313,6 +325,7 @@ OWN = (
         launch_edges.list_bytes,
         launch_edges.TCSTREAM | {"SEARCH": 2},
         cost=search_cost,
+        words="bisection",
     ),
     CudaKernel(
         "short",
@@ -336,12 +349,14 @@ OWN = (
                 f"{ROWS}, and the graph stays in the cache",
             ),
         ),
+        words="rows in registers",
     ),
     CudaKernel(
         "plain",
         "two lists walked in step, a thread an edge: what others are verified with",
         "plain",
         device_probes.same(probes.merge),
+        words="lists walked in step",
     ),
 )
 """The package's own CUDA kernels, the default first."""

@@ -2,10 +2,10 @@
 # A Dask cluster by hand: hosts find each other through a file that all of them see.
 #
 #   export SCHEDULER_FILE=/shared/scheduler.json   # the same on every host
-#   bash scheduler-file.sh scheduler               # on one host
-#   bash scheduler-file.sh worker                  # on every host with CPUs: a worker of one thread a core
-#   bash scheduler-file.sh gpu-worker              # on every host with GPUs: a worker a GPU (pip install dask-cuda)
-#   bash scheduler-file.sh count /shared/graph.parquet --partition hash2d    # anywhere
+#   bash dasktc-scheduler-file.sh scheduler # on one host
+#   bash dasktc-scheduler-file.sh worker # on every host with CPUs: a worker of one thread a core
+#   bash dasktc-scheduler-file.sh gpu-worker # on every host with GPUs: a worker a GPU (pip install dask-cuda)
+#   bash dasktc-scheduler-file.sh count /shared/graph.parquet --partition hash2d    # anywhere
 #
 # The count prints the address of its page /dasktc on the scheduler's dashboard (port 8787), which shows the progress;
 # it needs Bokeh beside the scheduler: pip install "dasktc[dashboard]".
@@ -13,9 +13,9 @@
 # Under Slurm, in a batch script, whose end is the end of its steps:
 #   #SBATCH --nodes=4 --exclusive
 #   export SCHEDULER_FILE=/shared/scheduler-$SLURM_JOB_ID.json
-#   srun --overlap --nodes=1 --ntasks=1 bash scheduler-file.sh scheduler &
-#   srun --overlap --ntasks-per-node=1 bash scheduler-file.sh worker &
-#   bash scheduler-file.sh count /shared/graph.parquet
+#   srun --overlap --nodes=1 --ntasks=1 bash dasktc-scheduler-file.sh scheduler &
+#   srun --overlap --ntasks-per-node=1 bash dasktc-scheduler-file.sh worker &
+#   bash dasktc-scheduler-file.sh count /shared/graph.parquet
 #
 # TLS: without it, anyone who reaches a port can run code there. `dasktc cluster tls` makes certificates;
 #   export TLS=/shared/tls      # a folder with ca.pem, cert.pem and key.pem, readable by you alone
@@ -55,7 +55,7 @@ count)
     exec $DASKTC count "${common[@]}" "${tls[@]}" "$@"
     ;;
 *)
-    echo "scheduler-file.sh: $what is none of scheduler, worker, gpu-worker and count" >&2
+    echo "dasktc-scheduler-file.sh: $what is none of scheduler, worker, gpu-worker and count" >&2
     exit 2
     ;;
 esac

@@ -1,7 +1,7 @@
 """Count on workers that are Slurm jobs of their own, started from here (a login node, a notebook).
 
     pip install dask-jobqueue
-    python slurm.py /shared/graph.parquet
+    python dasktc-slurm.py /shared/graph.parquet
 
 Slurm may start the jobs at different times, and end them: the count begins with the workers that are there,
 takes in those that come, and does the work of those that go again.
@@ -72,7 +72,7 @@ def main(source: str) -> None:
     with SLURMCluster(**options(), **certificates()) as cluster, Client(cluster) as client:
         # Slurm says when a job could start, or why never; SLURMCluster would wait for it all the same.
         if subprocess.run(["sbatch", "--test-only"], input=cluster.job_script(), text=True).returncode:
-            sys.exit("slurm.py: Slurm refuses such a job, for the reason above; change PARTITION, ACCOUNT or options()")
+            sys.exit("dasktc: Slurm refuses such a job, for the reason above; change PARTITION, ACCOUNT or options()")
         cluster.scale(jobs=JOBS)
         client.wait_for_workers(1)  # as long as the queue takes; --worker-timeout counts from here
         dasktc.triangle_count(source, client).summary()

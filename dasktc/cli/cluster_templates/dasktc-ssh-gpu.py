@@ -1,7 +1,7 @@
 """Count on the GPUs of hosts that ssh reaches without a password: a worker a GPU.
 
     pip install asyncssh
-    python ssh-gpu.py /shared/graph.parquet host1 host2
+    python dasktc-ssh-gpu.py /shared/graph.parquet host1 host2
 
 The first host runs the scheduler, and workers as well. Every host needs the same Python environment at the same path
 (pip install "dasktc[cuda13]"), and sees the graph under the same name.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# TLS: make an authority and one certificate for scheduler, workers and client: bash tls.sh /shared/tls
+# TLS: make an authority and one certificate for scheduler, workers and client: bash dasktc-tls.sh /shared/tls
 #
 # Dask asks both sides of every connection for a certificate that the authority signed, whatever name is in it.
 # Who can read key.pem can run code on the cluster. ca.key is needed only to sign more: keep it elsewhere.

@@ -2,7 +2,7 @@
 # Count inside one Slurm job: a task is the scheduler, one the client, all others are workers.
 #
 #   pip install dask-jobqueue
-#   sbatch slurm-runner.sh /shared/graph.parquet
+#   sbatch dasktc-slurm-runner.sh /shared/graph.parquet
 #
 #SBATCH --job-name=dasktc
 #SBATCH --ntasks=18

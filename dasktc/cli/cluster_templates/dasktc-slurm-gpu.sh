@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Count on the GPUs of several nodes, in one Slurm job: a worker a GPU, whose blocks travel by UCX.
 #
-#   sbatch --nodes=4 --gpus-per-node=8 slurm-gpu.sh /shared/graph.parquet --memory 100GB
+#   sbatch --nodes=4 --gpus-per-node=8 dasktc-slurm-gpu.sh /shared/graph.parquet --memory 100GB
 #
 # Every node needs the same environment (pip install "dasktc[cuda13]") and sees the graph under the same name.
 #

@@ -1,7 +1,7 @@
 """Count on hosts that ssh reaches without a password.
 
     pip install asyncssh
-    python ssh.py /shared/graph.parquet host1 host2 host3
+    python dasktc-ssh.py /shared/graph.parquet host1 host2 host3
 
 The first host runs the scheduler, and a worker as well. Every host needs the same Python environment at the same
 path, and sees the graph under the same name. The same by a command, for a cluster that lives on

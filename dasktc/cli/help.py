@@ -1,0 +1,205 @@
+"""Help on one screen: two examples, then the everyday options in groups. `--help-all` shows every option.
+
+An option is declared once, with its group, and whether it is an everyday one; both helps are made of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import click
+
+__all__ = [
+    "GROUPS",
+    "INPUT",
+    "MEASURED",
+    "MEMORY",
+    "METHOD",
+    "OUTPUT",
+    "PLACE",
+    "SAFETY",
+    "Argument",
+    "Command",
+    "Group",
+    "Option",
+    "argument",
+    "option",
+]
+
+INPUT, MEASURED, OUTPUT, PLACE = "Input", "What is measured", "Output", "Where it runs"
+MEMORY, METHOD, SAFETY, HELP = "Memory", "How it counts", "Safety", "Help"
+GROUPS = (INPUT, MEASURED, OUTPUT, PLACE, MEMORY, METHOD, SAFETY, HELP)
+"""The groups of options, in the order of help."""
+EVERYTHING = "dasktc.help-all"
+"""Key in the `meta` of a command's context: whether every option is shown."""
+NAMES_WIDTH = 30
+"""Widest column of names; help of longer ones begins on the next line."""
+
+Rows = list[tuple[str, str]]
+Chapter = tuple[str, Iterable[tuple[str, str]]]
+
+
+class Option(click.Option):
+    """An option with its place in help.
+
+    Parameters
+    ----------
+    *names, **settings
+        As for `click.Option`.
+    group : str
+        One of GROUPS.
+    everyday : bool
+        Whether `--help` shows it; `--help-all` shows every option.
+    details : str
+        What `--help-all` says beyond `help`, which is one short line.
+    """
+
+    def __init__(
+        self, *names: Any, group: str = HELP, everyday: bool = False, details: str = "", **settings: Any
+    ) -> None:
+        if settings.get("type") in (int, float):
+            settings.setdefault("metavar", "N")
+        super().__init__(*names, **settings)
+        self.group, self.everyday, self.details = group, everyday, details
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return names and help; the details with `--help-all`."""
+        record = super().get_help_record(ctx)
+        if record is None or not (self.details and ctx.meta.get(EVERYTHING)):
+            return record
+        return record[0], f"{record[1]} {self.details}"
+
+
+class Argument(click.Argument):
+    """An argument that help explains, as the first row of its group.
+
+    Parameters
+    ----------
+    *names, **settings
+        As for `click.Argument`.
+    group : str
+        One of GROUPS.
+    about : str
+        One short line.
+    """
+
+    everyday = True
+
+    def __init__(self, *names: Any, group: str = INPUT, about: str = "", **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.group, self.about = group, about
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return the argument's name, and what it is."""
+        return self.metavar or self.human_readable_name + ("..." if self.nargs != 1 else ""), self.about
+
+
+argument = partial(click.argument, cls=Argument)
+option = partial(click.option, cls=Option)
+
+
+class Helpful(click.Command):
+    """What commands and groups share: examples, groups of options, `--help-all`.
+
+    Parameters
+    ----------
+    *arguments, **settings
+        As for `click.Command`.
+    examples : sequence of str
+        Command lines.
+    section : str
+        Where the help of the group lists this command.
+    chapters : callable, optional
+        Returns further lists of (name, line) with their titles, which stand before the options.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        examples: Sequence[str] = (),
+        section: str = "Commands",
+        chapters: Callable[[], Iterable[Chapter]] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self.examples, self.section, self.chapters = examples, section, chapters
+        self.params.append(
+            Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                everyday=any(not everyday(param) for param in self.params),
+                callback=_show_everything,
+                help="Show all options, and more about each.",
+            )
+        )
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does, and its examples."""
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Examples"):
+            for line in self.examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the chapters, and the options by group: the everyday ones, or all."""
+        for title, lines in self.chapters() if self.chapters else ():
+            _write(formatter, {title: list(lines)})
+        groups: dict[str, Rows] = {name: [] for name in GROUPS}
+        for param in self.get_params(ctx):
+            if everyday(param) or ctx.meta.get(EVERYTHING):
+                record = param.get_help_record(ctx)
+                groups[getattr(param, "group", HELP)] += [] if record is None else [record]
+        _write(formatter, groups)
+
+
+class Command(Helpful):
+    """A command with examples, groups of options and `--help-all`."""
+
+
+class Group(Helpful, click.Group):
+    """A command group that lists its commands by section, each with its whole first sentence."""
+
+    command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of their definition."""
+        return list(self.commands)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options."""
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section."""
+        sections: dict[str, Rows] = {}
+        for name, command in self.commands.items():
+            section = getattr(command, "section", "Commands")
+            sections.setdefault(section, []).append((name, command.get_short_help_str(limit=1000)))
+        _write(formatter, sections)
+
+
+def everyday(param: click.Parameter) -> bool:
+    """Whether `--help` shows a parameter; click's own options are everyday ones."""
+    return getattr(param, "everyday", True)
+
+
+def _show_everything(context: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        context.meta[EVERYTHING] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+def _write(formatter: click.HelpFormatter, groups: dict[str, Rows]) -> None:
+    """Write lists of names and texts, with one column for the texts of all."""
+    names = [name for rows in groups.values() for name, _ in rows if len(name) <= NAMES_WIDTH]
+    width = max(map(len, names), default=0)
+    for title, rows in groups.items():
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows], col_max=NAMES_WIDTH)

@@ -480,3 +480,23 @@ def test_a_part_whose_rows_are_wider_is_judged_where_the_first_rows_have_two_col
     source = far_rows(tmp_path, "two files", lambda k: " ".join(map(str, range(k, k + 2 + k % 4))).replace(" ", ","))
     with pytest.raises(InputError, match="perhaps a vertex and all its neighbours a line"):
         count(source)
+
+
+SMALL = [(7, 0, 8), (8, 0, 9), (9, 1, 7), (8, 1, 10), (10, 0, 7), (9, 1, 10)]
+"""Triples of few rows: (subject, predicate, object)."""
+
+
+@pytest.mark.parametrize("form", ["blanks", "csv", "parquet", "pandas"])
+def test_few_triples_of_integers_are_told_by_predicates_outside_the_ids(tmp_path, form):
+    frame = pd.DataFrame(SMALL, columns=["c0", "c1", "c2"])
+    with pytest.raises(InputError, match=r"holds the same ids in columns 1 and 3.* relations in the column between"):
+        count(made(frame, form, tmp_path))
+    columns = ("0", "2") if form in SEPARATORS else ("c0", "c2")
+    expected = oracle.triangles([(one, other) for one, _, other in SMALL])
+    assert expected
+    assert count(made(frame, form, tmp_path), columns=columns).triangles == expected
+    # Users, items and ratings: where a rating is the number of its user, they are no ends of an edge.
+    ratings = pd.DataFrame(
+        [(1, 11, 1), (2, 12, 3), (3, 11, 2), (4, 12, 4), (5, 11, 1), (2, 11, 5)], columns=frame.columns
+    )
+    assert count(made(ratings, form, tmp_path)).edges == 6

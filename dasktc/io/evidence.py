@@ -647,10 +647,16 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
             continue
         shared = _shared(first, second)
         between = {one, other} == {0, 2} and choice.columns == (0, 1)
+        least_ends = min(len(first.distinct), len(second.distinct))
+        apart = between and loops == 0 and 2 * len(columns[1].distinct) <= least_ends and _is_apart(columns[:3])
+        few = apart or (between and 4 * len(columns[1].distinct) <= max(4, least_ends))
         labels = [column for column in taken if column not in (first, second) and _is_label(column, taken, columns)]
-        if kind == "int" and not labels and not ({one, other} & {*choice.columns} and _are_ends(first, second)):
+        if (
+            kind == "int"
+            and not (labels or apart)
+            and not ({one, other} & {*choice.columns} and _are_ends(first, second))
+        ):
             continue  # small integers of two columns, as weights and ids, are equal by chance
-        few = between and 4 * len(columns[1].distinct) <= max(4, min(len(first.distinct), len(second.distinct)))
         least = 1 if between and (kind == "text" or len(columns[1].distinct) == 1) else 2
         like = LIKE["text"] if share == 0 and _alike_sparse(first, second) else LIKE[kind]
         much = shared >= like and shared >= MORE * share
@@ -678,6 +684,17 @@ def _is_label(column: _Column, taken: Sequence[_Column], columns: Sequence[_Colu
     if len(column.distinct) == 1:
         return not any(len(other.distinct) == rows for other in taken)
     return 4 * len(column.distinct) <= most or 20 * len(column.distinct) >= 19 * rows
+
+
+def _is_apart(columns: Sequence[_Column]) -> bool:
+    """Return whether the integers of a middle column lie below or above those of the two around it.
+
+    No edge from the first to the middle one is then part of a triangle.
+    """
+    if {column.kind for column in columns} != {"int"}:
+        return False
+    middle, others = columns[1].numbers, [columns[0].numbers, columns[2].numbers]
+    return all(middle[-1] < other[0] or middle[0] > other[-1] for other in others)
 
 
 def _are_ends(one: _Column, other: _Column) -> bool:

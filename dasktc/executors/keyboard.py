@@ -22,7 +22,7 @@ INTERRUPTED = 128 + signal.SIGINT
 NOTICE = "dasktc: stopping …; Ctrl-C again ends it at once"
 AT_ONCE = "dasktc: error: ended at once: incomplete files may be left, in hidden folders that a later run removes"
 SAME_SECONDS = 0.3
-"""Seconds within which a second signal is the same press: programs that started this one pass it on, too."""
+"""Seconds after the notice within which a signal is the same press: programs that started this one pass it on, too."""
 LAST_SECONDS = 1.0
 """Seconds that the last line may take, where nobody reads standard error, before the process ends without it."""
 
@@ -43,7 +43,7 @@ class _Listener:
     @property
     def pressed(self) -> bool:
         """Whether Ctrl-C was pressed."""
-        return self._pressed is not None
+        return self._said
 
     def expect(self) -> None:
         """Take the next SIGINT for one that this process sends to itself."""
@@ -73,8 +73,8 @@ class _Listener:
         if self._own:
             self._own -= 1
         elif self._pressed is None:
-            self._pressed = time.monotonic()
             self.say()
+            self._pressed = time.monotonic()
         elif time.monotonic() - self._pressed > SAME_SECONDS:
             threading.Timer(LAST_SECONDS, os._exit, (INTERRUPTED,)).start()
             _print(AT_ONCE)

@@ -139,7 +139,8 @@ def plan(
     Returns
     -------
     Prediction
-        Its `plan` has partition, n, m, tasks and bytes; `to_dict()` everything.
+        It shows itself as six lines, or a table in Jupyter; `summary(verbose=True)` prints all figures, too. Its `plan`
+        has partition, n, m, tasks and bytes; `to_dict()` everything.
 
     Raises
     ------

@@ -197,8 +197,7 @@ def _show_everything(context: click.Context, param: click.Parameter, value: bool
 
 def _write(formatter: click.HelpFormatter, groups: dict[str, Rows]) -> None:
     """Write lists of names and texts, with one column for the texts of all."""
-    names = [name for rows in groups.values() for name, _ in rows if len(name) <= NAMES_WIDTH]
-    width = max(map(len, names), default=0)
+    width = min(NAMES_WIDTH, max((len(name) for rows in groups.values() for name, _ in rows), default=0))
     for title, rows in groups.items():
         if rows:
             with formatter.section(title):

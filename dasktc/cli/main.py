@@ -217,6 +217,7 @@ def cli() -> None:
     ),
 )
 @SOURCE
+@preparing
 @option(
     "--verify",
     group=SAFETY,
@@ -272,7 +273,6 @@ def cli() -> None:
     details="It needs sorted rows.",
 )
 @replacing
-@preparing
 @watching
 @printing
 def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
@@ -336,6 +336,7 @@ def measures(source: tuple[str, ...], out: str, progress: str, as_json: bool, qu
     ),
 )
 @SOURCE
+@preparing
 @argument("out", group=OUTPUT, type=PATH, about="Folder for the graph: a SOURCE of every command.")
 @option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace a saved graph in OUT.")
 @option("--weight", group=INPUT, everyday=True, metavar="NAME", help="Keep the weights of this column.")
@@ -348,7 +349,6 @@ def measures(source: tuple[str, ...], out: str, progress: str, as_json: bool, qu
     help="Weight of an edge that several rows give.",
 )
 @option("--seed", group=METHOD, type=int, default=0, help="Seed of random parts.")
-@preparing
 @watching
 @printing
 def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
@@ -465,6 +465,7 @@ def truss(
     examples=("dasktc estimate graph.csv", "dasktc estimate graph.csv --error 0.001 --confidence 0.99 --json"),
 )
 @SOURCE
+@preparing
 @option(
     "--error",
     group=OUTPUT,
@@ -486,7 +487,6 @@ def truss(
     help="Probability that it holds.",
 )
 @option("--seed", group=METHOD, type=int, default=0, help="Seed of the sample and of random parts.")
-@preparing
 @watching
 @printing
 def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:

@@ -21,7 +21,7 @@ __all__ = ["INTERRUPTED", "NOTICE", "answered", "ctrl_c_answered", "expect_own"]
 INTERRUPTED = 128 + signal.SIGINT
 NOTICE = "dasktc: stopping …; Ctrl-C again ends it at once"
 AT_ONCE = "dasktc: error: ended at once: incomplete files may be left, in hidden folders that a later run removes"
-SAME_SECONDS = 0.3
+SAME_SECONDS = 0.5
 """Seconds after the notice within which a signal is the same press: programs that started this one pass it on, too."""
 LAST_SECONDS = 1.0
 """Seconds that the last line may take, where nobody reads standard error, before the process ends without it."""

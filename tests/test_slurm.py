@@ -67,7 +67,7 @@ def test_workers_as_jobs(slurm, tmp_path):
 
 def slowly(kept: Path) -> tuple[str, str]:
     """A change to dasktc-slurm.py: many tasks, and a file that shows how many are done."""
-    options = f'kernel="merge", partition="hash2d", parts=5, checkpoint="{kept}"'
+    options = f'method=dasktc.Method(kernel="merge", partition="hash2d", parts=5), checkpoint="{kept}"'
     return "source, client)", f"source, client, {options})"
 
 

@@ -235,16 +235,10 @@ class Options(Method):
     memory: int | str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a backend that does not exist or lacks the kernel, and a size that is none."""
+        """Refuse a backend that does not exist, and a size that is none."""
         check_choice("backend", self.backend, BACKENDS)
         super().__post_init__()
         bytes_of(self.memory)
-        known = KERNELS[self.chosen_backend]
-        if self.backend != "auto" and self.kernel not in ("auto", *known, *WITHOUT_STAGES):
-            raise InputError(
-                f"backend {self.backend} has no kernel {self.kernel}, it has {', '.join(known)}: choose one of these, "
-                "or another backend"
-            )
 
     @classmethod
     def by(cls, method: Method | str, backend: str = "auto", memory: int | str | None = None) -> Options:
@@ -260,7 +254,14 @@ class Options(Method):
             names = ", ".join(("auto", *METHODS))
             raise InputError(f"method={shown(method)} is no method: give a dasktc.Method, or one of the names {names}")
         chosen = {name: getattr(method, name) for name in Method.__dataclass_fields__}
-        return cls(**chosen, backend=backend, memory=memory)
+        options = cls(**chosen, backend=backend, memory=memory)
+        known = KERNELS[options.chosen_backend]
+        if backend != "auto" and options.kernel not in ("auto", *known, *WITHOUT_STAGES):
+            raise InputError(
+                f"backend {backend} has no kernel {options.kernel}, it has {', '.join(known)}: choose one of these, "
+                "or another backend"
+            )
+        return options
 
     @property
     def method(self) -> Method:

@@ -255,8 +255,8 @@ def test_the_plan_shows_both_tables(tmp_path, capsys):
     assert main([*given, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [list(part) for part in found["proxies"]] == [[*Proxies._fields]] * 3
-    assert main(given) == 0
-    assert "G_2           V_ind " in capsys.readouterr().out
+    assert main([*given, "--verbose"]) == 0
+    assert "G_2          V_ind " in capsys.readouterr().out
     parts = tmp_path / "parts.txt"
     parts.write_text("".join(f"{v} {v % 2}\n" for v in range(60)))
     assert main([*given[:4], "--assign", str(parts), "--proxies", "tight"]) == 0

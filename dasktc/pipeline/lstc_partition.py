@@ -306,8 +306,8 @@ def _roles(tails: Array, heads: Array, own: Array, part: int) -> Array:
     return roles
 
 
-def _degrees(keys: Array, roles: Array, parts: int, shift: int, backend: Backend) -> tuple[Array, Array]:
-    return backend.part_edges.degrees(keys, shift, roles)
+def _degrees(keys: Array, roles: Array, parts: int, shift: int, backend: Backend) -> list[Array]:
+    return [*backend.part_edges.degrees(keys, shift, roles)]  # a list: `transpose` takes its entries apart
 
 
 def _counts_of(inward: Array, outward: Array) -> tuple[int, int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from dataclasses import replace
@@ -256,11 +257,11 @@ def test_the_plan_shows_both_tables(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert [list(part) for part in found["proxies"]] == [[*Proxies._fields]] * 3
     assert main([*given, "--verbose"]) == 0
-    assert "G_2          V_ind " in capsys.readouterr().out
+    assert re.search("G_2 +V_ind ", capsys.readouterr().out)
     parts = tmp_path / "parts.txt"
     parts.write_text("".join(f"{v} {v % 2}\n" for v in range(60)))
-    assert main([*given[:4], "--assign", str(parts), "--proxies", "tight"]) == 0
-    assert "G_1           V_ind " in capsys.readouterr().out
+    assert main([*given[:4], "--assign", str(parts), "--proxies", "tight", "--verbose"]) == 0
+    assert re.search("G_1 +V_ind ", capsys.readouterr().out)
 
 
 def test_more_parts_than_bits_are_refused():

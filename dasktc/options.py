@@ -20,6 +20,7 @@ from dasktc.registry import (
     METHODS,
     ORDERS,
     SCHEMES,
+    WITHOUT_STAGES,
     check_choice,
     check_kernel,
     kernel_of,
@@ -253,7 +254,14 @@ class Options(Method):
             names = ", ".join(("auto", *METHODS))
             raise InputError(f"method={shown(method)} is no method: give a dasktc.Method, or one of the names {names}")
         chosen = {name: getattr(method, name) for name in Method.__dataclass_fields__}
-        return cls(**chosen, backend=backend, memory=memory)
+        options = cls(**chosen, backend=backend, memory=memory)
+        known = KERNELS[options.chosen_backend]
+        if backend != "auto" and options.kernel not in ("auto", *known, *WITHOUT_STAGES):
+            raise InputError(
+                f"backend {backend} has no kernel {options.kernel}, it has {', '.join(known)}: choose one of these, "
+                "or another backend"
+            )
+        return options
 
     @property
     def method(self) -> Method:

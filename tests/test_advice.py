@@ -58,6 +58,17 @@ ADVISED = {
     "METIS as text": ("g.txt", b"5 5\n2 3\n1 3\n1 2 4 5\n3\n3\n", 1),
     "gSpan": ("g.txt", b"t # 0\nv 0 2\nv 1 2\nv 2 2\ne 0 1 2\ne 0 2 2\ne 1 2 2\n", 1),
     "DIMACS": ("g.txt", b"c x\np edge 3 3\ne 1 2\ne 2 3\ne 3 1\n", 1),
+    "numbers of rows alone": ("g.txt", b"0 5 6\n1 6 7\n2 7 5\n", 1),
+    "two pairs of names": ("g.csv", b"src,dst,source,target\n1,2,7,8\n2,3,7,9\n3,1,7,6\n", 1),
+    "one letter before ids": ("g.txt", b"e 1 2\ne 2 3\ne 3 1\n", 1),
+    "a number between names": ("g.txt", b"a 1 b\nb 2 c\nc 3 a\n", 1),
+    "weights without a header": ("g.csv", b"0.5,1,2\n0.25,2,3\n1.5,3,1\n", 1),
+    "a name below integers": ("g.txt", TRIANGLE + b"a b\nb c\nc a\n", 2),
+    "a name far below integers": ("g.txt", TRIANGLE + b"4 5\n" * 300 + b"a b\nb c\nc a\n", 2),
+    "decimal points": ("g.txt", b"1.0 2.0\n2.0 3.0\n3.0 1.0\n", 1),
+    "quotes between blanks": ("g.txt", b'"a" "b"\n"b" "c"\n"c" "a"\n', 1),
+    "words": ("g.txt", b"a b x y z w\nb c x y z w v u\nc a k l m n o\n", 1),
+    "an integer beside names": ("g.csv", b"src,dst\n1,a\na,b2\nb2,1\n", 1),
 }
 
 
@@ -111,6 +122,193 @@ def test_advice_gives_the_right_count_at_the_first_try(tmp_path, name, data, tri
         other = tmp_path / "other.txt"
         other.write_bytes(subprocess.run(["bash", "-c", shell], input=data, capture_output=True, check=True).stdout)
         assert dasktc.triangle_count(str(other)).triangles == triangles
+
+
+OTHER_FORMATS = {
+    "parquet": TRIANGLE,
+    "npy": TRIANGLE,
+    "mtx": TRIANGLE,
+    "metis": b"10 20\n20 30\n30 10\n",
+    "smat": TRIANGLE,
+    "ligra": TRIANGLE,
+    "lg": TRIANGLE,
+}
+
+
+@pytest.mark.parametrize("format", OTHER_FORMATS)
+def test_a_wrong_format_is_found_where_it_is_advised_to_look(tmp_path, format):
+    path = tmp_path / "g.txt"
+    path.write_bytes(OTHER_FORMATS[format])
+    for language, says in ((contextlib.nullcontext, "format=..."), (command_line, "--format")):
+        with pytest.raises(InputError) as caught, language():
+            dasktc.triangle_count(str(path), format=format)
+        assert re.search(f"(check|or) (the line, or )?{re.escape(says)}", str(caught.value))
+        assert len(str(caught.value)) <= LONGEST
+    for options in ({}, {"format": "text"}):
+        assert dasktc.triangle_count(str(path), **options).triangles == 1
+
+
+LEFT_OUT = {
+    "columns of Matrix Market": ("g.mtx", BANNER + b"3 3 3\n1 2\n2 3\n3 1\n", {"columns": ("0", "1")}),
+    "names of LightGraphs": ("g.lg", b"3,3,u,g\n1,2\n2,3\n1,3\n", {"ids": "text"}),
+    "lines of METIS": ("g.graph", b"3 3\n2 3\n1 3\n1 2\n", {"skip": 1}),
+    "weights of METIS": ("g.graph", b"3 3\n2 3\n1 3\n1 2\n", {"weight": "w"}),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "given"), LEFT_OUT.values(), ids=LEFT_OUT)
+def test_an_option_that_a_format_lacks_is_left_out_as_advised(tmp_path, name, data, given):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="leave it out") as caught:
+        dasktc.prepare(str(path), **keywords(**given))
+    assert len(str(caught.value)) <= LONGEST
+    assert dasktc.triangle_count(str(path)).triangles == 1
+
+
+MENDED = {
+    "no id in a row": ("a,b,c\n1,2,x\n2,3,x\n3,,x\n3,1,x\n", r"holds no id in column 2.* drop the row", "3,,x\n"),
+    "a comment below a header": (
+        "src,dst\n1,2\n# x\n2,3\n3,1\n",
+        "nothing is a comment; drop such lines",
+        "# x\n",
+    ),
+    "a header again": (
+        "src,dst\na1,b1\nb1,c1\nsrc,dst\nc1,a1\n",
+        "holds the names .* again: .* drop it",
+        "src,dst\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "says", "dropped"), MENDED.values(), ids=MENDED)
+def test_lines_that_are_dropped_as_advised_leave_the_right_count(tmp_path, text, says, dropped):
+    path = tmp_path / "g.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says) as caught:
+        dasktc.triangle_count(str(path))
+    assert len(str(caught.value)) <= LONGEST
+    first, last = text.rsplit(dropped, 1)
+    path.write_text(first + last)
+    assert dasktc.triangle_count(str(path)).triangles == 1
+
+
+GIVEN = {
+    "text above wider rows": ("g.csv", b"x,y\n5,1,2\n5,2,3\n5,3,1\n", {"columns": ("1", "2")}),
+    "weights taken for ids": ("g.csv", b"0.5,1,2\n0.25,2,3\n1.5,3,1\n", {"columns": ("0", "1")}),
+    "names taken for integers": ("g.csv", b"a,b\nb,c\nc,a\n", {"ids": "int"}),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "given"), GIVEN.values(), ids=GIVEN)
+def test_options_are_replaced_as_advised(tmp_path, name, data, given):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        dasktc.triangle_count(str(path), **given)
+    assert len(str(caught.value)) <= LONGEST
+    options = options_of(str(caught.value))
+    assert options
+    assert dasktc.triangle_count(str(path), **{**given, **keywords(**options)}).triangles == 1
+
+
+DAMAGED = {
+    "Matrix Market": (
+        "g.mtx",
+        BANNER + b"3 3 3\n1 2\nx y\n3 1\n",
+        {},
+        "Invalid integer value.*export it again",
+        (b"x y", b"2 3"),
+    ),
+    "Ligra": ("g.adj", b"AdjacencyGraph\n3\n3\n0\n1\n2\n1\n2\n7\n", {}, "export it again, or check", (b"7", b"0")),
+    "a zero byte": ("g.txt", b"1 2\n2 3\n" * 20_000 + b"3\0 1\n", {"ids": "text"}, "a zero byte", (b"\0", b"")),
+    "no line ends": ("g.txt", TRIANGLE + b"4" * (1 << 20) + b" 5\n", {}, "is longer than", (b"4" * (1 << 20), b"4")),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "given", "says", "mend"), DAMAGED.values(), ids=DAMAGED)
+def test_files_that_are_mended_as_advised_give_the_right_count(tmp_path, name, data, given, says, mend):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=says) as caught:
+        dasktc.triangle_count(str(path), **given)
+    assert len(str(caught.value)) <= LONGEST
+    path.write_bytes(data.replace(*mend))
+    assert dasktc.triangle_count(str(path), **given).triangles == 1
+
+
+def test_the_line_of_a_header_is_skipped_as_advised_where_comments_follow(tmp_path):
+    path = tmp_path / "g.csv"
+    path.write_text("src,dst\n1,2\n# x\n2,3\n3,1\n")
+    with pytest.raises(InputError, match=r"give skip=\.\.\. with the number of the header's line"):
+        dasktc.triangle_count(str(path))
+    assert dasktc.triangle_count(str(path), skip=1).triangles == 1
+
+
+def test_names_that_do_not_exist_are_replaced_as_advised(tmp_path):
+    (tmp_path / "g.csv").write_bytes(b"srcc,dstt,w\n1,2,5\n2,3,5\n3,1,5\n")
+    (tmp_path / "g.parquet").write_bytes(parquet_of(srcc=ENDS[0], dstt=ENDS[1], w=[5, 5, 5]))
+    for path in map(str, sorted(tmp_path.iterdir())):
+        with pytest.raises(InputError, match="did you mean") as caught:
+            dasktc.triangle_count(path, columns=("src", "dst"))
+        assert options_of(str(caught.value).partition("did you mean")[2]) == {"columns": ("srcc", "dstt")}
+        assert dasktc.triangle_count(path, columns=("srcc", "dstt")).triangles == 1
+        with pytest.raises(InputError, match="is one column: an edge has two ends; give two"):
+            dasktc.triangle_count(path, columns=("srcc", "srcc"))
+
+
+def test_files_of_integers_and_of_names_are_read_as_text_as_advised(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"1,2\n2,3\n3,1\n")
+    (tmp_path / "b.csv").write_bytes(b"a,b\nb,c\nc,a\n")
+    message = refusal(str(tmp_path), contextlib.nullcontext)
+    assert options_of(message) == {"ids": "text"}
+    assert dasktc.triangle_count(str(tmp_path), ids="text").triangles == 2
+
+
+def test_a_first_row_of_names_that_may_be_a_header_is_read_as_advised(tmp_path, caplog):
+    path = tmp_path / "g.csv"
+    path.write_bytes(b"who,whom\nann,bob\nbob,cy\ncy,ann\n")
+    assert dasktc.triangle_count(str(path)).vertices == 5
+    assert "use skip=1 if it is a header, skip=0 if it is an edge" in caplog.text
+    caplog.clear()
+    for skip, vertices in ((1, 3), (0, 5)):
+        assert dasktc.triangle_count(str(path), skip=skip).vertices == vertices
+    assert not caplog.text
+
+
+def test_neighbours_between_commas_are_said(tmp_path):
+    path = tmp_path / "g.txt"
+    for text in ("1 2,3\n2 1,3\n3 1,2\n", "1:2,3\n2:1,3\n3:1,2\n"):
+        path.write_text(text)
+        with pytest.raises(InputError, match="perhaps a vertex and all its neighbours a line; write one edge a line"):
+            dasktc.triangle_count(str(path))
+    path.write_bytes(TRIANGLE)
+    assert dasktc.triangle_count(str(path)).triangles == 1
+
+
+def test_arrays_of_other_shapes_are_named_as_advised(tmp_path):
+    path = tmp_path / "g.npz"
+    np.savez(path, src=ENDS[0], dst=ENDS[1][:2], other=ENDS[1])
+    with pytest.raises(InputError, match="name others with columns") as caught:
+        dasktc.triangle_count(str(path))
+    assert len(str(caught.value)) <= LONGEST
+    assert dasktc.triangle_count(str(path), columns=("src", "other")).triangles == 1
+    scipy.sparse.save_npz(path, scipy.sparse.coo_array(1 - np.eye(3, dtype=int)))
+    with pytest.raises(InputError, match="it has no columns to choose from; leave it out"):
+        dasktc.triangle_count(str(path), columns=("src", "other"))
+    assert dasktc.triangle_count(str(path)).triangles == 1
+
+
+def test_columns_of_two_types_are_replaced_as_advised(tmp_path):
+    path = tmp_path / "g.parquet"
+    path.write_bytes(parquet_of(src=ENDS[0], dst=["x", "y", "z"], b=ENDS[1], w=[0.5, 1.5, 2.5]))
+    with pytest.raises(InputError, match=r"name other columns with columns=\.\.\., or write these as int64"):
+        dasktc.triangle_count(str(path))
+    assert dasktc.triangle_count(str(path), columns=("src", "b")).triangles == 1
+    with pytest.raises(InputError, match=r"weight='v' is none of them; name another"):
+        dasktc.prepare(str(path), columns=("src", "b"), weight="v")
+    with dasktc.prepare(str(path), columns=("src", "b"), weight="w") as graph:
+        assert graph.triangle_count().triangles == 1
 
 
 def parquet_of(**columns):

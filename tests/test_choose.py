@@ -74,7 +74,7 @@ def test_the_plan_says_why(tmp_path, capsys):
     path.write_text(
         "".join(f"{u} {v}\n" for u, v in [(k, k + 1) for k in range(300)] + [(k, k + 2) for k in range(300)])
     )
-    assert main(["plan", str(path)]) == 0
+    assert main(["plan", str(path), "--verbose"]) == 0
     assert "kernel merge: 99 % of the rows are no longer than 2" in capsys.readouterr().out
     assert main(["count", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

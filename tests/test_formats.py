@@ -396,7 +396,8 @@ def metis_slowly(vertices, edges, body):
     found = [(v, int(field)) for v, row in enumerate(rows, 1) for field in row if field.isdecimal()]
     clean = all(field.isdecimal() and 1 <= int(field) <= vertices for row in rows for field in row)
     loops = sum(v == w for v, w in found)
-    complete = len(rows) >= vertices - 1 and not any(rows[vertices:])
+    invisible = len(rows) == vertices - 1 and sorted(found) == sorted((w, v) for v, w in found)
+    complete = (len(rows) >= vertices or invisible) and not any(rows[vertices:])
     return found if clean and complete and 2 * edges in (len(found), len(found) + loops) else None
 
 

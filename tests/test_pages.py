@@ -1,8 +1,9 @@
-"""Documentation pages: the files that they name exist, and CONTRIBUTING's examples work as printed there."""
+"""Documentation pages: the files that they name exist, and their examples work as printed there."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from pipeline import random_edges
 import dasktc
 from dasktc.api import graph as api_graph
 from dasktc.backends.cuda import kernels as cuda_kernels
+from dasktc.cli.main import main
 from dasktc.counting import measures
 from dasktc.errors import InputError
 from dasktc.io import files
@@ -26,9 +28,22 @@ from dasktc.options import Method
 from dasktc.registry import KERNELS, SCHEMES
 
 ROOT = Path(__file__).parent.parent
-README_LINES = 130
+README_LINES = 70
 """Most lines of the README."""
-PAGES = ("README.md", "dasktc/README.md", "dasktc/io/README.md", "kernels/README.md", ".github/CONTRIBUTING.md")
+PAGES = (
+    "README.md",
+    "dasktc/README.md",
+    "dasktc/api/README.md",
+    "dasktc/bench/README.md",
+    "dasktc/executors/README.md",
+    "dasktc/io/README.md",
+    "kernels/README.md",
+    "notebooks/README.md",
+    "tests/README.md",
+    ".github/CONTRIBUTING.md",
+    ".github/CHANGELOG.md",
+)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MOST = {"orientation": 6, "scheme": 2, "CUDA kernel": 2, "worker dies": 4, "format": 2, "several GPUs": 8}
 """Most files that each walk-through may open."""
@@ -50,8 +65,21 @@ def run(name: str, **names: object) -> dict[str, object]:
 def test_files_that_a_page_names_are_there(page):
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     named = set(re.findall(r"`((?:dasktc|kernels|tests|\.github|notebooks|\.ci)/[\w./-]*)`", text))
-    assert named
     assert not [path for path in named if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_a_page_lead_to_files(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert not [link for link in links if link and not ((ROOT / page).parent / link).exists()]
+
+
+def blocks(page: str, language: str = "") -> list[str]:
+    """The code blocks of a page in a language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for name, block in found if name == language]
 
 
 def test_the_walks_are_short():
@@ -118,4 +146,41 @@ def test_the_measure(monkeypatch):
 
 
 def test_the_first_page_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
+    assert len(README.splitlines()) <= README_LINES
+
+
+def stripped(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+def test_the_first_count_prints_what_the_first_page_shows(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (command, tests), (shown, _) = blocks("README.md", "sh"), blocks("README.md")
+    assert "pytest" in tests
+    program, *arguments = command.split("&&")[1].split()
+    assert (program, main(arguments)) == ("dasktc", 0)
+    printed = capsys.readouterr().out
+    without_times = re.compile(r"^seconds .*", re.MULTILINE)
+    assert stripped(without_times.sub("", printed)) == stripped(without_times.sub("", shown))
+
+
+def test_the_first_table_is_the_one_that_the_first_page_shows(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = re.findall(r"`(\w+,\w+)`", README)
+    (tmp_path / "friends.csv").write_text("\n".join(rows) + "\n")
+    exec(compile(blocks("README.md", "python")[0], "README.md", "exec"), {})
+    assert stripped(capsys.readouterr().out) == stripped(blocks("README.md")[1])
+
+
+def scripts() -> list[object]:
+    """The blocks of all pages with a main guard, which are scripts that start processes."""
+    found = [(page, block) for page in PAGES for block in blocks(page, "python") if "__main__" in block]
+    return [pytest.param(block, id=f"{page}-{number}") for number, (page, block) in enumerate(found)]
+
+
+@pytest.mark.parametrize("script", scripts())
+def test_examples_with_workers_run_as_scripts(script, tmp_path):
+    (tmp_path / "example.py").write_text(script)
+    ran = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "105461" in ran.stdout

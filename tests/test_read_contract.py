@@ -424,3 +424,79 @@ def test_files_whose_columns_were_found_in_another_way_are_said(tmp_path):
     read = count([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]).read
     assert read.ids == "columns 'source' and 'target', 1 and 2 of 2, by name; in 1 of the files otherwise"
     assert (read.rows, read.headers, read.comments_above, read.others) == (3, 1, 1, 1)
+
+
+def far_rows(folder, form, odd, header=""):
+    """Write 40,000 rows, of which the last half is made by `odd`, as one file, compressed, or as two files."""
+    rows = [f"{k},{k + 1}" for k in range(1, 20_001)], [odd(k) for k in range(20_001, 40_001)]
+    if form == "two files":
+        for name, part in zip("ab", rows, strict=True):
+            (folder / f"{name}.csv").write_text(header + "\n".join(part) + "\n")
+        return str(folder)
+    text = header + "\n".join(rows[0] + rows[1]) + "\n"
+    path = folder / ("g.csv.gz" if form == "gz" else "g.csv")
+    path.write_bytes(gzip.compress(text.encode()) if form == "gz" else text.encode())
+    return str(path)
+
+
+FAR = ["csv", "gz", "two files"]
+
+
+@pytest.mark.parametrize("form", FAR)
+@pytest.mark.parametrize("header", ["", "src,dst\n", "a,b\n"], ids=["no header", "known names", "other names"])
+def test_leading_zeros_far_from_the_first_rows_are_said_once(tmp_path, caplog, form, header):
+    source = far_rows(tmp_path, form, lambda k: f"{k:07},{k + 1:07}", header)
+    for options in ({}, {"memory": "40MB"}):
+        caplog.clear()
+        count(source, **options)
+        (said,) = [record.message for record in caplog.records if "leading zeros" in record.message]
+        assert ("b.csv" if form == "two files" else source) in said
+    caplog.clear()
+    for ids, vertices in (("text", 40_002), ("int", 40_001)):
+        assert count(source, ids=ids).vertices == vertices
+    assert "leading zeros" not in caplog.text
+
+
+def test_leading_zeros_of_two_files_are_said_once(tmp_path, caplog):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("007,8\n" + "\n".join(f"{k:07},8" for k in range(9, 20_000)) + "\n")
+    count(str(tmp_path))
+    assert caplog.text.count("leading zeros") == 1
+
+
+@pytest.mark.parametrize("form", FAR)
+@pytest.mark.parametrize("header", ["src,dst\n", "a,b\n"], ids=["known names", "other names"])
+def test_rows_wider_than_the_header_far_from_the_first_are_refused(tmp_path, form, header):
+    source = far_rows(tmp_path, form, lambda k: f"{k // 1000},{k % 1000:03},{k + 1}", header)
+    file = "b.csv" if form == "two files" else source
+    for options in ({}, {"memory": "40MB"}):
+        with pytest.raises(InputError, match=r"holds 3 fields.* below a header of 2: the separator perhaps") as error:
+            count(source, **options)
+        assert file in str(error.value)
+    assert count(source, skip=1, columns=("0", "1")).edges
+
+
+def test_a_part_whose_rows_are_wider_is_judged_where_the_first_rows_have_two_columns(tmp_path):
+    source = far_rows(tmp_path, "two files", lambda k: " ".join(map(str, range(k, k + 2 + k % 4))).replace(" ", ","))
+    with pytest.raises(InputError, match="perhaps a vertex and all its neighbours a line"):
+        count(source)
+
+
+SMALL = [(7, 0, 8), (8, 0, 9), (9, 1, 7), (8, 1, 10), (10, 0, 7), (9, 1, 10)]
+"""Triples of few rows: (subject, predicate, object)."""
+
+
+@pytest.mark.parametrize("form", ["blanks", "csv", "parquet", "pandas"])
+def test_few_triples_of_integers_are_told_by_predicates_outside_the_ids(tmp_path, form):
+    frame = pd.DataFrame(SMALL, columns=["c0", "c1", "c2"])
+    with pytest.raises(InputError, match=r"holds the same ids in columns 1 and 3.* relations in the column between"):
+        count(made(frame, form, tmp_path))
+    columns = ("0", "2") if form in SEPARATORS else ("c0", "c2")
+    expected = oracle.triangles([(one, other) for one, _, other in SMALL])
+    assert expected
+    assert count(made(frame, form, tmp_path), columns=columns).triangles == expected
+    # Users, items and ratings: where a rating is the number of its user, they are no ends of an edge.
+    ratings = pd.DataFrame(
+        [(1, 11, 1), (2, 12, 3), (3, 11, 2), (4, 12, 4), (5, 11, 1), (2, 11, 5)], columns=frame.columns
+    )
+    assert count(made(ratings, form, tmp_path)).edges == 6

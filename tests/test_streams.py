@@ -105,6 +105,8 @@ def test_workers_of_this_host_read_it(stdin, client):
 class Elsewhere:
     """A client of a worker on another host."""
 
+    submit = None
+
     def scheduler_info(self, **_):
         return {"workers": {"tcp://192.0.2.1:40000": {}}}
 
@@ -185,4 +187,83 @@ def test_signals_leave_no_file(tmp_path, number):
         process.kill()
         process.communicate()
     assert list(tmp_path.iterdir()) == []
-    assert err.count("\n") == 2 * (number == signal.SIGINT)
+    said = ["dasktc: stopping", "dasktc: error: interrupted"] if number == signal.SIGINT else []
+    assert [line.startswith(start) for line, start in zip(err.splitlines(), said, strict=True)] == [True] * len(said)
+
+
+class Unread(io.BytesIO):
+    """A stream that nobody may read."""
+
+    def read1(self, size=-1):
+        raise AssertionError("the stream was read")
+
+    read = readinto = readline = read1
+
+
+REFUSED = {
+    "kernel": {"kernel": "nosuch"},
+    "partition": {"partition": "nosuch"},
+    "parts": {"partition": "edges", "parts": 0},
+    "backend": {"backend": "nosuch"},
+    "kernel of another backend": {"kernel": "plain", "backend": "cpu"},
+    "ids": {"ids": "nosuch"},
+    "memory": {"memory": "much"},
+    "too little memory": {"memory": 0},
+    "one column": {"columns": ("a",)},
+    "a column twice": {"columns": ("0", "0")},
+    "format": {"format": "nosuch"},
+    "skip": {"skip": -1},
+    "threads": {"threads": 0},
+    "client": {"client": 7},
+    "progress": {"progress": "nosuch"},
+    "work_dir": {"work_dir": "/nowhere/at/all"},
+}
+REFUSED_BY = {
+    "count": (
+        dasktc.triangle_count,
+        {"verify": 2, "per_vertex": "x.nosuch", "per_edge": "/nowhere/x.csv", "report": "x"},
+    ),
+    "prepare": (dasktc.prepare, {"weight": 1.5, "duplicates": "nosuch"}),
+    "estimate": (dasktc.estimate, {"error": -1, "confidence": 2}),
+    "plan": (dasktc.plan, {"gpus": 0, "rates": 3}),
+}
+BAD = [
+    (function, given)
+    for function, more in REFUSED_BY.values()
+    for given in [*REFUSED.values(), *({name: value} for name, value in more.items())]
+]
+
+
+@pytest.mark.parametrize(("function", "given"), BAD, ids=[f"{f.__name__} {given}" for f, given in BAD])
+def test_options_are_refused_before_a_stream_is_read(place, tmp_path, monkeypatch, function, given):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Unread(EDGES)))
+    for source in ("-", Unread(EDGES)):
+        with pytest.raises(InputError):
+            function(source, **keywords(**given))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["count", "-", "--kernel", "nosuch"],
+        ["count", "-", "--per-vertex", "out.nosuch"],
+        ["cliques", "-", "-k", "1"],
+        ["cliques", "-", "-k", "3", "--bound", "-1"],
+        ["measures", "-", "-o", "out.nosuch"],
+        ["truss", "-", "-o", "out.csv", "-k", "-1"],
+        ["prepare", "-", "there"],
+        ["estimate", "-", "--error", "7"],
+        ["plan", "-", "--memory", "much"],
+    ],
+    ids=" ".join,
+)
+def test_commands_refuse_before_standard_input_is_read(place, tmp_path, monkeypatch, capfd, command):
+    from dasktc.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").touch()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Unread(EDGES)))
+    assert main(command) == 2
+    assert "was read" not in capfd.readouterr().err

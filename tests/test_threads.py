@@ -123,7 +123,7 @@ def test_result_and_plan_say_how_many_calls_ran_at_a_time(tmp_path, capsys):
     assert main(["count", str(path), "--threads", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["triangles"], found["workers"]) == (triangles(EDGES), 3)
-    assert main(["plan", str(path), "--threads", "3"]) == 0
+    assert main(["plan", str(path), "--threads", "3", "--verbose"]) == 0
     assert "3 at a time" in capsys.readouterr().out
     assert "3 at a time" in repr(dasktc.triangle_count(path, threads=3))
 

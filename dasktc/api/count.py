@@ -15,7 +15,7 @@ from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, pr
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.api.progress import showing
 from dasktc.api.repeat import repeating
-from dasktc.api.streams import reads_streams
+from dasktc.api.streams import as_files
 from dasktc.backends import ON_DEVICE
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -36,6 +36,7 @@ from dasktc.executors.signals import held
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.executors.ucx import warn_of_tcp
+from dasktc.io.formats.columns import check_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import (
     AttributeOptions,
@@ -57,7 +58,7 @@ from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edge
 from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_graph
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
-from dasktc.registry import KERNELS
+from dasktc.registry import KERNELS, check_choice
 from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ THREAD_BLOCK = 1 << 24
 """Bytes of a file per part if threads share the parts, so that small files, too, have parts for all threads."""
 
 
-@reads_streams
 @said_in_one_line
 def triangle_count(
     source: Any,
@@ -102,10 +102,10 @@ def triangle_count(
     Parameters
     ----------
     source : path, URL, table, array, matrix or graph, or several paths
-        A file, folder, glob or fsspec URL (text, CSV, Matrix Market, METIS, Parquet, NumPy, SciPy, BVGraph); "-" for
-        standard input, or a binary file object; a pandas, Polars or Dask DataFrame, an Arrow table; an array of pairs,
-        two arrays, or a list of edges (two lists are two columns, two tuples of two ids two edges); a SciPy sparse
-        matrix; a NetworkX or igraph graph; a saved graph.
+        A file, folder, glob or fsspec URL (text, CSV, Matrix Market, METIS, Parquet, NumPy, SciPy, BVGraph); a graph of
+        `dasktc.datasets.catalogue`, such as "snap:ca-GrQc"; "-" for standard input, or a binary file object; a pandas,
+        Polars or Dask DataFrame, an Arrow table; an array of pairs, two arrays, or a list of edges (two lists are two
+        columns, two tuples of two ids two edges); a SciPy sparse matrix; a NetworkX or igraph graph; a saved graph.
     client : distributed.Client, Cluster, str or path, optional
         Where it runs: a client, what `dasktc.cluster` returned, the address of a scheduler ("tcp://10.0.0.1:8786"), or
         the path of a scheduler file. Default: the active client; without one everything runs in this process.
@@ -178,44 +178,45 @@ def triangle_count(
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    opened = as_source(source, reading)
-    if isinstance(opened, SavedGraph):
-        options = fitted(opened, options)
-    telling = showing(progress, asked="count", source=opened.name)
-    with telling as watcher, connect(place, options.backend, run) as anywhere:
-        counting = replace(counting, progress=watcher)
-        options, noted = choose_for(anywhere, opened, options)
-        anywhere = with_all_threads(anywhere, place, options.chosen_backend)
-        if in_bits:
-            refuse_other_ways(anywhere, opened, counting, files=outputs != Outputs())
-        cluster = distribution_of(anywhere, opened, options, run)
-        budget = options.memory
+    with as_files(source, place, run) as files:
+        opened = as_source(files, reading)
+        if isinstance(opened, SavedGraph):
+            options = fitted(opened, options)
+        telling = showing(progress, asked="count", source=opened.name)
+        with telling as watcher, connect(place, options.backend, run) as anywhere:
+            counting = replace(counting, progress=watcher)
+            options, noted = choose_for(anywhere, opened, options)
+            anywhere = with_all_threads(anywhere, place, options.chosen_backend)
+            if in_bits:
+                refuse_other_ways(anywhere, opened, counting, files=outputs != Outputs())
+            cluster = distribution_of(anywhere, opened, options, run)
+            budget = options.memory
 
-        def counted(options: Options) -> TriangleCount:
-            if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
-                result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
-                return result._replace(plan=replace(result.plan, distribution=str(cluster.how)))
-            with within_memory(anywhere, options.memory, run.work_dir, run.host_memory) as executor:
-                small, given = None, opened
-                if outputs == Outputs():
-                    small, given = count_small(executor, opened, options, counting)
-                if small is not None:
-                    return small
-                if in_bits:
-                    raise too_large(opened)
-                before = outputs.usage(executor)
-                graph = _prepared(executor, given, options, watcher, cluster)
-                outputs.check_memory(graph)
-                result = count(graph, counting)
-                # a second attempt may replace the files of the first; files of others were refused before that
-                again = repeating(source, asked, place, run, {**keywords, "verify": verify})
-                written = outputs if options.memory == budget else replace(outputs, force=True)
-                return written.write(graph, result, before, again, watcher)
+            def counted(options: Options) -> TriangleCount:
+                if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
+                    result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
+                    return result._replace(plan=replace(result.plan, distribution=str(cluster.how)))
+                with within_memory(anywhere, options.memory, run.work_dir, run.host_memory) as executor:
+                    small, given = None, opened
+                    if outputs == Outputs():
+                        small, given = count_small(executor, opened, options, counting)
+                    if small is not None:
+                        return small
+                    if in_bits:
+                        raise too_large(opened)
+                    before = outputs.usage(executor)
+                    graph = _prepared(executor, given, options, watcher, cluster)
+                    outputs.check_memory(graph)
+                    result = count(graph, counting)
+                    # a second attempt may replace the files of the first; files of others were refused before that
+                    again = repeating(source, asked, place, run, {**keywords, "verify": verify})
+                    written = outputs if options.memory == budget else replace(outputs, force=True)
+                    return written.write(graph, result, before, again, watcher)
 
-        result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
-        watcher.close(triangles=int(result))
-        result = result._replace(plan=with_notes(result.plan, noted, more))
-        return result._timed(time.perf_counter() - began)
+            result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
+            watcher.close(triangles=int(result))
+            result = result._replace(plan=with_notes(result.plan, noted, more))
+            return result._timed(time.perf_counter() - began)
 
 
 def _check_unsorted(**given: Any) -> None:
@@ -226,7 +227,6 @@ def _check_unsorted(**given: Any) -> None:
         )
 
 
-@reads_streams
 @said_in_one_line
 def prepare(
     source: Any,
@@ -287,42 +287,43 @@ def prepare(
         options = _in_one_process(attributes, options)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    opened = as_source(source, replace(reading, weight=attributes.weight, directed=directed))
-    if isinstance(opened, SavedGraph):
-        if duplicates is not None:
-            raise InputError(
-                f"{option('duplicates', duplicates)} is given, but {opened.folder} is a saved graph, whose edges have "
-                "one weight each: leave it out, or prepare the graph again"
-            )
-        options, attributes = fitted(opened, options), opened.attributes
-        if attributes:
-            options = _in_one_process(attributes, options)
-    if attributes and not threads_here(place, options.backend):
-        way_out = f"leave it out, or pass {advice(threads=1)} or more"
-        raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
-    with ExitStack() as closing, ExitStack() as stack:
-        watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
-        connection = connect(place, options.backend, run)
-        stack.push(connection)  # before it is entered, so that an interrupt closes it
-        anywhere = connection.__enter__()
-        options, noted = choose_for(anywhere, opened, options)
-        anywhere = with_all_threads(anywhere, place, options.chosen_backend)
-        watcher.counts = False
-        cluster = distribution_of(anywhere, opened, options, run)
+    with as_files(source, place, run) as files:
+        opened = as_source(files, replace(reading, weight=attributes.weight, directed=directed))
+        if isinstance(opened, SavedGraph):
+            if duplicates is not None:
+                raise InputError(
+                    f"{option('duplicates', duplicates)} is given, but {opened.folder} is a saved graph, whose edges "
+                    "have one weight each: leave it out, or prepare the graph again"
+                )
+            options, attributes = fitted(opened, options), opened.attributes
+            if attributes:
+                options = _in_one_process(attributes, options)
+        if attributes and not threads_here(place, options.backend):
+            way_out = f"leave it out, or pass {advice(threads=1)} or more"
+            raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
+        with ExitStack() as closing, ExitStack() as stack:
+            watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
+            connection = connect(place, options.backend, run)
+            stack.push(connection)  # before it is entered, so that an interrupt closes it
+            anywhere = connection.__enter__()
+            options, noted = choose_for(anywhere, opened, options)
+            anywhere = with_all_threads(anywhere, place, options.chosen_backend)
+            watcher.counts = False
+            cluster = distribution_of(anywhere, opened, options, run)
 
-        def built(options: Options) -> CountingContext:
-            executor = limited(anywhere, options.memory, run.work_dir, run.host_memory)
-            if not attributes or isinstance(opened, SavedGraph):
-                return _prepared(executor, opened, options, watcher, cluster, bool(attributes))
-            rows, frames = read_rows(executor, opened)
-            graph = _prepared(executor, rows, options, watcher, cluster)
-            kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
-            return replace(graph, prepared=replace(graph.prepared, attributes=kept))
+            def built(options: Options) -> CountingContext:
+                executor = limited(anywhere, options.memory, run.work_dir, run.host_memory)
+                if not attributes or isinstance(opened, SavedGraph):
+                    return _prepared(executor, opened, options, watcher, cluster, bool(attributes))
+                rows, frames = read_rows(executor, opened)
+                graph = _prepared(executor, rows, options, watcher, cluster)
+                kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
+                return replace(graph, prepared=replace(graph.prepared, attributes=kept))
 
-        graph, more = _within_what_is_free(built, anywhere, options)
-        graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
-        with held():
-            return Graph(graph, OwnedCluster(stack.pop_all()) if place.connects else None)
+            graph, more = _within_what_is_free(built, anywhere, options)
+            graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
+            with held():
+                return Graph(graph, OwnedCluster(stack.pop_all()) if place.connects else None)
 
 
 def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
@@ -465,6 +466,12 @@ def read_options(
     if isinstance(columns, str):
         columns = columns.split(",")
     pair = None if columns is None else (str(columns[0]), str(columns[1]))
+    if pair:
+        check_two(pair, pair)
+    if format is not None:  # before a stream is read
+        from dasktc.io.files import FORMATS
+
+        check_choice("format", format, FORMATS)
     options = ReadOptions(format, pair, read_ids(ids), skip)
     most = options.blocksize if threads < 2 else THREAD_BLOCK
     return replace(options, blocksize=most if memory is None else blocksize_within(memory, most))

@@ -11,7 +11,7 @@ import numpy as np
 
 from dasktc.api.count import as_source, choose_for, read_options, with_notes
 from dasktc.api.progress import showing
-from dasktc.api.streams import reads_streams
+from dasktc.api.streams import as_files
 from dasktc.backends import kernel_times, lean_kernel, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
@@ -92,7 +92,6 @@ class Rates:
         return RATES[backend].changed(edges=self.edges, probes=self.probes, network=network, overhead=overhead)
 
 
-@reads_streams
 @said_in_one_line
 def plan(
     source: Any = None,
@@ -168,25 +167,26 @@ def plan(
         return _plan_size(vertices, edges, wedges, chosen, planned, gpus, rates)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    opened = as_source(source, reading)
-    if isinstance(opened, SavedGraph):
-        chosen = fitted(opened, chosen)
-    with (
-        showing(progress, asked="plan", source=opened.name) as report,
-        connect(place, chosen.backend, run) as anywhere,
-        ExitStack() as stack,
-    ):
-        chosen, noted = choose_for(anywhere, opened, chosen)
-        anywhere = with_all_threads(anywhere, place, chosen.chosen_backend)
-        budget = within_memory(anywhere, chosen.memory, run.work_dir, run.host_memory)
-        executor = stack.enter_context(budget)
-        limits = None if planned is None else _limits(executor, chosen, planned, gpus)
-        planned_for = None if gpus is None else "cuda"
+    with as_files(source, place, run) as files:
+        opened = as_source(files, reading)
         if isinstance(opened, SavedGraph):
-            prepared = open_plan(executor, opened, chosen, limits, planned_for)
-        else:
-            prepared = prepare_edges(executor, opened, chosen, report, limits=limits, planned_for=planned_for)
-        worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
+            chosen = fitted(opened, chosen)
+        with (
+            showing(progress, asked="plan", source=opened.name) as report,
+            connect(place, chosen.backend, run) as anywhere,
+            ExitStack() as stack,
+        ):
+            chosen, noted = choose_for(anywhere, opened, chosen)
+            anywhere = with_all_threads(anywhere, place, chosen.chosen_backend)
+            budget = within_memory(anywhere, chosen.memory, run.work_dir, run.host_memory)
+            executor = stack.enter_context(budget)
+            limits = None if planned is None else _limits(executor, chosen, planned, gpus)
+            planned_for = None if gpus is None else "cuda"
+            if isinstance(opened, SavedGraph):
+                prepared = open_plan(executor, opened, chosen, limits, planned_for)
+            else:
+                prepared = prepare_edges(executor, opened, chosen, report, limits=limits, planned_for=planned_for)
+            worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
     there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None

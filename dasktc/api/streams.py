@@ -7,33 +7,47 @@ the work directory, which is removed at the end of the call, after Ctrl-C too, a
 
 from __future__ import annotations
 
-import functools
 import io
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from dasktc.errors import InputError
-from dasktc.executors.connect import active_client
+from dasktc.executors.connect import active_client, check_client
 from dasktc.executors.place import Place
 from dasktc.executors.spill.work_dir import WorkDir, check_place, one_line
 from dasktc.options import RunOptions
 from dasktc.wording import advice, option
 
-__all__ = ["reads_streams"]
+__all__ = ["as_files"]
 
-P = ParamSpec("P")
-T = TypeVar("T")
 STANDARD_INPUT = "-"
 NAME = "stdin"
 CHUNK = 1 << 20
 
 
-def reads_streams(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function of a source (and a client) whose call reads all of it: streams in it become files.
+@contextmanager
+def as_files(source: Any, place: Place, run: RunOptions) -> Iterator[Any]:
+    """Read the streams of a source to files, which exist until the block ends.
+
+    A stream can be read once: all options that can be checked without the source are checked before.
+
+    Parameters
+    ----------
+    source : object
+        A source, or a list of them.
+    place : Place
+        Where the files are to be read.
+    run : RunOptions
+        Its `work_dir` holds them.
+
+    Yields
+    ------
+    object
+        The source itself if it has no stream, else a list with a file in place of each.
 
     Raises
     ------
@@ -42,21 +56,13 @@ def reads_streams(function: Callable[P, T]) -> Callable[P, T]:
     DasktcError
         There is no room for the file.
     """
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        source = args[0] if args else kwargs.get("source")
-        items = source if isinstance(source, list | tuple) else [source]
-        if not any(_is_stream(item) for item in items):
-            return function(*args, **kwargs)
-        client, threads, run = (kwargs.get(name) for name in ("client", "threads", "run"))
-        _refuse_elsewhere(Place.of(args[1] if len(args) > 1 else client, threads))  # type: ignore[arg-type]
-        with _spooled(list(items), run.work_dir if isinstance(run, RunOptions) else None) as files:
-            first: Any = (files, *args[1:]) if args else ()
-            named: Any = kwargs if args else {**kwargs, "source": files}
-            return function(*first, **named)
-
-    return call
+    items = list(source) if isinstance(source, list | tuple) else [source]
+    if not any(map(_is_stream, items)):
+        yield source
+        return
+    _refuse_elsewhere(place)
+    with _spooled(items, run.work_dir) as files:
+        yield files
 
 
 def _is_stream(item: Any) -> bool:
@@ -110,6 +116,8 @@ def _refuse_elsewhere(place: Place) -> None:
         where = option(place.names[0])
     elif place.threads is None and place.workers is None:
         client = place.client or active_client()
+        if client is not None:
+            check_client(client)
         where = "a client of workers on other hosts" if client is not None and not _all_here(client) else None
     if where is not None:
         raise InputError(

@@ -27,6 +27,7 @@ __all__ = [
     "BlockFacts",
     "Edges",
     "GraphBounds",
+    "PartEdges",
     "Peel",
     "Peeled",
     "TaskSize",
@@ -157,6 +158,44 @@ class Edges(Protocol):
 
     def rows(self, keys: Any, start: int, rows: int, columns: int) -> tuple[Any, Any]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
+
+
+class PartEdges(Protocol):
+    """Functions of a backend on the edges of parts with proxies, given as keys in any order.
+
+    Bit masks of parts are arrays of int64 over the vertices; `into` is updated. Other results are new arrays.
+    """
+
+    def neighbours(self, keys: Any, shift: int, bits: Any, into: Any, parts: int) -> None:
+        """OR each end's bits into the other end's."""
+
+    def targets(self, keys: Any, shift: int, bits: Any, into: Any, parts: int) -> None:
+        """OR each source's bits into its targets'."""
+
+    def reached(self, keys: Any, shift: int, within: Any, into: Any, parts: int) -> None:
+        """OR each source's bits into its targets', those bits that the targets have in `within`.
+
+        A call may move bits on that it has moved itself, even until none moves: fewer calls of all partitions are left.
+        """
+
+    def inside(self, keys: Any, shift: int, bits: Any, parts: int) -> list[int]:
+        """For each part, the number of edges both of whose ends have its bit."""
+
+    def degrees(self, keys: Any, shift: int, roles: Any) -> tuple[Any, Any]:
+        """In-degrees from a part's local vertices, and out-degrees within the part, int64.
+
+        `roles` are the vertices' flags TAIL, HEAD and LOCAL of `part_edges`, uint8.
+        """
+
+    def numbered(self, keys: Any, shift: int, number: Any) -> Any:
+        """Keys of a part's edges, in their order, over the numbers of their ends.
+
+        `number`, int32, is n for the part's vertex n, -2 - n where no edge to it is in the part, and OUTSIDE of
+        `part_edges` for vertices that are not in the part.
+        """
+
+    def columns(self, keys: Any, shift: int, first: int, wanted: Any, size: int) -> Any:
+        """Columns, int32, of the `size` keys whose row, counted from `first`, is wanted (bool)."""
 
 
 class Peeled(NamedTuple):
@@ -393,6 +432,8 @@ class Backend:
         threshold, which stops malloc from learning.
     edges : Edges
         Functions on edges.
+    part_edges : PartEdges
+        Functions on the edges of parts with proxies.
     block_facts : BlockFacts
         Functions that check blocks and vertex vectors.
     raw_edges : RawEdges or None
@@ -441,6 +482,7 @@ class Backend:
     closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges
+    part_edges: PartEdges
     block_facts: BlockFacts
     peel: Peel
     chunk: int = 1 << 13

@@ -8,12 +8,13 @@ reads the table right. Text files, Parquet files, frames in memory, of Dask and 
 
 from __future__ import annotations
 
+import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
@@ -31,9 +32,15 @@ __all__ = [
     "like_ids",
     "note_frame",
     "refuse_two_pairs",
+    "refuse_wider",
+    "row_with_zeros",
     "runs_of",
     "sample_of",
+    "say_zeros",
+    "warn_of_zeros",
 ]
+
+log = logging.getLogger("dasktc")
 
 COLUMNS = 8
 """Columns that are compared with each other; further ones are attributes."""
@@ -159,6 +166,12 @@ class Choice:
         Whether options are given on the command line.
     blanks : bool
         Whether blanks separate the fields of a line.
+    by_position : bool
+        Whether the columns were taken by position; if not, nothing speaks against them but single rows.
+    header : int
+        Number of names of a header that rows may not exceed by two; 0: there is none.
+    zeros : bool
+        Whether ids became integers although nobody asked for it, so that leading zeros are lost.
     """
 
     where: str
@@ -169,6 +182,9 @@ class Choice:
     index: tuple[str, ...] = ()
     is_file: bool = True
     blanks: bool = False
+    by_position: bool = True
+    header: int = 0
+    zeros: bool = False
 
     @property
     def says(self) -> str:
@@ -292,10 +308,40 @@ def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
     """
     groups: dict[Choice, tuple[Choice, list[Sample]]] = {}
     for choice, sample in noted:
-        if choice is not None:
+        if choice is None:
+            continue
+        if choice.header:
+            for row in sample.rows:
+                refuse_wider(choice, row, choice.where, _shown(row))
+        if choice.by_position:
             groups.setdefault(replace(choice, where="", line=None), (choice, []))[1].append(sample)
     for choice, samples in groups.values():
         judge(choice, samples)
+
+
+def say_zeros(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
+    """Warn of the first sampled row with an integer id whose leading zeros are lost."""
+    for choice, sample in noted:
+        if choice is not None and choice.zeros and (row := row_with_zeros(choice.columns, sample.rows)):
+            warn_of_zeros(f"{choice.where}, in {_shown(row)},")
+            return
+
+
+def row_with_zeros(columns: tuple[int, int], rows: Iterable[Sequence[str]]) -> Sequence[str] | None:
+    """Return the first row with an id that begins with a zero before other digits."""
+    zeros = re.compile("-?0[0-9]+")
+    return next((row for row in rows if any(at < len(row) and zeros.fullmatch(row[at]) for at in columns)), None)
+
+
+def warn_of_zeros(place: str) -> None:
+    """Say where an integer with leading zeros stands."""
+    log.warning(
+        "dasktc: warning: %s holds an integer with leading zeros, which are not kept: 007 and 7 are one id; use %s if "
+        "they are two, %s if they are one",
+        place,
+        advice(ids="text"),
+        advice(ids="int"),
+    )
 
 
 def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) -> None:
@@ -392,6 +438,31 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
 
 
 # lines
+
+
+def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> None:
+    """Refuse a row with two fields or more than its header has names, as where commas group digits of an id.
+
+    Parameters
+    ----------
+    choice : Choice
+    row : sequence of str
+        Its fields.
+    place, text : str
+        Where the row stands, and how it is shown.
+    """
+    width = next((place for place in range(len(row), 0, -1) if row[place - 1]), 0)  # a separator may end a line
+    if width <= choice.header:
+        return
+    grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(row[:width]))
+    if not grouped and width == choice.header + 1:
+        return
+    records = "perhaps records of several types; write the edges alone, or use"
+    cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
+    raise InputError(
+        f"{place} holds {plural(width, 'field')}, {text}, below a header of {choice.header}: {cause} "
+        f"{advice(skip=choice.line, columns=(0, 1))} if the first two fields are ids"
+    )
 
 
 def _judge_lines(choice: Choice, table: list[Row]) -> None:
@@ -576,10 +647,16 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
             continue
         shared = _shared(first, second)
         between = {one, other} == {0, 2} and choice.columns == (0, 1)
+        least_ends = min(len(first.distinct), len(second.distinct))
+        apart = between and loops == 0 and 2 * len(columns[1].distinct) <= least_ends and _is_apart(columns[:3])
+        few = apart or (between and 4 * len(columns[1].distinct) <= max(4, least_ends))
         labels = [column for column in taken if column not in (first, second) and _is_label(column, taken, columns)]
-        if kind == "int" and not labels and not ({one, other} & {*choice.columns} and _are_ends(first, second)):
+        if (
+            kind == "int"
+            and not (labels or apart)
+            and not ({one, other} & {*choice.columns} and _are_ends(first, second))
+        ):
             continue  # small integers of two columns, as weights and ids, are equal by chance
-        few = between and 4 * len(columns[1].distinct) <= max(4, min(len(first.distinct), len(second.distinct)))
         least = 1 if between and (kind == "text" or len(columns[1].distinct) == 1) else 2
         like = LIKE["text"] if share == 0 and _alike_sparse(first, second) else LIKE[kind]
         much = shared >= like and shared >= MORE * share
@@ -607,6 +684,17 @@ def _is_label(column: _Column, taken: Sequence[_Column], columns: Sequence[_Colu
     if len(column.distinct) == 1:
         return not any(len(other.distinct) == rows for other in taken)
     return 4 * len(column.distinct) <= most or 20 * len(column.distinct) >= 19 * rows
+
+
+def _is_apart(columns: Sequence[_Column]) -> bool:
+    """Return whether the integers of a middle column lie below or above those of the two around it.
+
+    No edge from the first to the middle one is then part of a triangle.
+    """
+    if {column.kind for column in columns} != {"int"}:
+        return False
+    middle, others = columns[1].numbers, [columns[0].numbers, columns[2].numbers]
+    return all(middle[-1] < other[0] or middle[0] > other[-1] for other in others)
 
 
 def _are_ends(one: _Column, other: _Column) -> bool:

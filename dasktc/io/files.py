@@ -15,7 +15,7 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.io.evidence import Reading
+from dasktc.io.evidence import Reading, warn_of_zeros
 from dasktc.io.formats import listing, streams
 from dasktc.io.formats.dialect import Doubt
 from dasktc.io.formats.sniff import HeaderAloneError, first_line
@@ -257,15 +257,7 @@ def _shared_line(url: str, line: int, text: str, files: int) -> InputError:
 def _say_doubts(doubts: list[Doubt]) -> None:
     """Log how doubtful first rows were read, once for all files; refuse an equal first edge in several files."""
     if zeros := [doubt for doubt in doubts if doubt.zeros]:
-        log.warning(
-            "dasktc: warning: line %d of %s, %r, holds an integer with leading zeros, which are not kept: 007 and 7 "
-            "are one id; use %s if they are two, %s if they are one",
-            *zeros[0][1:2],
-            zeros[0].url,
-            zeros[0].row,
-            advice(ids="text"),
-            advice(ids="int"),
-        )
+        warn_of_zeros(f"line {zeros[0].line} of {zeros[0].url}, {zeros[0].row!r},")
     doubts = [doubt for doubt in doubts if not doubt.zeros]
     if not doubts:
         return

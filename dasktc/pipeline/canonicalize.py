@@ -20,7 +20,7 @@ from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.measured import Measured
-from dasktc.io.evidence import Notes, Reading, judge_all, runs_of
+from dasktc.io.evidence import Notes, Reading, judge_all, runs_of, say_zeros
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, distinct_of, pack, shift_of
@@ -169,7 +169,10 @@ def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Rea
     """
     noting = [part for part in parts if hasattr(part, "noting")]
     choices = [(getattr(part, "choice", None), getattr(part, "begins", True)) for part in noting]
-    judge_all((choice, of.sample(begins)) for (choice, begins), of in zip(choices, notes, strict=True))
+    samples = [(choice, of.sample(begins)) for (choice, begins), of in zip(choices, notes, strict=True)]
+    judge_all(samples)
+    if not any(doubt.zeros for part in parts if (doubt := getattr(part, "doubt", None))):  # else it was said
+        say_zeros(samples)
     reading = source.read
     return replace(reading, comments_below=reading.comments_below + sum(of.comments for of in notes))
 

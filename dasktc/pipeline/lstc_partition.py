@@ -15,6 +15,10 @@ A part thus has the vertices `tails`, and the edges from these to its `heads`: b
 are counted from local vertices alone: a count must stream the wedges u → v → w in G_p of every local u. Their number
 follows from degrees, before any block is built.
 
+Bits of all parts move in one pass over the edges. What depends on one part takes a pass for each, so that no more than
+one part's degrees and numbers are in memory: its degrees, whose sums are its numbers of edges, and its keys.
+`PartEdges` of the backend makes these passes.
+
 Vectors of all vertices that exceed one process are sharded: each partition of edges, as a small graph over its own
 vertices, fetches their entries (see `pipeline.orient_sharded`). The functions and results are the same.
 """
@@ -28,11 +32,12 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL
 from dasktc.executors.base import Executor, tree
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import check_edges, stacked
 from dasktc.pipeline.canonicalize import partition_count
-from dasktc.pipeline.edge_keys import ends_of, merge, unpack
+from dasktc.pipeline.edge_keys import merge
 from dasktc.pipeline.orient import Oriented, total, wedges_of
 from dasktc.pipeline.orient_sharded import localised
 from dasktc.pipeline.sharded.vectors import Sharded, added, either, taken, with_entries, zipped
@@ -134,10 +139,6 @@ class _Edges(NamedTuple):
         entries = [taken(executor, self.stage, vector, self.ids) for vector in vectors]
         return executor.map(self.stage, with_entries, zipped(list(self.partitions), *entries), function, *shared)
 
-    def counts(self, function: Any, *vectors: Sharded) -> list[int]:
-        """Call `function` for each partition, and add up the counts by part that it returns."""
-        return [sum(column) for column in zip(*self.executor.gather(self.map(function, [*vectors])), strict=True)]
-
     def masks(self, function: Any, *vectors: Sharded) -> Sharded:
         """OR the masks that `function` returns for each partition's vertices into the last of `vectors`."""
         executor, before = self.executor, vectors[-1]
@@ -147,16 +148,24 @@ class _Edges(NamedTuple):
         new = added(executor, self.stage, list(self.ids), made, before.starts, ("bitwise_or", 0))
         return Sharded(before.starts, executor.map(self.stage, either, zipped(list(before.parts), new.parts)))
 
-    def wedges(self, own: Sharded, tails: Sharded, heads: Sharded, part: int) -> int:
-        """Number of a part's wedges whose first vertex is local."""
-        executor, degrees = self.executor, self.map(_degrees, [own, tails, heads], part)
-        both = executor.transpose(self.stage, degrees, 2)
+    def inside(self, bits: Sharded) -> list[int]:
+        """Number of edges in each part that has the vertices with its bit, and all edges among them."""
+        return [sum(column) for column in zip(*self.executor.gather(self.map(_inside, [bits])), strict=True)]
+
+    def part(self, own: Sharded, tails: Sharded, heads: Sharded, part: int) -> tuple[int, int, int]:
+        """Number of a part's edges from local vertices, of all its edges, and of its wedges from local vertices."""
+        executor = self.executor
+        vectors = zip(tails.parts, heads.parts, own.parts, strict=True)
+        roles = [executor.submit(self.stage, _roles, *given, part) for given in vectors]
+        both = executor.transpose(self.stage, self.map(_degrees, [Sharded(own.starts, roles)]), 2)
         if not self.ids:
             summed = [[tree(executor, self.stage, total, given) for given in both]]
         else:
-            vectors = [added(executor, self.stage, list(self.ids), given, own.starts) for given in both]
-            summed = zipped(*(vector.parts for vector in vectors))
-        return sum(executor.gather([executor.submit(self.stage, wedges_of, *pair) for pair in summed]))
+            sums = [added(executor, self.stage, list(self.ids), given, own.starts) for given in both]
+            summed = zipped(*(vector.parts for vector in sums))
+        counts = executor.gather([executor.submit(self.stage, _counts_of, *pair) for pair in summed])
+        local, edges, wedges = map(sum, zip(*counts, strict=True))
+        return local, edges, wedges
 
 
 def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
@@ -183,14 +192,14 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     induced = edges.masks(_neighbours, local)
     tails, heads = _kept(edges, options.proxies, local, induced)
     vertices_of = [list(map(sum, zip(*_held_in_shards(edges, bits), strict=True))) for bits in (induced, tails)]
-    edges_of = [edges.counts(_inside, *bits) for bits in ((induced, induced), (tails, heads))]
-    local_edges = edges.counts(_inside, local, heads)
-    wedges = sum(edges.wedges(own, tails, heads, part) for part in range(parts))
+    induced_edges = edges.inside(induced)
+    sums = [edges.part(own, tails, heads, part) for part in range(parts)]
+    local_edges, kept_edges, wedges = zip(*sums, strict=True)
     rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
-    sizes = Sizes(np.array([local_edges, edges_of[1]], dtype="int64").T.copy(), rows, rows)
-    proxies = tuple(Proxies(*counts) for counts in zip(*vertices_of, *edges_of, strict=True))
+    sizes = Sizes(np.array([local_edges, kept_edges], dtype="int64").T.copy(), rows, rows)
+    proxies = tuple(Proxies(*counts) for counts in zip(*vertices_of, induced_edges, kept_edges, strict=True))
     members, flags = zip(*(_members(executor, own, tails, part) for part in range(parts)), strict=True)
-    return ProxyPartition(own, tails, heads, sizes, proxies, wedges, shape, [*members], [*flags])
+    return ProxyPartition(own, tails, heads, sizes, proxies, sum(wedges), shape, [*members], [*flags])
 
 
 def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sharded, Sharded]:
@@ -228,33 +237,21 @@ def _no_bits(bits: Array, first: int) -> Array:
 def _neighbours(keys: Array, local: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Bit mask for each vertex: the parts that it is local to or has a neighbour in."""
     induced = local.copy()
-    for u, v in ends_of(keys, shift, backend):
-        _or_into(induced, v, local.take(u), parts)
-        _or_into(induced, u, local.take(v), parts)
+    backend.part_edges.neighbours(keys, shift, local, induced, parts)
     return induced
-
-
-def _or_into(membership: Array, vertices: Array, bits: Array, parts: int) -> None:
-    """OR bits into entries of `membership`; vertices may repeat, so each bit is written apart, with equal writes."""
-    for part in range(parts):
-        bit = bits.dtype.type(_bit(part))
-        given = vertices[(bits & bit) != 0]
-        membership[given] = membership.take(given) | bit
 
 
 def _targets(keys: Array, local: Array, nothing: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Bit mask for each vertex: the parts in which a local vertex has an edge to it."""
     heads = nothing.copy()
-    for u, v in ends_of(keys, shift, backend):
-        _or_into(heads, v, local.take(u), parts)
+    backend.part_edges.targets(keys, shift, local, heads, parts)
     return heads
 
 
 def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: Backend) -> Array:
-    """Propagate bits one step along the edges: a target in G_p gets bit p of its source."""
+    """Propagate bits along the edges, at least one step: a target in G_p gets bit p of its source."""
     reached = kept.copy()
-    for u, v in ends_of(keys, shift, backend):
-        _or_into(reached, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
+    backend.part_edges.reached(keys, shift, induced, reached, parts)
     return reached
 
 
@@ -297,26 +294,25 @@ def _together(arrays: list[Array], backend: Backend) -> Array:
 # edges of the parts
 
 
-def _inside(keys: Array, tails: Array, heads: Array, parts: int, shift: int, backend: Backend) -> list[int]:
-    """Number of edges in each part: those whose source's tails and target's heads both have its bit."""
-    counts = [0] * parts
-    for u, v in ends_of(keys, shift, backend):
-        counts = [a + b for a, b in zip(counts, _held(tails.take(u) & heads.take(v), parts), strict=True)]
-    return counts
+def _inside(keys: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
+    return backend.part_edges.inside(keys, shift, bits, parts)
 
 
-def _degrees(
-    keys: Array, own: Array, tails: Array, heads: Array, part: int, parts: int, shift: int, backend: Backend
-) -> list[Array]:
-    """In-degrees of a part's vertices from its local vertices, and out-degrees within the part, int64."""
-    xp, bit = backend.array, tails.dtype.type(_bit(part))
-    degrees = [xp.zeros(len(own), dtype="uint64") for _ in range(2)]  # CuPy's add.at has no int64
-    for u, v in ends_of(keys, shift, backend):
-        inside = (tails.take(u) & heads.take(v) & bit) != 0
-        u, v = u[inside], v[inside]
-        xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain Python 1
-        xp.add.at(degrees[1], u, xp.uint64(1))
-    return [degree.view("int64") for degree in degrees]
+def _roles(tails: Array, heads: Array, own: Array, part: int) -> Array:
+    """What each vertex is in a part: flags, in one byte."""
+    roles = (tails >> part & 1).astype("uint8") * TAIL
+    roles |= (heads >> part & 1).astype("uint8") * HEAD
+    roles |= (own == part).astype("uint8") * LOCAL
+    return roles
+
+
+def _degrees(keys: Array, roles: Array, parts: int, shift: int, backend: Backend) -> list[Array]:
+    return [*backend.part_edges.degrees(keys, shift, roles)]  # a list: `transpose` takes its entries apart
+
+
+def _counts_of(inward: Array, outward: Array) -> tuple[int, int, int]:
+    """Number of edges from local vertices, of all edges, and of wedges, from a part's degrees."""
+    return int(inward.sum()), int(outward.sum()), wedges_of(inward, outward)
 
 
 # blocks
@@ -334,11 +330,11 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
         number = Sharded(
             parted.tails.starts,
             [
-                executor.submit("blocks", _numbers, bits, first, part, executor.backend)
-                for bits, first in zip(parted.tails.parts, firsts, strict=False)
+                executor.submit("blocks", _numbers, *given, first, part, executor.backend)
+                for *given, first in zip(parted.tails.parts, parted.heads.parts, firsts, strict=False)
             ],
         )
-        numbered = edges.map(_numbered, [parted.tails, parted.heads, number], part)
+        numbered = edges.map(_numbered, [number])
         held, bound = int(columns[part, 1]), 1 << 2 * shift
         cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
@@ -354,38 +350,29 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
     return built
 
 
-def _numbers(bits: Array, first: int, part: int, backend: Backend) -> Array:
-    """Positions of a shard's vertices among the part's; the first of them has position `first`."""
-    return first - 1 + backend.array.cumsum((bits & _bit(part)) != 0, dtype="int64")
+def _numbers(tails: Array, heads: Array, first: int, part: int, backend: Backend) -> Array:
+    """Numbers of a shard's vertices in the part, as `PartEdges.numbered` takes them; its first vertex is `first`."""
+    xp, bit = backend.array, _bit(part)
+    inside = (tails & bit) != 0
+    number = (first - 1 + xp.cumsum(inside, dtype="int64")).astype("int32")
+    return xp.where((heads & bit) != 0, number, xp.where(inside, -2 - number, OUTSIDE)).astype("int32", copy=False)
 
 
-def _numbered(
-    keys: Array, tails: Array, heads: Array, number: Array, part: int, parts: int, shift: int, backend: Backend
-) -> Array:
-    """Keys of a part's edges, over the positions of their ends among the part's vertices."""
-    xp, bit = backend.array, tails.dtype.type(_bit(part))
-    numbered = []
-    for u, v in ends_of(keys, shift, backend):
-        inside = (tails.take(u) & heads.take(v) & bit) != 0
-        numbered.append(number.take(u[inside]) << shift | number.take(v[inside]))
-    return xp.concatenate(numbered) if numbered else keys.copy()
+def _numbered(keys: Array, number: Array, parts: int, shift: int, backend: Backend) -> Array:
+    return backend.part_edges.numbered(keys, shift, number)
 
 
 def _slab(
     slices: list[Array], rows: tuple[int, int], local: Array, shift: int, backend: Backend
 ) -> list[tuple[Array, Array]]:
     """Offsets and columns of a range of a part's rows, twice: the edges of local vertices, and all edges."""
-    xp, chunk, (start, end) = backend.array, backend.chunk, rows
+    xp, (start, end) = backend.array, rows
     keys = merge(slices, 1 << 2 * shift, backend)
-    offsets = keys.searchsorted(xp.arange(start, end + 1, dtype="int64") << shift)
-    columns = xp.empty(len(keys), dtype="int32")
-    local, index = local[start:end], []
-    for at in range(0, len(keys), chunk):
-        source, target = unpack(keys[at : at + chunk], shift)
-        columns[at : at + chunk] = target
-        index.append(columns[at : at + chunk][local.take(source - start)])
+    offsets, columns = backend.edges.rows(keys, start << shift, end - start, 1 << shift)
+    local = local[start:end]
     kept = xp.concatenate([xp.zeros(1, dtype="int64"), xp.cumsum(xp.where(local, xp.diff(offsets), 0))])
-    return [(kept, xp.concatenate([columns[:0], *index])), (offsets, columns)]
+    index = backend.part_edges.columns(keys, shift, start, local, int(kept[-1]))
+    return [(kept, index), (offsets, columns)]
 
 
 def _block(slabs: list[Any], place: Block, members: Array, ordered: bool, backend: Backend, edges: int) -> OrientedCSR:

@@ -19,6 +19,7 @@ from dasktc.backends.cpu import (
     edge_columns,
     edges,
     hub_tables,
+    part_edges,
     probes,
     radix,
     text,
@@ -29,6 +30,7 @@ from dasktc.backends.cpu import (
 from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
+from dasktc.backends.cpu.part_edges import CpuPartEdges
 from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.cpu.shared_arrays import CpuSharedArrays
@@ -96,6 +98,7 @@ def warm() -> None:
     edges.warm()
     edge_columns.warm()
     vertices.warm()
+    part_edges.warm()
     block_facts.warm()
 
 
@@ -160,6 +163,7 @@ BACKEND = Backend(
     closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
+    part_edges=CpuPartEdges(),
     block_facts=CpuBlockFacts(),
     vertices=CpuVertices(),
     merge=radix.merge,

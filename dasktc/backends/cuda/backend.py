@@ -29,6 +29,7 @@ from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
 from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.backends.part_edges import ArrayPartEdges
 from dasktc.backends.protocol import Backend, TextIds
 from dasktc.errors import InputError
 from dasktc.wording import advice
@@ -313,6 +314,7 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,
+        part_edges=ArrayPartEdges(cp, CHUNK),
         block_facts=ArrayFacts(cp),
         peel=DevicePeel(device()),
         raw_edges=edges,

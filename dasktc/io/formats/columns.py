@@ -79,8 +79,9 @@ def choose(
 
 def proposed(wanted: Iterable[str], names: Sequence[str]) -> str:
     """Return the question whether columns with nearly the requested names are meant, for an error; "" if none are."""
+    wanted = [*wanted]
     near = [name if name in names or name.isdecimal() else nearest(name, names) for name in wanted]
-    if not near or None in near or near[0] == near[1]:
+    if near == wanted or None in near or near[0] == near[1]:
         return ""
     return f"did you mean {advice(columns=tuple(near))}? Else "
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.once import once
-from dasktc.wording import advice, option, plural
+from dasktc.wording import advice, plural
 
 __all__ = ["BadLine", "Rows", "WeightedRows", "count_rows", "even_columns", "parse", "parse_weighted"]
 
@@ -351,7 +351,7 @@ def _reason(line: str, dialect: Dialect) -> str:
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (
-                f"holds {fields[place][:40]!r} where an integer id is expected, as other rows have it or "
-                f"{option('ids', 'int')}; use {advice(ids='text')} if ids are names"
+                f"holds {fields[place][:40]!r} where an integer id is expected, as in other rows or as "
+                f"was asked for; use {advice(ids='text')} if ids are names"
             )
     return "opens a quote that it does not close: fields over several lines are not read; write each row on one line"

@@ -15,18 +15,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 from dasktc.errors import InputError, shown
-from dasktc.io.evidence import COLUMNS, Choice, Reading, Sample, judge, refuse_two_pairs
+from dasktc.io.evidence import COLUMNS, Choice, Reading, Sample, judge, refuse_two_pairs, refuse_wider, row_with_zeros
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.columns import check_two, place_of, proposed
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
 from dasktc.io.id_names import PAIRS, known_pairs, plain
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
-from dasktc.wording import advice, option, plural
+from dasktc.wording import advice, option
 
 __all__ = ["HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
 
@@ -50,7 +50,7 @@ class Layout(NamedTuple):
     `start` is its byte, `line` its line from 1. Above are `comments` comment lines and `headers` header lines.
     `edges` is not None if the first data row may be a header of vertex and edge counts: it is one if exactly `edges`
     data rows follow. `doubt` describes a first row that may be a header or an edge, or leading zeros of integers.
-    `reading` and `choice` say which columns were taken; `choice` is None where the caller or names chose them.
+    `reading` and `choice` say which columns were taken.
     """
 
     dialect: Dialect
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
     bytes_per_row: float
     doubt: Doubt | None
     reading: Reading
-    choice: Choice | None
+    choice: Choice
     comments: int = 0
     headers: int = 0
 
@@ -110,8 +110,6 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     InputError
         The file holds no edge in the first MiB, or its first rows are ambiguous.
     """
-    if options.columns:
-        check_two(options.columns, options.columns)
     rows = _sample(url, options.skip or 0)
     if options.skip is None and options.columns is None:
         _refuse_comments(url, rows)
@@ -123,10 +121,10 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if reading.header == len(rows):
         raise HeaderAloneError(f"{url} holds no data line below its header: cut short; check the file")
     names = split(rows[0].text, reading.separator) if reading.header else []
-    if names:
-        _refuse_wider(url, names, rows, reading, options)
-        _refuse_names(url, names, rows, reading, options)
     taken, choice = _taken(url, rows, reading, names, options)
+    if names:
+        _refuse_wider(rows, reading, choice)
+        _refuse_names(url, names, rows, reading, options)
     mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
     if mixed:
         _judge_head(url, rows, reading, choice)
@@ -148,7 +146,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if reading.doubtful and ids == "text":
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(reading.header))
     if ids == "int" and options.ids is None:
-        doubt = _zeros(url, rows[reading.header :], reading)
+        doubt, choice = _zeros(url, rows[reading.header :], reading), replace(choice, zeros=True)
     edges = _edge_count(rows, reading, options)
     comments = rows[0].comments if table else first.comments
     return Layout(
@@ -158,24 +156,32 @@ def sniff(url: str, options: ReadOptions) -> Layout:
 
 def _taken(
     url: str, rows: list[_Row], reading: _Reading, names: list[str], options: ReadOptions
-) -> tuple[Reading, Choice | None]:
-    """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
+) -> tuple[Reading, Choice]:
+    """Describe the choice of the id columns, and return it for judgement."""
     one, other = reading.columns
     width = max(len(split(without_attributes(row.text), reading.separator)) for row in rows)
     selection = "given" if options.columns else "by name" if (one, other) in known_pairs(names) else "by position"
     named = (names[one], names[other]) if max(one, other) < len(names) else None
     taken = Reading("text file", (one + 1, other + 1), named, max(width, one + 1, other + 1), selection)
-    if selection == "given":
-        return taken, None
     line = rows[0].line if names else None
-    choice = Choice(url, reading.columns, tuple(names[:COLUMNS]), line, blanks=reading.separator is None)
-    refuse_two_pairs(replace(choice, labels=tuple(names)))
-    return taken, choice if selection == "by position" else None
+    several = reading.separator is not None and selection != "given" and len(names) > 1
+    choice = Choice(
+        url,
+        reading.columns,
+        tuple(names[:COLUMNS]),
+        line,
+        blanks=reading.separator is None,
+        by_position=selection == "by position",
+        header=len(names) if several else 0,
+    )
+    if selection != "given":
+        refuse_two_pairs(replace(choice, labels=tuple(names)))
+    return taken, choice
 
 
-def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice | None) -> None:
+def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice) -> None:
     """Judge the first rows of a file: all of a short one, else only what they show for themselves."""
-    if choice is None:
+    if not choice.by_position:
         return
     short = not streams.is_archive(url) and streams.size(url) < _HEAD
     data, whole = rows[reading.header :], len(rows) < _ROWS and short
@@ -210,27 +216,16 @@ def _refuse_comments(url: str, rows: list[_Row]) -> None:
 def _zeros(url: str, rows: list[_Row], reading: _Reading) -> Doubt | None:
     """Describe the first sampled row with an integer id that begins with a zero."""
     for row in rows:
-        fields = split(row.text, reading.separator)
-        if any(place < len(fields) and re.fullmatch("-?0[0-9]+", fields[place]) for place in reading.columns):
+        if row_with_zeros(reading.columns, [split(row.text, reading.separator)]):
             return Doubt(url, row.line, row.text[:60].strip(), False, True)
     return None
 
 
-def _refuse_wider(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
-    """Refuse rows that hold two fields or more than their header names, as where commas group digits of an id."""
-    if reading.separator is None or options.columns is not None or len(names) < 2:
-        return
-    for row in rows[1:]:
-        fields = split(row.text.rstrip(BLANKS + reading.separator), reading.separator)
-        grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(fields))
-        if len(fields) > len(names) and (grouped or len(fields) > len(names) + 1):
-            records = "perhaps records of several types; write the edges alone, or use"
-            cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
-            raise InputError(
-                f"line {row.line} of {url} holds {plural(len(fields), 'field')}, {row.text[:40].strip()!r}, below a "
-                f"header of {len(names)}: {cause} {advice(skip=rows[0].line, columns=(0, 1))} if the first two fields "
-                "are ids"
-            )
+def _refuse_wider(rows: list[_Row], reading: _Reading, choice: Choice) -> None:
+    """Refuse first rows that are wider than their header."""
+    for row in rows[1:] if choice.header else ():
+        fields = split(row.text, reading.separator)
+        refuse_wider(choice, fields, f"line {row.line} of {choice.where}", repr(row.text[:40].strip()))
 
 
 def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
@@ -521,7 +516,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}: brackets around edges are not read; write two ids a line, with "
             f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use {advice(ids='text')} if brackets belong to ids"
         )
-    if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|]-?[0-9]+)+", words[at]) for at in reading.columns):
+    if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|\s]+-?[0-9]+)+", words[at]) for at in reading.columns):
         raise InputError(
             f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
             f"{advice(ids='text')} if ids are names"
@@ -559,10 +554,10 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"of these, or use {advice(ids='text')} if quotes belong to ids"
         )
     widths = sorted(_widths(reading.separator, rows))
-    if widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
+    if options.columns is None and widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
         raise InputError(
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
-            f"or use {advice(ids='text')} if the first two words of a line are ids"
+            f"or use {advice(columns=(0, 1))} if the first two words of a line are ids"
         )
     return "text"
 

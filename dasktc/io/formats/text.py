@@ -164,7 +164,8 @@ class _Lines:
             return
         for start in range(0, len(block), max(1, len(block) // self.notes.most)):
             begin = block.find(b"\n", start - 1) + 1 if start else 0
-            self._note_rows(block[begin : begin + LONG].split(b"\n")[:RUN])
+            rows = block[begin : begin + LONG].split(b"\n")[: RUN + 1]
+            self._note_rows(rows[: max(1, len(rows) - 1)])  # the last one may be cut
 
     def _note_places(self, fill: Any, first: int, last: int) -> None:
         """Note runs of rows of a local file from bytes spaced evenly; the host reads no others."""
@@ -234,12 +235,10 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         The file holds no edge, or its first rows are ambiguous and an option must settle how to read them.
     """
     layout = sniff(url, options)
-    dialect, choice = layout.dialect, layout.choice
-    if layout.reading.width == 2 and not (choice and choice.blanks and dialect.ids == "text"):
-        choice = None  # there is nothing to compare
+    dialect = layout.dialect
     stop = None if streams.is_archive(url) else streams.size(url)
     reading = replace(layout.reading, comments_above=layout.comments, headers=layout.headers)
-    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=reading, choice=choice)
+    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=reading, choice=layout.choice)
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
         return [replace(whole, counts=counts)], dialect.ids

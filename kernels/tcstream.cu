@@ -192,14 +192,15 @@ __device__ __forceinline__ uint32 count_edge(const Lists& lists, Held& held, uin
   if (SEARCH == 1) {
     int64 lane = threadIdx.x % 32, begin = lane * lists.few_size >> 5, stop = (lane + 1) * lists.few_size >> 5;
     probes += stop - begin;
-    return found_by_halves(few, begin, stop, lists, nodes, cached);
-  }
-  for (int64 i = threadIdx.x % 32; i < lists.few_size; i += 32) {
-    int32 x = few[i];
-    int64 low = 0, high = lists.many_size;
-    narrow(nodes, cached, x, lists.many_size, low, high);
-    found += SEARCH == 2 ? found_backward(lists.many, low, high, x) : contains(lists.many, low, high, x);
-    probes++;
+    found = found_by_halves(few, begin, stop, lists, nodes, cached);
+  } else {
+    for (int64 i = threadIdx.x % 32; i < lists.few_size; i += 32) {
+      int32 x = few[i];
+      int64 low = 0, high = lists.many_size;
+      narrow(nodes, cached, x, lists.many_size, low, high);
+      found += SEARCH == 2 ? found_backward(lists.many, low, high, x) : contains(lists.many, low, high, x);
+      probes++;
+    }
   }
   return found;
 }

@@ -35,7 +35,8 @@ import dasktc
 from dasktc.cli.main import main
 
 outputs = {name: f"{folder}/{name}.csv" for name in ("per_vertex", "per_edge")}
-kept = {"checkpoint": f"{folder}/kept", "memory": "1GB", "work_dir": folder, "verify": 1}
+run = dasktc.RunOptions(work_dir=folder)
+kept = {"checkpoint": f"{folder}/kept", "memory": "1GB", "run": run, "verify": 1}
 result = dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), backend="cpu", **kept, **outputs)
 print(int(result))
 sys.exit(main(["count", outputs["per_edge"], "--quiet", "--backend", "cpu"]))

@@ -39,7 +39,7 @@ def test_another_client_asks_a_published_graph(client, wanted, options):
             assert graph.triangle_count() == count
             assert graph.triangles().equals(wanted)
             assert len(graph.edge_support().compute(scheduler=other)) == graph.edges
-            assert repr(graph).startswith(f"Graph(vertices={graph.vertices}, ")
+            assert repr(graph).startswith(f"vertices   {graph.vertices}\n")
     finally:
         client.unpublish_dataset("roads")
 

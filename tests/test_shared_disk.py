@@ -60,7 +60,7 @@ def test_an_active_client_and_an_address_keep_it_too(cluster, place, monkeypatch
         assert int(library.triangle_count(source_of(EDGES), memory="1GB")) == TRIANGLES
     scheduler = cluster.scheduler_address
     assert int(library.triangle_count(source_of(EDGES), scheduler, memory="1GB")) == TRIANGLES
-    assert dasktc.plan(source_of(EDGES), memory="1GB", scheduler=scheduler).plan.tasks
+    assert library.plan(source_of(EDGES), scheduler, memory="1GB").plan.tasks
     assert len(made) == 3
     assert os.listdir(place) == []
 

@@ -20,8 +20,8 @@ from dasktc.registry import (
     METHODS,
     ORDERS,
     SCHEMES,
-    WITHOUT_STAGES,
     check_choice,
+    check_has_kernel,
     check_kernel,
     kernel_of,
     unsorted_kernels,
@@ -255,12 +255,8 @@ class Options(Method):
             raise InputError(f"method={shown(method)} is no method: give a dasktc.Method, or one of the names {names}")
         chosen = {name: getattr(method, name) for name in Method.__dataclass_fields__}
         options = cls(**chosen, backend=backend, memory=memory)
-        known = KERNELS[options.chosen_backend]
-        if backend != "auto" and options.kernel not in ("auto", *known, *WITHOUT_STAGES):
-            raise InputError(
-                f"backend {backend} has no kernel {options.kernel}, it has {', '.join(known)}: choose one of these, "
-                "or another backend"
-            )
+        if backend != "auto":  # for "auto" the workers are asked first
+            check_has_kernel(backend, options.kernel)
         return options
 
     @property

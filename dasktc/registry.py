@@ -33,6 +33,7 @@ __all__ = [
     "WITHOUT_STAGES",
     "Registry",
     "check_choice",
+    "check_has_kernel",
     "check_kernel",
     "check_stages",
     "kernel_lines",
@@ -214,6 +215,21 @@ def check_kernel(name: str) -> None:
     InputError
     """
     check_choice("kernel", name, ("auto", *kernel_names()))
+
+
+def check_has_kernel(backend: str, kernel: str) -> None:
+    """Refuse a kernel that a backend lacks.
+
+    Raises
+    ------
+    InputError
+    """
+    known = KERNELS[backend]
+    if kernel not in ("auto", *known, *WITHOUT_STAGES):
+        raise InputError(
+            f"backend {backend} has no kernel {kernel}, it has {', '.join(known)}: choose one of these, or another "
+            "backend"
+        )
 
 
 def check_stages(kernel: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
@@ -69,6 +70,25 @@ def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+_option = partial(option, everyday=True)
+_flag = partial(_option, is_flag=True)
+_number = partial(_option, type=int, show_default=True)
+_quick = partial(_flag, "--quick", group=MEASURED)
+_graphs = partial(_option, "--graphs", group=INPUT, metavar="DIR")
+_seed = partial(_option, "--seed", group=MEASURED, type=int, details="Default: drawn, and told.")
+_runs = partial(_number, "--runs", group=MEASURED, help="Runs; the median is told.")
+_scale = partial(_number, "--scale", group=INPUT, help="Of the Kronecker graph.")
+KERNEL = _option("--kernel", group=METHOD, default="auto", show_default=True, help="A kernel of CUDA.")
+WORKERS = _number("--workers", group=PLACE, default=2, help="Worker processes.")
+
+
+def _backend(names: Sequence[str], default: str) -> Callable[[Any], Any]:
+    kind = click.Choice(names)
+    return _option(
+        "--backend", group=METHOD, type=kind, default=default, show_default=True, help="Backend that counts."
+    )
+
+
 @bench.command(
     "papers",
     section="Suites",
@@ -85,38 +105,10 @@ def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     shell_complete=_figures,
     about="E.g. trust-fig4, or a paper, e.g. lstc.",
 )
-@option(
-    "--quick",
-    group=MEASURED,
-    everyday=True,
-    is_flag=True,
-    help="Small graphs, for a laptop.",
-    details="At most two minutes.",
-)
-@option(
-    "--graphs",
-    group=INPUT,
-    everyday=True,
-    metavar="DIR",
-    help="Folder with the papers' graphs.",
-    details="soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.",
-)
-@option(
-    "--out",
-    group=OUTPUT,
-    everyday=True,
-    metavar="DIR",
-    help="Folder for plots and page.",
-    details="Default: bench-papers.",
-)
-@option(
-    "--backend",
-    group=METHOD,
-    everyday=True,
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    default="auto",
-    help="Backend that counts.",
-)
+@_quick(help="Small graphs, for a laptop.", details="At most two minutes.")
+@_graphs(help="Folder with the papers' graphs.", details="soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.")
+@_option("--out", group=OUTPUT, metavar="DIR", help="Folder for plots and page.", details="Default: bench-papers.")
+@_backend(["auto", "cpu", "cuda"], "auto")
 @reporting
 def bench_papers(as_json: bool, **options: Any) -> None:
     """Measure the figures of five papers again.
@@ -131,46 +123,13 @@ def bench_papers(as_json: bool, **options: Any) -> None:
 @bench.command(
     "cpu",
     section="Suites",
-    examples=(
-        "dasktc bench cpu --quick",
-        "dasktc bench cpu --scale 20 --graphs graphs",
-    ),
+    examples=("dasktc bench cpu --quick", "dasktc bench cpu --scale 20 --graphs graphs"),
 )
-@option(
-    "--scale",
-    group=INPUT,
-    everyday=True,
-    type=int,
-    default=20,
-    show_default=True,
-    help="Of the Kronecker graph.",
-)
-@option(
-    "--graphs",
-    group=INPUT,
-    everyday=True,
-    metavar="DIR",
-    help="Folder with real graphs.",
-    details="amazon0601, cnr-2000 and ego-Twitter.",
-)
-@option(
-    "--runs",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    default=3,
-    show_default=True,
-    help="Runs; the median is told.",
-)
-@option(
-    "--quick",
-    group=MEASURED,
-    everyday=True,
-    is_flag=True,
-    help="Scale 14, one run, fewer turns.",
-    details="3 instead of 15 turns of one and two workers.",
-)
-@option("--gapbs", group=MEASURED, everyday=True, metavar="PATH", help="GAPBS' program tc, to compare with.")
+@_scale(default=20)
+@_graphs(help="Folder with real graphs.", details="amazon0601, cnr-2000 and ego-Twitter.")
+@_runs(default=3)
+@_quick(help="Scale 14, one run, fewer turns.", details="3 instead of 15 turns of one and two workers.")
+@_option("--gapbs", group=MEASURED, metavar="PATH", help="GAPBS' program tc, to compare with.")
 @reporting
 def bench_cpu(as_json: bool, **options: Any) -> None:
     """Compare kernels, workers, files and memory on the CPU.
@@ -185,59 +144,32 @@ def bench_cpu(as_json: bool, **options: Any) -> None:
 @bench.command(
     "gpu",
     section="Suites",
-    examples=(
-        "dasktc bench gpu --quick",
-        "dasktc bench gpu --graphs graphs --workers all",
-    ),
+    examples=("dasktc bench gpu --quick", "dasktc bench gpu --graphs graphs --workers all"),
 )
-@option("--graphs", group=INPUT, everyday=True, metavar="DIR", help="Folder with ego-Facebook and amazon0601.")
-@option(
-    "--runs",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    default=5,
-    show_default=True,
-    help="Runs; the median is told.",
-    details="They follow a warm-up.",
-)
-@option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Tiny graphs, one run: a smoke test.")
-@option("--kernel", group=METHOD, everyday=True, default="auto", show_default=True, help="A kernel of CUDA.")
-@option(
+@_graphs(help="Folder with ego-Facebook and amazon0601.")
+@_runs(default=5, details="They follow a warm-up.")
+@_quick(help="Tiny graphs, one run: a smoke test.")
+@KERNEL
+@_option(
     "--only",
     group=MEASURED,
-    everyday=True,
     multiple=True,
     metavar="NAME",
     help="Only the graph of this name.",
     details="May be repeated.",
 )
-@option(
-    "--workers",
-    group=PLACE,
-    everyday=True,
-    metavar="N,N,...",
-    help="Clusters of N GPUs, too; all: of all.",
-)
-@option(
+@_option("--workers", group=PLACE, metavar="N,N,...", help="Clusters of N GPUs, too; all: of all.")
+@_option(
     "--profile",
     group=OUTPUT,
-    everyday=True,
     metavar="OUT.html",
     help="Write Dask's performance report.",
     details="Of the last cluster of --workers.",
 )
-@option(
-    "--files",
-    group=INPUT,
-    everyday=True,
-    metavar="DIR",
-    help="Also write and read files in DIR.",
-)
-@option(
+@_option("--files", group=INPUT, metavar="DIR", help="Also write and read files in DIR.")
+@_option(
     "--rival",
     group=MEASURED,
-    everyday=True,
     multiple=True,
     metavar="NAME=PROGRAM",
     help="Count in turns with a build of another code.",
@@ -263,54 +195,29 @@ def bench_gpu(as_json: bool, **options: Any) -> None:
         "dasktc bench ooc --scale 27 --memory 16GB --memory 32GB --runs 1",
     ),
 )
-@option(
+@_option(
     "--scale",
     group=INPUT,
-    everyday=True,
     type=int,
     multiple=True,
     default=(26, 27),
     show_default=True,
     help="Scale of a graph; may be repeated.",
 )
-@option(
-    "--memory",
-    group=MEMORY,
-    everyday=True,
-    multiple=True,
-    default=("16GB",),
-    show_default=True,
-    help="Limit; may be repeated.",
-)
-@option(
-    "--host-memory",
-    group=MEMORY,
-    everyday=True,
-    metavar="BYTES",
-    help="Host memory beyond it; 1: files only.",
-)
-@option("--work-dir", group=MEMORY, everyday=True, metavar="DIR", help="Folder for temporary files.")
-@option(
+@_option("--memory", group=MEMORY, multiple=True, default=("16GB",), show_default=True, help="Limit; may be repeated.")
+@_option("--host-memory", group=MEMORY, metavar="BYTES", help="Host memory beyond it; 1: files only.")
+@_option("--work-dir", group=MEMORY, metavar="DIR", help="Folder for temporary files.")
+@_option(
     "--partition",
     group=METHOD,
-    everyday=True,
     type=NameOf(SCHEMES, "auto"),
     default="auto",
     show_default=True,
     help="With a memory limit.",
 )
-@option("--parts", group=METHOD, everyday=True, type=int, metavar="n", help="n, with a memory limit.")
-@option("--kernel", group=METHOD, everyday=True, default="auto", show_default=True, help="A kernel of CUDA.")
-@option(
-    "--runs",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    default=3,
-    show_default=True,
-    help="Runs; the median is told.",
-    details="They follow a warm-up.",
-)
+@_option("--parts", group=METHOD, type=int, metavar="n", help="n, with a memory limit.")
+@KERNEL
+@_runs(default=3, details="They follow a warm-up.")
 @reporting
 def bench_ooc(as_json: bool, **options: Any) -> None:
     """Compare counts within --memory on a GPU with those in all of it.
@@ -325,32 +232,12 @@ def bench_ooc(as_json: bool, **options: Any) -> None:
 @bench.command(
     "questions",
     section="Suites",
-    examples=(
-        "dasktc bench questions --quick",
-        "dasktc bench questions --backend cuda --scale 20",
-    ),
+    examples=("dasktc bench questions --quick", "dasktc bench questions --backend cuda --scale 20"),
 )
-@option(
-    "--backend",
-    group=METHOD,
-    everyday=True,
-    type=click.Choice(["cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="Backend that counts.",
-)
-@option("--scale", group=INPUT, everyday=True, type=int, help="Only a Kronecker graph of this scale.")
-@option(
-    "--runs",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    default=5,
-    show_default=True,
-    help="Turns; the median is told.",
-    details="They follow a warm-up.",
-)
-@option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Two tiny graphs, one turn.")
+@_backend(["cpu", "cuda"], "cpu")
+@_option("--scale", group=INPUT, type=int, help="Only a Kronecker graph of this scale.")
+@_runs(default=5, help="Turns; the median is told.", details="They follow a warm-up.")
+@_quick(help="Two tiny graphs, one turn.")
 @reporting
 def bench_questions(as_json: bool, **options: Any) -> None:
     """Compare other questions with the count and with other libraries.
@@ -365,50 +252,15 @@ def bench_questions(as_json: bool, **options: Any) -> None:
 @bench.command(
     "soak",
     section="Suites",
-    examples=(
-        "dasktc bench soak --minutes 10",
-        "dasktc bench soak --minutes 600 --workers 4 --work-dir scratch",
-    ),
+    examples=("dasktc bench soak --minutes 10", "dasktc bench soak --minutes 600 --workers 4 --work-dir scratch"),
 )
-@option(
-    "--minutes",
-    group=MEASURED,
-    everyday=True,
-    type=float,
-    default=60.0,
-    show_default=True,
-    help="Duration.",
-)
-@option(
-    "--workers",
-    group=PLACE,
-    everyday=True,
-    type=int,
-    default=2,
-    show_default=True,
-    help="Worker processes.",
-)
-@option(
-    "--backend",
-    group=METHOD,
-    everyday=True,
-    type=click.Choice(["cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="Backend that counts.",
-)
-@option(
-    "--seed",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    help="Seed of graphs, options and faults.",
-    details="Default: drawn, and told.",
-)
-@option(
+@_option("--minutes", group=MEASURED, type=float, default=60.0, show_default=True, help="Duration.")
+@WORKERS
+@_backend(["cpu", "cuda"], "cpu")
+@_seed(help="Seed of graphs, options and faults.")
+@_option(
     "--work-dir",
     group=MEMORY,
-    everyday=True,
     metavar="DIR",
     help="Folder for files.",
     details="One of at most 1 GiB is also filled and freed as a fault.",
@@ -427,64 +279,21 @@ def bench_soak(as_json: bool, **options: Any) -> None:
 @bench.command(
     "kills",
     section="Suites",
-    examples=(
-        "dasktc bench kills --kills 5 --scale 20",
-        "dasktc bench kills --backend cuda --workers 4",
-    ),
+    examples=("dasktc bench kills --kills 5 --scale 20", "dasktc bench kills --backend cuda --workers 4"),
 )
-@option(
-    "--kills",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    default=50,
-    show_default=True,
-    help="Workers to kill in all.",
-)
-@option(
-    "--scale",
-    group=INPUT,
-    everyday=True,
-    type=int,
-    default=26,
-    show_default=True,
-    help="Of the Kronecker graph.",
-)
-@option(
-    "--workers",
-    group=PLACE,
-    everyday=True,
-    type=int,
-    default=2,
-    show_default=True,
-    help="Worker processes.",
-)
-@option(
-    "--backend",
-    group=METHOD,
-    everyday=True,
-    type=click.Choice(BACKENDS),
-    default="auto",
-    show_default=True,
-    help="Backend that counts.",
-)
-@option(
+@_number("--kills", group=MEASURED, default=50, help="Workers to kill in all.")
+@_scale(default=26)
+@WORKERS
+@_backend(BACKENDS, "auto")
+@_option(
     "--protocol",
     group=PLACE,
-    everyday=True,
     type=click.Choice(PROTOCOLS),
     default="auto",
     show_default=True,
     help="Protocol between workers.",
 )
-@option(
-    "--seed",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    help="Seed of moments and workers.",
-    details="Default: drawn, and told.",
-)
+@_seed(help="Seed of moments and workers.")
 @reporting
 def bench_kills(as_json: bool, **options: Any) -> None:
     """Count one graph repeatedly while workers are killed.
@@ -499,31 +308,12 @@ def bench_kills(as_json: bool, **options: Any) -> None:
 @bench.command(
     "choose",
     section="Suites",
-    examples=(
-        "dasktc bench choose --quick",
-        "dasktc bench choose --graphs graphs --backend cuda",
-    ),
+    examples=("dasktc bench choose --quick", "dasktc bench choose --graphs graphs --backend cuda"),
 )
-@option("--graphs", group=INPUT, everyday=True, metavar="DIR", help="Folder with real graphs, too.")
-@option(
-    "--runs",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    default=5,
-    show_default=True,
-    help="Runs; the median is told.",
-)
-@option("--quick", group=MEASURED, everyday=True, is_flag=True, help="Two small graphs, one run.")
-@option(
-    "--backend",
-    group=METHOD,
-    everyday=True,
-    type=click.Choice(BACKENDS),
-    default="cpu",
-    show_default=True,
-    help="Backend that counts.",
-)
+@_graphs(help="Folder with real graphs, too.")
+@_runs(default=5)
+@_quick(help="Two small graphs, one run.")
+@_backend(BACKENDS, "cpu")
 @reporting
 def bench_choose(as_json: bool, **options: Any) -> None:
     """Compare auto's choice with every kernel, order and partition."""
@@ -535,111 +325,43 @@ def bench_choose(as_json: bool, **options: Any) -> None:
 @bench.command(
     "scaling",
     section="Suites",
-    examples=(
-        "dasktc bench scaling --quick",
-        "dasktc bench scaling --scale 20 --workers 1,2,4 --plot scaling.svg",
-    ),
+    examples=("dasktc bench scaling --quick", "dasktc bench scaling --scale 20 --workers 1,2,4 --plot scaling.svg"),
 )
-@option(
+@_option(
     "--graphs",
     group=INPUT,
-    everyday=True,
     default="kronecker,random,grid3d,theory",
     metavar="NAME,...",
     help="Graphs to count; default: all four.",
     details="kronecker, random, grid3d, theory.",
 )
-@option(
-    "--scale",
-    group=INPUT,
-    everyday=True,
-    type=int,
-    default=18,
-    show_default=True,
-    help="Of the Kronecker graph.",
-)
-@option(
-    "--vertices",
-    group=INPUT,
-    everyday=True,
-    type=int,
-    default=1 << 20,
-    show_default=True,
-    help="Of the random graph.",
-)
-@option(
-    "--edges",
-    group=INPUT,
-    everyday=True,
-    type=int,
-    default=1 << 23,
-    show_default=True,
-    help="Of the random graph.",
-)
-@option("--side", group=INPUT, everyday=True, type=int, default=128, show_default=True, help="Of the torus.")
-@option(
-    "--stars",
-    group=INPUT,
-    everyday=True,
-    default="25,81,64",
-    show_default=True,
-    help="Leaves of its stars.",
-)
-@option(
-    "--most",
-    group=PLACE,
-    everyday=True,
-    type=int,
-    default=1024,
-    show_default=True,
-    help="Most simulated workers.",
-)
-@option(
+@_scale(default=18)
+@_number("--vertices", group=INPUT, default=1 << 20, help="Of the random graph.")
+@_number("--edges", group=INPUT, default=1 << 23, help="Of the random graph.")
+@_number("--side", group=INPUT, default=128, help="Of the torus.")
+@_option("--stars", group=INPUT, default="25,81,64", show_default=True, help="Leaves of its stars.")
+@_number("--most", group=PLACE, default=1024, help="Most simulated workers.")
+@_option(
     "--workers",
     group=PLACE,
-    everyday=True,
     metavar="N,N,...",
     help="Numbers of real workers.",
     details="Default: the number of cores, or of GPUs.",
 )
-@option(
-    "--runs",
-    group=MEASURED,
-    everyday=True,
-    type=int,
-    default=3,
-    show_default=True,
-    help="Runs; the shortest is told.",
-)
-@option(
+@_runs(default=3, help="Runs; the shortest is told.")
+@_option(
     "--rate-network",
     group=PLACE,
-    everyday=True,
     metavar="BYTES",
     help="Received per second, e.g. 1.1GB.",
     details="By a simulated worker. Default: 1.1GB.",
 )
-@option(
-    "--quick",
-    group=MEASURED,
-    everyday=True,
-    is_flag=True,
-    help="Small graphs, few workers, one run.",
-    details="64 simulated workers.",
-)
-@option(
-    "--overhead",
-    group=MEASURED,
-    everyday=True,
-    is_flag=True,
-    help="Only Dask's time per task.",
-    details="In a real count of more than 10 s.",
-)
-@option(
+@_quick(help="Small graphs, few workers, one run.", details="64 simulated workers.")
+@_flag("--overhead", group=MEASURED, help="Only Dask's time per task.", details="In a real count of more than 10 s.")
+@_option(
     "--plot",
     "plots",
     group=OUTPUT,
-    everyday=True,
     multiple=True,
     metavar="OUT",
     help=".png, .svg, .pdf or .html.",

@@ -33,13 +33,7 @@ def _generator(*options: Callable[[Any], Any], examples: tuple[str, str]) -> Cal
 
     def command(make: Command) -> Any:
         @functools.wraps(make)
-        def write(
-            out: str,
-            force: bool,
-            as_json: bool,
-            backend: str,
-            **options: Any,
-        ) -> None:
+        def write(out: str, force: bool, as_json: bool, backend: str, **options: Any) -> None:
             from dasktc.executors.connect import connect
             from dasktc.io.write import write_edges
 
@@ -71,34 +65,17 @@ def _generator(*options: Callable[[Any], Any], examples: tuple[str, str]) -> Cal
     return command
 
 
+def _size(name: str, default: int, help: str) -> Callable[[Command], Any]:
+    return option(name, group=INPUT, everyday=True, type=int, default=default, show_default=True, help=help)
+
+
+SEED = _size("--seed", 1, "Seed of the edges.")
+
+
 @_generator(
-    option(
-        "--scale",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=20,
-        show_default=True,
-        help="2^N vertices.",
-    ),
-    option(
-        "--edge-factor",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=16,
-        show_default=True,
-        help="Edges per vertex.",
-    ),
-    option(
-        "--seed",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=1,
-        show_default=True,
-        help="Seed of the edges.",
-    ),
+    _size("--scale", 20, "2^N vertices."),
+    _size("--edge-factor", 16, "Edges per vertex."),
+    SEED,
     examples=(
         "dasktc generate kronecker graph.parquet --scale 16",
         "dasktc generate kronecker graph.parquet --scale 24 --workers all",
@@ -112,33 +89,9 @@ def kronecker(**recipe: Any) -> Any:
 
 
 @_generator(
-    option(
-        "--vertices",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=2**27,
-        show_default=True,
-        help="A power of two.",
-    ),
-    option(
-        "--edges",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=10**9,
-        show_default=True,
-        help="Rows of edges.",
-    ),
-    option(
-        "--seed",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=1,
-        show_default=True,
-        help="Seed of the edges.",
-    ),
+    _size("--vertices", 2**27, "A power of two."),
+    _size("--edges", 10**9, "Rows of edges."),
+    SEED,
     examples=(
         "dasktc generate rmat graph.parquet --vertices 1024 --edges 8000",
         "dasktc generate rmat graph.parquet --workers all",
@@ -155,24 +108,8 @@ def rmat(**recipe: Any) -> Any:
 
 
 @_generator(
-    option(
-        "--vertices",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=10**8,
-        show_default=True,
-        help="Vertices.",
-    ),
-    option(
-        "--edges",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=10**9,
-        show_default=True,
-        help="A multiple of --vertices.",
-    ),
+    _size("--vertices", 10**8, "Vertices."),
+    _size("--edges", 10**9, "A multiple of --vertices."),
     examples=(
         "dasktc generate random graph.parquet --vertices 1000 --edges 8000",
         "dasktc generate random graph.parquet --workers all",
@@ -186,15 +123,7 @@ def random(**recipe: Any) -> Any:
 
 
 @_generator(
-    option(
-        "--side",
-        group=INPUT,
-        everyday=True,
-        type=int,
-        default=464,
-        show_default=True,
-        help="N³ vertices.",
-    ),
+    _size("--side", 464, "N³ vertices."),
     examples=(
         "dasktc generate grid3d graph.txt --side 10",
         "dasktc generate grid3d graph.parquet --workers all",

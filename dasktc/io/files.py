@@ -160,42 +160,17 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
     urls = [url for name in names for url in listing.expand(name)]
     listing.warn_of_tables(urls)
-    files: list[_File] = []
-    alone: HeaderAloneError | None = None
-    for url in urls:
-        before = stamp(url)
-        start, path = streams.first_bytes(url)
-        if not start and len(urls) > 1:
-            continue  # writers of many files leave empty ones
-        name = options.format or detect(path, start)
-        _refuse_unused(url, name, options)
-        several = len(urls) > 1 and FORMATS[name].module == "text" and options.skip is None
-        line = first_line(start) if several else ("", 0, False)
-        try:
-            of_file, ids = _module(name).parts(url, options)
-        except HeaderAloneError as error:
-            alone = alone or error
-            continue
-        taken = next(filter(None, (getattr(part, "reading", None) for part in of_file)), None)
-        files.append(_File(url, name, of_file, ids, taken or Reading(f"{name} file"), *line, stamp=before))
-    headers = _shared_headers(files)
+    files, alone = _files_of(urls, options)
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
     reading: Reading | None = None
     rows = stored = 0.0  # infinite if unknown for one file
     for file in files:
-        if file.line in headers and file.reading.names is None:
-            try:
-                of_file, ids = _module(file.format).parts(file.url, replace(options, headers=headers))
-            except HeaderAloneError as error:
-                alone = alone or error
-                continue
-            file = file._replace(parts=of_file, ids=ids, reading=of_file[0].reading)
-        url, name = file.url, file.format
-        first_of.setdefault(file.ids, url)
+        first_of.setdefault(file.ids, file.url)
         reading = reading.joined(file.reading) if reading else file.reading
-        parts.extend(watched(file.parts, file.url, file.stamp))
-        nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
+        parts.extend(watched(file.parts, file.url, file.start.stamp))
+        nbytes = inf if streams.is_remote(file.url) else _decompressed_size(file.url)
+        row_bytes = FORMATS[file.format].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
     if len(first_of) > 1:
@@ -218,18 +193,56 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     )
 
 
+class _Start(NamedTuple):
+    """The first line of a file that is no comment, whether it has no other, and the file's stamp before it was read."""
+
+    line: str
+    number: int
+    single: bool
+    stamp: Stamp | None
+
+
 class _File(NamedTuple):
-    """A file of a source, as first read: its first line that is no comment, whether it has no other, its stamp."""
+    """A file of a source, cut into parts."""
 
     url: str
     format: str
     parts: list[Any]
     ids: Ids
     reading: Reading
-    line: str
-    number: int
-    single: bool
-    stamp: Stamp | None
+    start: _Start
+
+
+def _read_file(url: str, format: str, options: ReadOptions, start: _Start) -> _File | HeaderAloneError:
+    """Cut a file into parts; return, not raise, that it has a header alone: other files may have rows."""
+    try:
+        parts, ids = _module(format).parts(url, options)
+    except HeaderAloneError as error:
+        return error
+    reading = next(filter(None, (getattr(part, "reading", None) for part in parts)), None)
+    return _File(url, format, parts, ids, reading or Reading(f"{format} file"), start)
+
+
+def _files_of(urls: Sequence[str], options: ReadOptions) -> tuple[list[_File], HeaderAloneError | None]:
+    """Cut each file with rows into parts; return the error of the first with a header alone, too."""
+    read = []
+    for url in urls:
+        before = stamp(url)
+        head, path = streams.first_bytes(url)
+        if not head and len(urls) > 1:
+            continue  # writers of many files leave empty ones
+        format = options.format or detect(path, head)
+        _refuse_unused(url, format, options)
+        several = len(urls) > 1 and FORMATS[format].module == "text" and options.skip is None
+        line = first_line(head) if several else ("", 0, False)
+        read.append(_read_file(url, format, options, _Start(*line, stamp=before)))
+    headers = _shared_headers([file for file in read if isinstance(file, _File)])
+    again = replace(options, headers=headers)
+    for place, file in enumerate(read):
+        if isinstance(file, _File) and file.start.line in headers and file.reading.names is None:
+            read[place] = _read_file(file.url, file.format, again, file.start)  # its header was taken for a row
+    alone = next((file for file in read if isinstance(file, HeaderAloneError)), None)
+    return [file for file in read if isinstance(file, _File)], alone
 
 
 def _shared_headers(files: Sequence[_File]) -> frozenset[str]:
@@ -237,13 +250,14 @@ def _shared_headers(files: Sequence[_File]) -> frozenset[str]:
 
     A first line that all files share is one if some hold nothing else; else it is refused where it holds names.
     """
-    headers = {file.line for file in files if file.line and file.reading.names is not None}
-    if len(files) > 1 and len({file.line for file in files}) == 1 and not headers and files[0].line:
-        singles = [file.single for file in files]
+    headers = {file.start.line for file in files if file.start.line and file.reading.names is not None}
+    if len(files) > 1 and len({file.start.line for file in files}) == 1 and not headers and files[0].start.line:
+        line, number, *_ = files[0].start
+        singles = [file.start.single for file in files]
         if any(singles) and not all(singles):
-            return frozenset([files[0].line])
+            return frozenset([line])
         if {file.ids for file in files} == {"text"}:
-            raise _shared_line(files[0].url, files[0].number, files[0].line, len(files))
+            raise _shared_line(files[0].url, number, line, len(files))
     return frozenset(headers)
 
 

@@ -36,7 +36,7 @@ from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
 from dasktc.planning.scratch import is_cut, plan_count, scratch_of
-from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_stages
+from dasktc.registry import ORDERS, SCHEMES, check_has_kernel, check_stages
 from dasktc.wording import advice
 
 __all__ = [
@@ -126,12 +126,7 @@ def choose_backend(executor: Executor, options: Options) -> Options:
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])
     chosen = replace(options, backend="cpu" if reasons else wanted)
-    known = KERNELS[chosen.backend]
-    if chosen.chosen_kernel not in known:
-        raise InputError(
-            f"backend {chosen.backend} has no kernel {chosen.chosen_kernel}, it has {', '.join(known)}: choose one of "
-            "these, or another backend"
-        )
+    check_has_kernel(chosen.backend, chosen.kernel)
     return chosen
 
 

@@ -218,18 +218,17 @@ class FaultPolicy:
 
     def raise_from(self, future: Any) -> None:
         """Raise the error of a future; ask for it in turns, because a client closed meanwhile may never answer."""
-        while True:
+        while not self._closed:  # a closed client's futures are cancelled, and asking it may leave a coroutine behind
             try:
                 if (error := future.exception(timeout=1)) is not None:
                     raise _copied(error, future.traceback(timeout=1))
                 future.result(timeout=1)  # a cancelled future has no exception, but raises here
             except TimeoutError:
-                if self._closed:
-                    raise _client_closed() from None
-                if future.status == "error":
+                if future.status == "error" and not self._closed:
                     raise
             else:
                 return
+        raise _client_closed()
 
     def cancelled(self, tasks: int) -> ClusterError:
         """Make the error of tasks that ended without a result."""

@@ -360,7 +360,7 @@ class Future:
 def test_a_death_counts_once_for_all_that_waited_for_it(monkeypatch):
     error = SimpleNamespace(task="read", allowed_failures=0)
     monkeypatch.setattr(fault_policy, "was_killed", lambda future: True)
-    monkeypatch.setattr(fault_policy, "_retry_erred", lambda *given: None)
+    monkeypatch.setattr(fault_policy, "retry_erred", lambda *given: None)
     policy = fault_policy.FaultPolicy(SimpleNamespace(), 1, 2, "token")
     waited = [Future(f"count-{k}", Dead(error)) for k in range(9)]
     policy.resubmit(waited)

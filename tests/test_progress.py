@@ -17,7 +17,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from dask.utils import key_split
 from distributed import Client, LocalCluster
 from keywords import keywords
 from processes import until
@@ -27,12 +26,12 @@ import dasktc
 from dasktc.api.cluster import Cluster
 from dasktc.api.graph import OwnedCluster
 from dasktc.api.progress import View, bar
-from dasktc.executors.dask.faults import _free_stranded
+from dasktc.executors.dask.internals import look
 from dasktc.executors.dask.progress import page_of, show_page
-from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, forget_spans
+from dasktc.executors.dask.run_monitor import RUNS, RunMonitor
 from dasktc.executors.dask.run_state import RunState
-from dasktc.executors.dask.worker_events import with_steps
-from dasktc.executors.dask.worker_state import PROCESS, RECEIVED, meter_transfers
+from dasktc.executors.dask.worker_events import STEPS, with_steps
+from dasktc.executors.dask.worker_state import PROCESS, SENT, meter_transfers
 from dasktc.executors.progress import EVENT_SECONDS, STAGES, WORDS, Pace, Stage, Tracker
 from dasktc.generate import kronecker
 from dasktc.options import Method, RunOptions
@@ -273,7 +272,7 @@ def test_tasks_report_their_steps_while_they_run(client):
     own, other = "1f3a9c02", "2b7d5e10"
 
     def within(token):
-        return _free_stranded(client, token)[1]
+        return look(client, token, STEPS)[1]
 
     others = client.submit(task, 40, key=(f"read-rows-{other}", 0))
     future = client.submit(task, 50, key=(f"read-rows-{own}", 0))
@@ -461,12 +460,12 @@ def test_a_widget_is_gone_when_the_run_is_over(monkeypatch, capsys, share):
     assert widget.layout.visibility == "hidden"
 
 
-def test_a_worker_counts_what_it_receives_while_it_sends_a_heartbeat(monkeypatch):
+def test_a_worker_gets_metrics_while_it_sends_a_heartbeat(monkeypatch):
     worker = SimpleNamespace(metrics={"other": None})
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
     for _ in worker.metrics.items():  # as a heartbeat does: an error there ends the worker
         meter_transfers()
-    assert set(worker.metrics) == {"other", RECEIVED, PROCESS}
+    assert set(worker.metrics) == {"other", SENT, PROCESS}
 
 
 def test_the_page_shows_a_run_and_keeps_it():
@@ -630,51 +629,33 @@ def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):
     assert wakes < 50
 
 
-@pytest.mark.slow
-def test_a_scheduler_keeps_nothing_of_runs_long_over(client):
-    """Neither Dask's spans nor topics without subscribers stay; spans that still have tasks do."""
-
-    def spans(dask_scheduler, forget=None):
-        if forget:
-            forget(dask_scheduler, time.time() - 2)
-        return len(dask_scheduler.extensions["spans"].spans)
+def test_a_scheduler_gets_no_topic_for_a_run(client):
+    """It keeps each topic for as long as it lives; those named for clients it clears after these have gone."""
 
     def topics(dask_scheduler):
-        return [name for name in dask_scheduler._broker._topics if name.startswith("dasktc-")]
+        return set(dask_scheduler.get_events())
 
-    before = client.run_on_scheduler(topics)
-    held = client.submit(lambda: 7, pure=False)
-    with dasktc.prepare(
-        kronecker(8), client, run=RunOptions(distribute="always"), method=Method(partition="hash2d", parts=2)
-    ) as graph:
-        for _ in range(5):
-            assert int(dasktc.triangle_count(kronecker(8), client)) == int(graph.triangle_count())
-        there = client.run_on_scheduler(spans)
-        time.sleep(5)  # workers have said what they know of them
-        assert client.run_on_scheduler(spans, forget=forget_spans) < there
-        assert int(graph.triangle_count()) == int(
-            dasktc.triangle_count(kronecker(8), client, run=RunOptions(distribute="always"))
-        )
-    assert held.result() == 7
-    assert client.run_on_scheduler(topics) == before
+    heard = [Heard() for _ in range(2)]
+    for view in heard:
+        dasktc.triangle_count(kronecker(6), client, run=RunOptions(distribute="never"), progress=view)
+    (one,), (other,) = ({event["run"] for event in view.events} for view in heard)
+    assert one != other
+    ours = [name for name in client.run_on_scheduler(topics) if one in name or other in name or "dasktc" in name]
+    assert ours == ["dasktc"]
 
 
 def test_a_monitor_keeps_the_latest_runs():
-    monitor = RunMonitor()
-    monitor.scheduler = SimpleNamespace(workers={}, _broker=SimpleNamespace(_topics={}), worker_ttl=None)
-    key_split(("count-of-a-run-long-over", 0))
+    monitor, workers = RunMonitor(), {}
+    monitor.scheduler = SimpleNamespace(identity=lambda n_workers: {"workers": workers}, workers={})
     for number in range(3 * RUNS):
-        monitor.scheduler._broker._topics[f"dasktc-{number}"] = "events"
-        monitor.scheduler.workers = {f"w{number}": SimpleNamespace(metrics={RECEIVED: 2}, has_what={})}
+        workers[f"w{number}"] = {"metrics": {SENT: 2}}
         event = {"run": str(number), "event": "begun", "stage": "run", "seconds": 0.0}
         monitor.log_event("dasktc", event)
+        del workers[f"w{number}"]
         monitor.remove_worker(monitor.scheduler, f"w{number}")
     latest = [str(number) for number in range(2 * RUNS, 3 * RUNS)]
     assert (list(monitor.runs), list(monitor._before)) == (latest, latest)
-    assert list(monitor.scheduler._broker._topics) == [f"dasktc-{number}" for number in latest]
-    monitor.scheduler.workers = {}
-    assert (monitor._all_received(), monitor._received) == (2 * 3 * RUNS, {})
-    assert key_split.cache_info().currsize == 0, "Dask's cache of keys"
+    assert (monitor._all_sent(), monitor._sent) == (2 * 3 * RUNS, {})
 
 
 def test_a_count_whose_progress_nobody_can_take_ends_with_its_answer(tmp_path):

@@ -1,4 +1,4 @@
-"""`dasktc info`: versions, devices and missing packages of this machine, and how to install the packages."""
+"""`dasktc info`: versions, devices and missing packages of this machine, how to install them; the name of a process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.options import format_size
 
-__all__ = ["collect", "describe"]
+__all__ = ["collect", "describe", "this_process"]
 
 REQUIRED = ("dasktc", "dask", "distributed", "numpy", "pandas", "pyarrow", "numba", "scipy", "fsspec")
 OPTIONAL = {
@@ -51,3 +51,8 @@ def describe(facts: dict[str, Any]) -> str:
     lines += gpus.describe(facts["gpu"])
     lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in facts["missing"].items()]
     return "\n".join(lines)
+
+
+def this_process() -> str:
+    """Name the host and the process that this runs in."""
+    return f"{platform.node()}:{os.getpid()}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
 from dasktc.executors.base import Executor
+from dasktc.executors.dask.internals import resources_of
+from dasktc.executors.environment import this_process
 
 __all__ = ["Usage", "usage_of"]
 
@@ -45,22 +45,12 @@ def usage_of(executor: Executor) -> dict[str, Usage]:
     return {usage.worker: usage for usage in answers}
 
 
-def this_process() -> str:
-    """Name the host and the process that this runs in."""
-    return f"{platform.node()}:{os.getpid()}"
-
-
 def _of_this_process(dask_worker: Any = None) -> Usage:
     name, resident = this_process(), psutil.Process().memory_info().rss
     usage = Usage(name, resident, max(resident, _peak()))
     if dask_worker is None:
         return usage
-    memory = dask_worker.memory_manager
-    return usage._replace(
-        sent=int(dask_worker.transfer_outgoing_bytes_total),
-        spilled=int(getattr(getattr(memory.data, "spilled_total", None), "disk", 0)),
-        limit=memory.memory_limit,
-    )
+    return usage._replace(**resources_of(dask_worker)._asdict())
 
 
 def _peak() -> int:

@@ -37,7 +37,6 @@ goes on after the last of them; blocks are prepared again.
 from __future__ import annotations
 
 import copy
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +48,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dasktc.errors import ClusterError, DasktcError, InputError
+from dasktc.executors.dask.internals import look, retry_erred
 from dasktc.executors.dask.late_workers import await_late_workers
 from dasktc.executors.dask.worker_events import STEPS
 from dasktc.executors.progress import Tracker
@@ -165,7 +165,7 @@ class FaultPolicy:
 
     def look(self) -> None:
         """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""
-        groups, within = self.ask(_free_stranded, self._client, self._token)
+        groups, within = self.ask(look, self._client, self._token, STEPS)
         if self.tracker is not None:
             self.tracker.tasks(groups, within)
 
@@ -178,7 +178,7 @@ class FaultPolicy:
                 self.tracker.fault(f"task {error.task} runs again: its worker died {error.allowed_failures + 1} times")
             if self._deaths[error.task] > self.retries:
                 raise self._deadly(error) from error
-        self.ask(_retry_erred, self._client, [future.key for future in killed])
+        self.ask(retry_erred, self._client, killed)
         told = time.monotonic() + ERRED_SECONDS
         while any(future.status == "error" for future in killed) and time.monotonic() < told:
             time.sleep(0.001)  # the scheduler's message is on its way
@@ -304,69 +304,3 @@ def _scheduler_lost(error: Exception) -> ClusterError:
         f"the scheduler does not answer any more ({type(error).__name__}): it died, or the network to it did; start a "
         f"cluster and run again (a count with {option('checkpoint')} goes on where it was)"
     )
-
-
-# functions that run inside the scheduler; they are sent by value
-
-
-def _retry_erred(client: Any, keys: list[Any]) -> None:
-    """Have the scheduler run tasks again that it gave up; tasks that are no longer in error are left alone."""
-
-    def retry(keys: list[Any], dask_scheduler: Any) -> None:
-        tasks = dask_scheduler.tasks  # checked here and now: retrying a task that already runs again may hang it
-        dask_scheduler.stimulus_retry([key for key in keys if key in tasks and tasks[key].state == "erred"])
-
-    client.run_on_scheduler(retry, keys)
-
-
-def is_own(key: Any) -> bool:
-    """Whether a task's key is one that `DaskExecutor` makes: (stage-token, number), perhaps with a label between."""
-    match key:
-        case (str(name), *_, int()):
-            return re.fullmatch(r"[a-z-]+-[0-9a-f]{8}", name) is not None
-    return False
-
-
-Steps = tuple[int, int]
-
-
-def _free_stranded(client: Any, token: str) -> tuple[dict[str, Steps], dict[str, list[Steps]]]:
-    """Let tasks whose preferred worker is gone run on any worker; return the progress of this run's stages.
-
-    Tasks of other runs are included, because results may be made of theirs; those of other applications on the cluster
-    are left alone. Returns how many tasks of each stage of this run have run, of how many; and for tasks under way
-    that report their own steps, how many steps are done, of how many.
-
-    A preference (`allow_other_workers`) counts when a task is placed. A task that became ready while there was no
-    worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back, and a worker
-    that was started anew has another address.
-    """
-
-    def free(token: str, dask_scheduler: Any) -> Any:
-        stranded = [
-            task
-            for task in dask_scheduler.unrunnable
-            if task.loose_restrictions and is_own(task.key) and not dask_scheduler.valid_workers(task)
-        ]
-        for task in stranded:
-            task.worker_restrictions = None
-        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
-        done = ("memory", "released", "forgotten")
-        groups = {
-            group.prefix.name: (
-                sum(group.states.get(state, 0) for state in done),
-                sum(group.states.values()),
-            )
-            for name, group in dask_scheduler.task_groups.items()
-            if name.endswith(token)
-        }
-        within: dict[str, list[Any]] = {}
-        for worker in dask_scheduler.workers.values():
-            steps = worker.metrics.get(STEPS, {})
-            for task in worker.processing if steps else ():
-                if str(task.key) in steps and task.group.name.endswith(token):
-                    within.setdefault(task.prefix.name, []).append(steps[str(task.key)])
-        return groups, within
-
-    said: tuple[dict[str, Steps], dict[str, list[Steps]]] = client.run_on_scheduler(free, token)
-    return said

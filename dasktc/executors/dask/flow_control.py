@@ -1,12 +1,12 @@
 """Flow control: keeps a few calls in flight per thread, so that no thread idles and no block is copied too early.
 
 At first a worker has, per thread, one call that runs and one that waits, whose blocks are copied meanwhile. A worker
-whose calls turn out short gets as many as it runs in AHEAD seconds, up to DEPTH and up to half of its share of the
-remaining calls; one that has run dry when the client looks gets twice as many as before. A worker's calls are refilled
-when half of them are gone: calls that travel together take less of everybody's time, the scheduler's above all. A
-worker gets the calls of its own share, in order, and then those that are left of the longest share, so that a slow
-worker does not keep the others waiting. A call whose blocks would exceed the worker's capacity for copies waits, unless
-a thread would idle without it.
+whose calls turn out short gets as many as it runs in SECONDS_AHEAD seconds, up to DEPTH and up to half of its share of
+the remaining calls; one that has run dry when the client looks gets twice as many as before. A worker's calls are
+refilled when half of them are gone: calls that travel together take less of everybody's time, the scheduler's above
+all. A worker gets the calls of its own share, in order, and then those that are left of the longest share, so that a
+slow worker does not keep the others waiting. A call whose blocks would exceed the worker's capacity for copies waits,
+unless a thread would idle without it.
 """
 
 # Kronecker 18 on 16 cores, kernel `merge`: milliseconds of the scheduler's thread per task, and on average between the
@@ -36,7 +36,7 @@ __all__ = ["DEPTH", "BlockReplicas", "Window", "WindowedSubmitter"]
 
 FIRST_DEPTH, DEPTH = 2, 32
 """Calls in flight for each thread of a worker, at first and at most."""
-AHEAD = 0.2
+SECONDS_AHEAD = 0.2
 """Seconds of work that wait at a worker whose calls are short."""
 KEEP_SECONDS = 10 * LOOK_SECONDS
 """How long copies of blocks are kept after the last request to keep them."""
@@ -86,8 +86,12 @@ class _Worker:
 
     @property
     def ahead(self) -> int:
-        """Calls that a thread runs in AHEAD seconds, plus one; 0 before any has ended."""
-        return int(min(DEPTH, 1 + AHEAD * self.ended / max(self.seconds, AHEAD / DEPTH))) if self.ended else 0
+        """Calls that a thread runs in SECONDS_AHEAD seconds, plus one; 0 before any has ended."""
+        return (
+            int(min(DEPTH, 1 + SECONDS_AHEAD * self.ended / max(self.seconds, SECONDS_AHEAD / DEPTH)))
+            if self.ended
+            else 0
+        )
 
 
 class Window:
@@ -211,13 +215,12 @@ class WindowedSubmitter(TaskSource):
         copies: Mapping[Any, dict[str, Any]] = MappingProxyType({}),
     ) -> None:
         from distributed import Future
-        from distributed.utils import key_split_group
 
         self._client, self._faults, self._submit = client, faults, submit
         self._calls, self._capacity, self._copies = calls, capacity, copies
         self._needs = [tuple({arg.key: None for arg in call if isinstance(arg, Future)}) for call in calls]
         self._blocks = list({key: None for keys in self._needs for key in keys})
-        self._groups = sorted({key_split_group(key) for key in self._blocks})
+        self._groups = sorted({key[0] for key in self._blocks})
         self._numbers: dict[Any, int] = {}
         self._window: Window | None = None
 

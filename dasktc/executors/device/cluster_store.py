@@ -18,6 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from dasktc.executors.base import AskWorkers, ClusterStore, Function, Tasks, ask_nobody
+from dasktc.executors.dask.internals import resources_of
 from dasktc.executors.dask.worker_state import worker_state
 from dasktc.executors.device.handles import CALLS, DeviceHandle
 from dasktc.executors.device.prefetch import TransferStats
@@ -199,7 +200,7 @@ def _pinned_bytes(worker: Any) -> int:
     import psutil  # not the CPU backend, whose kernels take seconds to load
 
     free = int(psutil.virtual_memory().available)
-    return int(HOST * min(free, worker.memory_manager.memory_limit or free))
+    return int(HOST * min(free, resources_of(worker).limit or free))
 
 
 @contextmanager
@@ -229,7 +230,7 @@ def _peak(run: str, dask_worker: Any) -> int:
 def _close(run: str, dask_worker: Any) -> None:
     """Free everything that a run has on a worker, now or when its last call there ends."""
     state = worker_state(dask_worker)
-    state.ended.add(run)
+    state.ended.append(run)
     with _between_calls() as mine:
         if mine:
             _drop(state, run)

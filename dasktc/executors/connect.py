@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import multiprocessing
 import os
 import socket
 import subprocess
@@ -485,11 +484,16 @@ def _forget_keeping() -> None:
             del os.environ[name]
 
 
-def _silent() -> AbstractContextManager[Any]:
-    from distributed.utils import silence_logging_cmgr
-
-    silenced: AbstractContextManager[Any] = silence_logging_cmgr(logging.CRITICAL)
-    return silenced
+@contextmanager
+def _silent() -> Iterator[None]:
+    levels = {handler: handler.level for handler in logging.getLogger("distributed").handlers}
+    for handler in levels:
+        handler.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for handler, level in levels.items():
+            handler.setLevel(level)
 
 
 _silence = SharedContext(_silent)
@@ -513,8 +517,11 @@ IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"
 
 
 def _end_if_imported_again() -> None:
-    """End, quietly, a starting worker process that has run the user's script again as its main module."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # the test that multiprocessing itself uses
+    """End, quietly, a starting worker process that has run the user's script again as its main module.
+
+    Such a process runs it as "__mp_main__", which becomes its main module once it has run to its end.
+    """
+    if sys.modules.get("__mp_main__") not in (None, sys.modules["__main__"]):
         with suppress(KeyError, OSError):
             open(os.environ[IMPORTED_AGAIN], "w").close()
         raise SystemExit(1)

@@ -308,7 +308,6 @@ def prepare(
             anywhere = connection.__enter__()
             options, noted = choose_for(anywhere, opened, options)
             anywhere = with_all_threads(anywhere, place, options.chosen_backend)
-            watcher.counts = False
             cluster = distribution_of(anywhere, opened, options, run)
 
             def built(options: Options) -> CountingContext:

@@ -190,7 +190,6 @@ def prepare_in_one_call(
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     """Prepare the graph in one call: return ids, the three vertex vectors, the blocks, and last the client's facts."""
     with call.telling() as tracker:
-        tracker.counts = False
         prepared, blocks = call.prepared(_here(call), tracker, parts, values)
         tracker.end_stages()
     graph = prepared.graph

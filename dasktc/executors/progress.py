@@ -1,4 +1,4 @@
-"""`Tracker`: what a run has done of its planned work, and when it will end; the source of every view of progress.
+"""`Tracker`: what a run has done of its planned work, and when counting ends; the source of every view of progress.
 
 Stages report their steps to a tracker, which knows each one's planned work: the bytes of a source to read, and counting
 tasks weighted by the probes expected of their blocks. Listeners get *events*, dicts of strings, numbers and dicts of
@@ -38,18 +38,13 @@ Event = dict[str, Any]
 Listener = Callable[[Event], None]
 EVENT_SECONDS, EVALUATED_SECONDS = 0.5, 0.1
 """Least seconds between two events of progress, and between two predictions of the end of counting."""
-MANY = 16
-"""Least number of steps of a stage before counting for its end to be predicted from the steps that are done."""
-PRIOR_SECONDS, PRIOR_SHARE = 3.0, 0.1
-"""Weight of the prior that this machine is as fast as predicted: at least these seconds, and this share of all
-predicted seconds. Once stages have taken so long, prior and measurement weigh the same."""
 STAGES = ("read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify")
 """In their order."""
 PREPARING = STAGES[:6]
-AHEAD = PREPARING[1:5]
+SUBMITTED_AHEAD = PREPARING[1:5]
 """Stages whose tasks a cluster still runs while the client submits those of the next stages."""
-FEW = ("reorder", "plan")
-"""Those of AHEAD that may have no task."""
+MAY_HAVE_NO_TASK = ("reorder", "plan")
+"""Those of SUBMITTED_AHEAD that a plan may not need."""
 PARTS_OF = {
     "read-rows": "read",
     "vertices": "canonical",
@@ -183,8 +178,6 @@ class Stage:
         Finished steps and all steps: calls or tasks.
     share : float
         Share of the planned work that is done, 0 to 1.
-    steps : int
-        Number of steps that the share is based on: more than `total` where tasks report their own.
     ended : float or None
     bytes : int
         Bytes of the source, for the stage that reads it.
@@ -197,14 +190,13 @@ class Stage:
     done: int = 0
     total: int = 1
     share: float = 0.0
-    steps: int = 1
     ended: float | None = None
     bytes: int = 0
     more: Event = field(default_factory=dict)
 
 
 class Tracker:
-    """Tracks what a run has done of its planned work, and predicts when it will end.
+    """Tracks what a run has done of its planned work, and predicts when counting ends.
 
     Parameters
     ----------
@@ -219,14 +211,8 @@ class Tracker:
         Name of the run in its events.
     facts : dict
         Further fields of the run's first event.
-    forecast : dict of str to float
-        Seconds that stages are predicted to take.
     source_bytes : int
         Bytes of the source's files; 0 where it has none.
-    reads_compute : bool
-        Whether reading keeps processors busy, as later stages do, so that its speed predicts theirs.
-    counts : bool
-        Whether the run ends with the number, and not with a prepared graph.
     follows : bool
         Whether its events go to the scheduler of the cluster that runs its stages.
     ahead : bool
@@ -236,9 +222,7 @@ class Tracker:
     def __init__(self, told: Progress | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = uuid4().hex[:8]
         self.facts: Event = {}
-        self.forecast: dict[str, float] = {}
         self.source_bytes = 0
-        self.reads_compute = self.counts = True
         self._told, self._clock = told, clock
         self._listeners: dict[Any, Listener] = {}
         self._stages: dict[str, Stage] = {}
@@ -264,13 +248,13 @@ class Tracker:
         now = self._stage(stage, total)
         now.done, now.total = done, total
         if stage != "count" or self._pace is None:
-            now.share, now.steps = done / max(1, total), total
+            now.share = done / max(1, total)
         self._changed()
 
     def step(self, done: int, total: int) -> None:
         """Report finished calls while a source is read; other stages make several passes of calls."""
         if (stage := self._current) is not None and stage.name == "read":
-            stage.done, stage.total, stage.share, stage.steps = done, total, done / max(1, total), total
+            stage.done, stage.total, stage.share = done, total, done / max(1, total)
             self._changed()
 
     def tasks(
@@ -301,9 +285,9 @@ class Tracker:
                 (known.done, known.total), own = counts[known.name], steps.get(known.name, ())
                 parts = sum(done / total for done, total in own)
                 known.share = min(1.0, (known.done + parts) / max(1, known.total))
-                known.steps = max(known.total, sum(total for _, total in own))
         for known in self._open():
-            gone = known.name in self._grouped.union(FEW) - counts.keys()  # Dask forgets tasks that nobody needs
+            named = self._grouped.union(MAY_HAVE_NO_TASK)
+            gone = known.name in named - counts.keys()  # Dask forgets tasks that nobody needs
             if known.name == latest or not (gone or known.share == 1):
                 break  # no stage ends before one that it follows
             self._end(known)
@@ -431,47 +415,10 @@ class Tracker:
         return self._base() | said | stage.more
 
     def left(self) -> float | None:
-        """Seconds until the run ends; None where that is unknown."""
+        """Seconds until counting ends; None before its first task has ended, and in other stages."""
         stage = next(iter(self._open()), self._current)
-        if stage is None or stage.name not in STAGES:
-            return None
-        now = self._clock()
-        if stage.name == "count" and self._ends is not None:
-            return max(0.0, self._ends - now)
-        if "count" not in self.forecast or (stage.name in PREPARING and "read" not in self.forecast):
-            return None
-        slower, left = self._slower(stage, now), 0.0
-        for name in STAGES[STAGES.index(stage.name) :]:
-            known = self._stages.get(name)
-            if (known is not None and known.ended is not None) or (name == "count" and not self.counts):
-                continue
-            expected = slower * self.forecast.get(name, 0.0)
-            left += expected if known is not stage else self._left_of(stage, expected, now)
-        return left or None
-
-    def _left_of(self, stage: Stage, expected: float, now: float) -> float:
-        """Seconds until a stage ends that is expected to take `expected`; by its share, where that is informative."""
-        spent, left = now - self._start(stage), 1 - stage.share
-        if _evenly(stage):
-            return left * spent / stage.share
-        if _tells(stage):  # its pace weighs as much as the share that is done
-            return left * (spent + left * expected)
-        return max(0.0, left * expected - spent)
-
-    def _slower(self, current: Stage, now: float) -> float:
-        """Factor by which stages here take longer than predicted: those that ended, and the current one so far."""
-        took = predicted = max(PRIOR_SECONDS, PRIOR_SHARE * sum(self.forecast.values()))
-        for stage in list(self._stages.values()):  # a copy: a bar's thread asks while others begin
-            expected = self.forecast.get(stage.name, 0.0)
-            if not expected or stage.name not in PREPARING[0 if self.reads_compute else 1 :]:
-                continue
-            spent, done = (stage.ended or now) - self._start(stage), float(stage.ended is not None)
-            if stage is current:
-                late = spent > expected * took / predicted and not _tells(stage)
-                done = stage.share if _evenly(stage) else float(late)
-            if done:
-                took, predicted = took + spent, predicted + done * expected
-        return took / predicted
+        counts = stage is not None and stage.name == "count"
+        return max(0.0, self._ends - self._clock()) if counts and self._ends is not None else None
 
     def _start(self, stage: Stage) -> float:
         """When a stage's work began: a stage whose tasks are submitted ahead waits for those before it."""
@@ -499,7 +446,7 @@ class Tracker:
     def _begin(self, name: str, stage: Stage) -> Stage:
         """Begin a stage; the others end, except those whose tasks a cluster may still run."""
         for other in self._open():
-            if not (self.ahead and other.name in AHEAD and name in PREPARING):
+            if not (self.ahead and other.name in SUBMITTED_AHEAD and name in PREPARING):
                 self._end(other)
         if not self._begun:
             self._begun = True
@@ -540,16 +487,6 @@ class Tracker:
             yield
         finally:
             executor.tracker = before
-
-
-def _tells(stage: Stage) -> bool:
-    """Whether a stage's share of finished steps predicts its end; that of `count` may come from a checkpoint."""
-    return stage.name != "count" and stage.share > 0.05 and stage.steps >= MANY
-
-
-def _evenly(stage: Stage) -> bool:
-    """Whether also its steps take about equally long: those of `read` do, other stages have tasks of several kinds."""
-    return stage.name == "read" and _tells(stage)
 
 
 def _nothing() -> None:

@@ -13,7 +13,6 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.progress import Progress, Tracker, tracker_of
-from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
@@ -28,8 +27,6 @@ from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.pipeline.vertex_ids import IdRange, SplitIds, observed, vertex_map
-from dasktc.planning.cost_model import counting_seconds
-from dasktc.planning.distribution import stage_seconds
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
@@ -154,13 +151,8 @@ def prepare_edges(
     """
     tracker = tracker_of(progress)
     tell_scheduler(tracker, executor)
-    backend = options.chosen_backend
-    if (size := source.size) is not None:
-        tracker.source_bytes = size.stored
-        tracker.forecast = stage_seconds(size, executor.workers, RATES[backend], kernel_times(backend, options))
-    urls = [getattr(part, "url", None) for part in source.parts[:1]]
-    local = any(url is not None and not is_remote(url) for url in urls)
-    tracker.reads_compute = local and not executor.backend.on_device  # else reading waits for a disk or a network
+    if source.size is not None:
+        tracker.source_bytes = source.size.stored
     with tracker.watching(executor):
         return _prepare_edges(executor, source, options, tracker, limits, planned_for)
 
@@ -240,8 +232,6 @@ def _prepare_edges(
     )
     partition = measured.partition
     plan = replace(plan, shards=shards, numbering=budget.why(size), proxies=partition.proxies)
-    times = kernel_times(backend, options)
-    progress.forecast["count"] = counting_seconds(plan, partition.wedges, times, backend)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     source = replace(source, parts=(), reading=frames.reading)
     return Prepared(graph, partition, plan, named, rows, loops, source, options, seconds)

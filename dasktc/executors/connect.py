@@ -33,7 +33,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
 from dasktc.executors.place import Place
 from dasktc.executors.shared_context import SharedContext
-from dasktc.executors.signals import held, interruptible, loop_without_interrupts
+from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
@@ -90,7 +90,7 @@ WORKER_BYTES = 1 << 27
 """Least resident memory of a worker's interpreter and libraries."""
 
 
-@interruptible
+@contextmanager
 def connect(place: Place | None = None, backend: str = "cpu", run: RunOptions | None = None) -> Iterator[Executor]:
     """Yield the executor of a place, and close what was started for it.
 
@@ -168,7 +168,7 @@ def _may_use_a_gpu() -> bool:
     return any(map(os.path.exists, GPU_FILES)) and ("cupy" in sys.modules or find_spec("cupy") is not None)
 
 
-@interruptible
+@contextmanager
 def started(
     workers: int | str,
     backend: str,
@@ -272,7 +272,7 @@ def _step_aside() -> None:
         pass  # not in a task, or it seceded before
 
 
-@interruptible
+@contextmanager
 def joined(
     address: str | None, file: str | os.PathLike[str] | None, security: Any = None, default: bool = False
 ) -> Iterator[Any]:

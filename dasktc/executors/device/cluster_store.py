@@ -20,7 +20,7 @@ from uuid import uuid4
 from dasktc.executors.base import AskWorkers, ClusterStore, Function, Tasks, ask_nobody
 from dasktc.executors.dask.internals import resources_of
 from dasktc.executors.dask.worker_state import worker_state
-from dasktc.executors.device.handles import CALLS, DeviceHandle
+from dasktc.executors.device.handles import CALL_LOCK, DeviceHandle
 from dasktc.executors.device.prefetch import TransferStats
 from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.spill.file_store import LEAST
@@ -175,7 +175,7 @@ class WorkerDeviceStore:
     def device(self) -> Iterator[DeviceStore]:
         """Context with the run's store on this worker, for one call; late calls of ended runs free it on exit."""
         state = worker_state()
-        with CALLS:
+        with CALL_LOCK:
             try:
                 yield self._device(state)
             finally:
@@ -206,12 +206,12 @@ def _pinned_bytes(worker: Any) -> int:
 @contextmanager
 def _between_calls() -> Iterator[bool]:
     """Context whose value tells whether no call runs, or ended in time: a worker's connections must not wait long."""
-    mine = CALLS.acquire(timeout=LOCK_SECONDS)
+    mine = CALL_LOCK.acquire(timeout=LOCK_SECONDS)
     try:
         yield mine
     finally:
         if mine:
-            CALLS.release()
+            CALL_LOCK.release()
 
 
 def _end_tasks(run: str, dask_worker: Any) -> TransferStats:

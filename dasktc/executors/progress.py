@@ -141,12 +141,12 @@ class Pace:
         self._tasks, self._work = self._tasks + 1, self._work + work
         slots = self._slots.setdefault(worker, [])
         free = [slot for slot in slots if slot.ended <= now - 0.9 * seconds]
-        known = sum(map(len, self._slots.values()))
+        slot_count = sum(map(len, self._slots.values()))
         if free:
             slot = max(free, key=lambda slot: slot.ended)
-        elif known < self.threads or not slots:
-            late = known >= self.threads  # a worker that joined after the others
-            slot = _Slot(max(self._began, now - seconds) if late else self._began)
+        elif slot_count < self.threads or not slots:
+            is_late = slot_count >= self.threads  # a worker that joined after the others
+            slot = _Slot(max(self._began, now - seconds) if is_late else self._began)
             slots.append(slot)
         else:
             slot = min(slots, key=lambda slot: slot.ended)
@@ -200,7 +200,7 @@ class Tracker:
 
     Parameters
     ----------
-    told : callable (stage, done, total), optional
+    callback : callable (stage, done, total), optional
         Called for every step, in the thread that reports it.
     clock : callable () -> float
         Returns seconds.
@@ -219,11 +219,11 @@ class Tracker:
         Whether stages are submitted to a cluster before the stages that they follow have ended.
     """
 
-    def __init__(self, told: Progress | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, callback: Progress | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = uuid4().hex[:8]
         self.facts: Event = {}
         self.source_bytes = 0
-        self._told, self._clock = told, clock
+        self._told, self._clock = callback, clock
         self._listeners: dict[Any, Listener] = {}
         self._stages: dict[str, Stage] = {}
         self._current: Stage | None = None
@@ -260,41 +260,41 @@ class Tracker:
     def tasks(
         self,
         groups: Mapping[str, tuple[int, int]],
-        within: Mapping[str, Collection[tuple[int, int]]] = MappingProxyType({}),
+        steps_within: Mapping[str, Collection[tuple[int, int]]] = MappingProxyType({}),
     ) -> None:
         """Report how many tasks of each stage a cluster has run, out of how many.
 
         Parameters
         ----------
         groups : mapping of str to (int, int)
-        within : mapping of str to collection of (int, int), optional
+        steps_within : mapping of str to collection of (int, int), optional
             For tasks under way that report their own steps: finished steps and all steps of each.
         """
         counts: dict[str, tuple[int, int]] = {}
         for name, (done, total) in groups.items():
-            stage = PARTS_OF.get(name, name)
-            before = counts.get(stage, (0, 0))
-            counts[stage] = before[0] + done, before[1] + total
-        steps = {PARTS_OF.get(name, name): of for name, of in within.items()}
+            part_of = PARTS_OF.get(name, name)
+            before = counts.get(part_of, (0, 0))
+            counts[part_of] = before[0] + done, before[1] + total
+        steps = {PARTS_OF.get(name, name): of for name, of in steps_within.items()}
         if self._current is None or self._current.name not in PREPARING:
             return
         latest = list(self._stages)[-1]
-        for known in self._open():
-            if known.name in counts:
-                self._grouped.add(known.name)
-                (known.done, known.total), own = counts[known.name], steps.get(known.name, ())
-                parts = sum(done / total for done, total in own)
-                known.share = min(1.0, (known.done + parts) / max(1, known.total))
-        for known in self._open():
+        for stage in self._open():
+            if stage.name in counts:
+                self._grouped.add(stage.name)
+                (stage.done, stage.total), own_steps = counts[stage.name], steps.get(stage.name, ())
+                parts = sum(done / total for done, total in own_steps)
+                stage.share = min(1.0, (stage.done + parts) / max(1, stage.total))
+        for stage in self._open():
             named = self._grouped.union(MAY_HAVE_NO_TASK)
-            gone = known.name in named - counts.keys()  # Dask forgets tasks that nobody needs
-            if known.name == latest or not (gone or known.share == 1):
+            is_forgotten = stage.name in named - counts.keys()  # Dask forgets tasks that nobody needs
+            if stage.name == latest or not (is_forgotten or stage.share == 1):
                 break  # no stage ends before one that it follows
-            self._end(known)
+            self._end(stage)
         self._current = self._open()[0]
         self._changed()
 
-    def planned(self, threads: int, tasks: tuple[int, int], work: float, done: float, more: Event) -> None:
+    def planned(self, threads: int, tasks: tuple[int, int], work: float, done: float, fields: Event) -> None:
         """Begin the counting tasks.
 
         Parameters
@@ -305,27 +305,27 @@ class Tracker:
             Number of tasks that a checkpoint has, and of all tasks.
         work, done : float
             All planned work, and the part of it that a checkpoint has.
-        more : dict
+        fields : dict
             Further fields of the stage's events, `probes` among them.
         """
         if self._listeners:
             self._all, self._left = work, work - done
-            self._ends, self._before, self._evaluated = None, more.get("probes", 0), -inf
+            self._ends, self._before, self._evaluated = None, fields.get("probes", 0), -inf
             self._pace = Pace(self._clock(), threads)
-            self._begin("count", Stage("count", self._clock(), *tasks, done / work if work else 0.0, more=more))
+            self._begin("count", Stage("count", self._clock(), *tasks, done / work if work else 0.0, more=fields))
 
-    def counted(self, worker: str, work: float, seconds: float, said: Event, threads: int) -> None:
+    def counted(self, worker: str, work: float, seconds: float, fields: Event, threads: int) -> None:
         """Record a finished counting task, the fields of the stage's next events, and the current number of threads."""
         if self._pace is not None and (stage := self._current) is not None:
             self._pace.threads = max(1, threads)
             self._pace.ended(worker, work, seconds, self._clock())
             self._left -= work
             stage.share = min(1.0, 1 - self._left / self._all) if self._all else 1.0
-            stage.more = said | {"rate": (said["probes"] - self._before) / max(1e-9, self._clock() - stage.began)}
+            stage.more = fields | {"rate": (fields["probes"] - self._before) / max(1e-9, self._clock() - stage.began)}
             now = self._clock()
             if now - self._evaluated >= EVALUATED_SECONDS or self._left <= 0:
-                left, self._evaluated = self._pace.left(self._left, now), now
-                self._ends = None if left is None else now + left
+                remaining, self._evaluated = self._pace.left(self._left, now), now
+                self._ends = None if remaining is None else now + remaining
 
     def fault(self, what: str, **more: Any) -> None:
         """Report that something was lost, and is made again."""
@@ -369,9 +369,9 @@ class Tracker:
             self._over = True
             if error is None:
                 self.end_stages()
-            said = {"event": "ended"} | (result if error is None else {"error": error})
+            fields = {"event": "ended"} | (result if error is None else {"error": error})
             self._current = None
-            self._emit({"stage": RUN, "done": int(error is None), **said})
+            self._emit({"stage": RUN, "done": int(error is None), **fields})
             for listener in self._listeners.values():
                 getattr(listener, "flush", _nothing)()
 
@@ -395,14 +395,14 @@ class Tracker:
         """Describe the current state as an event of progress; {} before the run has begun."""
         if self._heard is not None:
             since = self._clock() - self._looked
-            left = self._heard["left"]
+            remaining = self._heard["left"]
             return self._heard | {
                 "seconds": self._heard["seconds"] + since,
-                "left": None if left is None else max(0.0, left - since),
+                "left": None if remaining is None else max(0.0, remaining - since),
             }
         if (stage := self._current) is None:
             return {}
-        said: Event = {
+        event: Event = {
             "stage": stage.name,
             "event": "progress",
             "done": stage.done,
@@ -411,8 +411,8 @@ class Tracker:
             "left": self.left(),
         }
         if stage.bytes:
-            said |= {"bytes": round(stage.share * stage.bytes), "bytes_total": stage.bytes}
-        return self._base() | said | stage.more
+            event |= {"bytes": round(stage.share * stage.bytes), "bytes_total": stage.bytes}
+        return self._base() | event | stage.more
 
     def left(self) -> float | None:
         """Seconds until counting ends; None before its first task has ended, and in other stages."""
@@ -436,18 +436,18 @@ class Tracker:
 
     def _stage(self, name: str, total: int) -> Stage:
         """The stage of this name; it begins now if it is not under way."""
-        known = self._stages.get(name)
-        if known is not None and known.ended is None:
-            return known
+        current = self._stages.get(name)
+        if current is not None and current.ended is None:
+            return current
         stage = Stage(name, self._clock(), total=total)
         stage.bytes = self.source_bytes if name == "read" else 0
         return self._begin(name, stage)
 
     def _begin(self, name: str, stage: Stage) -> Stage:
         """Begin a stage; the others end, except those whose tasks a cluster may still run."""
-        for other in self._open():
-            if not (self.ahead and other.name in SUBMITTED_AHEAD and name in PREPARING):
-                self._end(other)
+        for earlier in self._open():
+            if not (self.ahead and earlier.name in SUBMITTED_AHEAD and name in PREPARING):
+                self._end(earlier)
         if not self._begun:
             self._begun = True
             self._emit({"stage": RUN, "event": "begun", **self.facts})

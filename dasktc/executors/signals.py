@@ -80,15 +80,15 @@ def held() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    late: tuple[float, int] | None = None
+    pending: tuple[float, int] | None = None
 
     def record(number: int, frame: Any) -> None:
-        nonlocal late
+        nonlocal pending
         now = time.monotonic()
-        if late is None:
-            late = now, number
-        elif now - late[0] > GRACE_SECONDS:
-            late = None
+        if pending is None:
+            pending = now, number
+        elif now - pending[0] > GRACE_SECONDS:
+            pending = None
             handlers[number](number, frame)
 
     handlers: dict[int, Callable[[int, Any], Any]] = {}
@@ -102,10 +102,10 @@ def held() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        if late is not None:
-            if late[1] == signal.SIGINT:
+        if pending is not None:
+            if pending[1] == signal.SIGINT:
                 expect_own()
-            signal.raise_signal(late[1])
+            signal.raise_signal(pending[1])
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def dask_hushed(arguments: Sequence[str]) -> Iterator[None]:
 
     Dask reads the levels when it is imported: here from its configuration, in local workers from the environment.
     """
-    needed = any(given.startswith(("--workers", "--scheduler")) for given in arguments)
+    needed = any(argument.startswith(("--workers", "--scheduler")) for argument in arguments)
     if not needed or "--debug" in arguments or "distributed" in sys.modules or WORKER_LEVEL in os.environ:
         yield
         return

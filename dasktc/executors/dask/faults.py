@@ -129,16 +129,16 @@ class FaultPolicy:
             time.sleep(0.1)
         self._latest = time.monotonic(), threads
         self._check_versions(threads)
-        gone, self._workers = self._workers - threads.keys(), set(threads)
+        lost, self._workers = self._workers - threads.keys(), set(threads)
         if self.tracker is not None:
-            for worker in sorted(gone):
+            for worker in sorted(lost):
                 self.tracker.fault(f"worker {worker} went: what it ran and held is made again", worker=worker)
         return threads
 
     def lately(self) -> dict[str, int]:
         """Threads of each worker, as they were within LATELY seconds; may be empty."""
-        asked, known = self._latest
-        if not known or time.monotonic() - asked > LATELY:
+        when, threads = self._latest
+        if not threads or time.monotonic() - when > LATELY:
             self._latest = time.monotonic(), dict(self.ask(self._client.ncores))
             self._check_versions(self._latest[1])
         return self._latest[1]
@@ -152,12 +152,12 @@ class FaultPolicy:
         checked.intersection_update(workers)
         if not (joined := set(workers) - checked):
             return
-        asked = self.ask(self._client.run, resolve_name, VERSION, workers=sorted(joined), on_error="return")
-        here = resolve_name(VERSION)
-        for worker, answer in asked.items():
-            if isinstance(answer, str) and answer != here:
+        answers = self.ask(self._client.run, resolve_name, VERSION, workers=sorted(joined), on_error="return")
+        version = resolve_name(VERSION)
+        for worker, answer in answers.items():
+            if isinstance(answer, str) and answer != version:
                 raise ClusterError(
-                    f"worker {worker} has dasktc {answer}, this client on {gethostname()} has {here}: two versions "
+                    f"worker {worker} has dasktc {answer}, this client on {gethostname()} has {version}: two versions "
                     "may count differently or not understand each other; install the same on client and workers, and "
                     "start the workers again"
                 )
@@ -165,9 +165,9 @@ class FaultPolicy:
 
     def look(self) -> None:
         """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""
-        groups, within = self.ask(look, self._client, self._token, STEPS)
+        groups, steps = self.ask(look, self._client, self._token, STEPS)
         if self.tracker is not None:
-            self.tracker.tasks(groups, within)
+            self.tracker.tasks(groups, steps)
 
     def resubmit(self, futures: list[Any]) -> None:
         """Resubmit tasks that Dask gave up because workers died running them or their inputs."""
@@ -179,8 +179,8 @@ class FaultPolicy:
             if self._deaths[error.task] > self.retries:
                 raise self._deadly(error) from error
         self.ask(retry_erred, self._client, killed)
-        told = time.monotonic() + ERRED_SECONDS
-        while any(future.status == "error" for future in killed) and time.monotonic() < told:
+        deadline = time.monotonic() + ERRED_SECONDS
+        while any(future.status == "error" for future in killed) and time.monotonic() < deadline:
             time.sleep(0.001)  # the scheduler's message is on its way
 
     def _deadly(self, error: Any) -> ClusterError:
@@ -243,12 +243,12 @@ class FaultPolicy:
         if self._closed:  # meanwhile
             return _client_closed()
         why = " ".join(f"{type(error).__name__}: {error}".split())
-        made = ClusterError(
+        cluster_error = ClusterError(
             f"the client cannot read a task's result ({why}): most likely a package is missing here that the "
             "workers have, or is there in another version; install the same versions on client and workers"
         )
-        made.__cause__ = error
-        return made
+        cluster_error.__cause__ = error
+        return cluster_error
 
     def unanswered(self, answers: dict[str, Any]) -> ClusterError:
         """Make the error of workers that exist but cannot be asked: all their answers are errors of the system."""
@@ -280,9 +280,9 @@ def _copied(error: Any, traceback: Any) -> Any:
     The original would keep all frames that it passes here, which hold this future and others of the run: the client
     would never free them, nor what the run has on workers and disks.
     """
-    mine = copy.copy(error)
-    mine.__cause__, mine.__suppress_context__ = error.__cause__, error.__suppress_context__
-    return mine.with_traceback(traceback)
+    duplicate = copy.copy(error)
+    duplicate.__cause__, duplicate.__suppress_context__ = error.__cause__, error.__suppress_context__
+    return duplicate.with_traceback(traceback)
 
 
 def was_killed(future: Any) -> bool:

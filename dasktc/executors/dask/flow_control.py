@@ -61,10 +61,12 @@ class BlockReplicas:
 
     def copies(self, worker: str, threads: int) -> ReplicaCache:
         """The copies that a worker holds, as a cache of this capacity."""
-        there = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
-        built = [block for block, own in there.items() if own]
-        capacity = threads * self.capacity - sum(self.block_bytes[block] for block in built)
-        return ReplicaCache(self.block_bytes, built, capacity, [block for block, own in there.items() if not own])
+        is_first = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
+        blocks = [block for block, first in is_first.items() if first]
+        capacity = threads * self.capacity - sum(self.block_bytes[block] for block in blocks)
+        return ReplicaCache(
+            self.block_bytes, blocks, capacity, [block for block, first in is_first.items() if not first]
+        )
 
 
 @dataclass(eq=False)
@@ -147,20 +149,24 @@ class Window:
         gone : dict of str to list of blocks
             Copies that no longer fit a worker's capacity.
         """
-        begun: list[tuple[int, str]] = []
-        gone: dict[str, list[Any]] = defaultdict(list)
+        assignments: list[tuple[int, str]] = []
+        evicted: dict[str, list[Any]] = defaultdict(list)
         part = len(self) // max(1, 2 * sum(worker.threads for worker in self._workers.values()))
-        wanted = [
+        targets = [
             (worker, worker.threads * max(worker.depth, min(worker.ahead, part))) for worker in self._workers.values()
         ]
-        hungry = [(worker, most) for worker, most in wanted if 2 * worker.flying <= most]
+        hungry = [(worker, target) for worker, target in targets if 2 * worker.flying <= target]
         while hungry:
-            hungry = [(worker, most) for worker, most in hungry if self._begin_one(worker, most, begun, gone)]
-        return begun, {worker: blocks for worker, blocks in gone.items() if blocks}
+            hungry = [
+                (worker, target) for worker, target in hungry if self._begin_one(worker, target, assignments, evicted)
+            ]
+        return assignments, {worker: blocks for worker, blocks in evicted.items() if blocks}
 
-    def _begin_one(self, worker: _Worker, most: int, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
+    def _begin_one(
+        self, worker: _Worker, target: int, assignments: list[tuple[int, str]], evicted: dict[str, list[Any]]
+    ) -> bool:
         """Give a worker one more call if it may have more in flight; return whether it got one."""
-        if worker.flying >= most:
+        if worker.flying >= target:
             return False
         idle = worker.flying < worker.threads
         call = self._left.take(worker.name, lambda call: idle or worker.copies.fits(self._needs[call]))
@@ -168,8 +174,8 @@ class Window:
             return False
         worker.flying += 1
         self._where[call] = worker
-        begun.append((call, worker.name))
-        gone[worker.name] += worker.copies.take(self._needs[call])[1]
+        assignments.append((call, worker.name))
+        evicted[worker.name] += worker.copies.take(self._needs[call])[1]
         return True
 
     def ended(self, calls: Iterable[int]) -> None:
@@ -265,20 +271,20 @@ class WindowedSubmitter(TaskSource):
         """Submit the calls that should be in flight now."""
         if self._window is None:
             return []
-        begun, gone = self._window.begin()
-        if gone:
-            self._faults.ask(drop_copies, self._client, gone)
+        assignments, evicted = self._window.begin()
+        if evicted:
+            self._faults.ask(drop_copies, self._client, evicted)
         by_worker: dict[str, list[int]] = defaultdict(list)
-        for number, worker in begun:
+        for number, worker in assignments:
             by_worker[worker].append(number)
-        made: list[Any] = []
+        submitted: list[Any] = []
         for worker, numbers in by_worker.items():
             futures = self._submit([self._of_worker(self._calls[number], worker) for number in numbers], worker)
             for future, number in zip(futures, numbers, strict=True):
                 self._numbers[future.key] = number
                 self._faults.names[future.key] = self._calls[number][0]
-            made += futures
-        return made
+            submitted += futures
+        return submitted
 
     def _of_worker(self, call: tuple[Any, ...], worker: str) -> tuple[Any, ...]:
         """Replace blocks in a call by the worker's own copies, where it has built some."""

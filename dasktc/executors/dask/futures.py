@@ -73,41 +73,41 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
     ClusterError
         Tasks were cancelled, a task ends every worker, no worker is left, or the client cannot unpickle a result.
     """
-    left: Futures = {}
+    pending: Futures = {}
     with faults.one_line(), frozen_heap():
         while True:
-            _submit(source, left)
-            yield from _until_killed(client, faults, source, left, here)
-            if any(was_killed(future) for future in left.values()):
-                faults.resubmit(list(left.values()))
-            elif left:
+            _submit(source, pending)
+            yield from _until_killed(client, faults, source, pending, here)
+            if any(was_killed(future) for future in pending.values()):
+                faults.resubmit(list(pending.values()))
+            elif pending:
                 break
             elif len(source):  # submit the rest to the workers that are there now
                 source.set_workers(faults.lately() or faults.threads(LOST))
             else:
                 return
-    raise faults.cancelled(len(left))
+    raise faults.cancelled(len(pending))
 
 
 def _until_killed(
-    client: Any, faults: FaultPolicy, source: TaskSource, left: Futures, here: bool
+    client: Any, faults: FaultPolicy, source: TaskSource, pending: Futures, here: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Yield futures and results as they end, until Dask gives a task up because of dead workers."""
-    looked = time.monotonic()
+    last_look = time.monotonic()
     arrivals = _Arrivals(client, here)
-    arrivals.expect(left.values())
-    while left:
+    arrivals.expect(pending.values())
+    while pending:
         batch = arrivals.take(PAUSE)
         unread = [error for *_, error in batch if error is not None]
         done = [(future, result) for future, result, error in batch if error is None and future.status in DONE]
         failed = [future for future, *_ in batch if future.status not in DONE]  # before any is released
-        source.ended([left.pop(future.key) for future, _ in done])
-        if look := time.monotonic() - looked > LOOK_SECONDS:
+        source.ended([pending.pop(future.key) for future, _ in done])
+        if look := time.monotonic() - last_look > LOOK_SECONDS:
             source.set_workers(faults.threads(LOST))
             faults.look()
-            looked = time.monotonic()
+            last_look = time.monotonic()
         if done or look:  # before the caller processes the results, so that no worker waits for that
-            arrivals.expect(_submit(source, left))
+            arrivals.expect(_submit(source, pending))
         yield from done
         if failed:
             for future in failed:
@@ -156,15 +156,15 @@ class _Arrivals:
     def take(self, seconds: float) -> list[Arrival]:
         """Take what has arrived; wait at most the given seconds for the first."""
         with suppress(Empty):
-            taken = [self._ended.get(timeout=seconds)]
+            arrivals = [self._ended.get(timeout=seconds)]
             while not self._ended.empty():
-                taken.append(self._ended.get())
-            return taken
+                arrivals.append(self._ended.get())
+            return arrivals
         return []
 
 
-def _submit(source: TaskSource, left: Futures) -> list[Any]:
+def _submit(source: TaskSource, pending: Futures) -> list[Any]:
     """Submit what a source has ready, and add its futures to those that are waited for."""
-    more = source.submit()
-    left.update((future.key, future) for future in more)
-    return more
+    futures = source.submit()
+    pending.update((future.key, future) for future in futures)
+    return futures

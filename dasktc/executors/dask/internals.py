@@ -114,13 +114,13 @@ def look(client: Any, token: str, metric: str) -> tuple[dict[str, Steps], dict[s
             for name, group in dask_scheduler.task_groups.items()
             if name.endswith(token)
         }
-        within: dict[str, list[Any]] = {}
+        steps_of_stages: dict[str, list[Any]] = {}
         for worker in dask_scheduler.workers.values():
             steps = worker.metrics.get(metric, {})
             for task in worker.processing if steps else ():
                 if str(task.key) in steps and task.group.name.endswith(token):
-                    within.setdefault(task.prefix.name, []).append(steps[str(task.key)])
-        return groups, within
+                    steps_of_stages.setdefault(task.prefix.name, []).append(steps[str(task.key)])
+        return groups, steps_of_stages
 
     def both(dask_scheduler: Any) -> Any:
         with suppress(*LACKING):
@@ -129,8 +129,8 @@ def look(client: Any, token: str, metric: str) -> tuple[dict[str, Steps], dict[s
             return progress(dask_scheduler)
         return {}, {}
 
-    found: tuple[dict[str, Steps], dict[str, list[Steps]]] = client.run_on_scheduler(both)
-    return found
+    answer: tuple[dict[str, Steps], dict[str, list[Steps]]] = client.run_on_scheduler(both)
+    return answer
 
 
 def block_bytes(scheduler: Any) -> dict[str, int]:

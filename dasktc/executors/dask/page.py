@@ -223,8 +223,8 @@ class RunPage:
         self.by_worker = _Panel(y_range=(-0.5, 0.5))
         self.by_worker.plot.hbar("y", right="rate", height=0.7, source=self.workers, color=COLOURS["count"])
         self.by_worker.plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
-        said = "@worker: @rate{0,0.[0]} million probes/s, @tasks tasks, @busy{0.0} s busy"
-        self.by_worker.plot.add_tools(HoverTool(tooltips=said))
+        tooltip = "@worker: @rate{0,0.[0]} million probes/s, @tasks tasks, @busy{0.0} s busy"
+        self.by_worker.plot.add_tools(HoverTool(tooltips=tooltip))
         self.in_memory = _Panel(y_range=(-0.5, 0.5))
         bars = {"height": 0.7, "source": self.memory}
         self.in_memory.plot.hbar("y", right="used", color=USED, **bars)
@@ -295,50 +295,53 @@ class RunPage:
     def _by_worker(self, run: RunState) -> None:
         workers: dict[str, Any] = run.counting.get("workers", {})
         rates = {name: counts[1] / counts[3] / MILLION if counts[3] else 0.0 for name, counts in workers.items()}
-        shown = sorted(rates, key=rates.__getitem__)[:SHOWN]
+        names = sorted(rates, key=rates.__getitem__)[:SHOWN]
         self.workers.data = {
-            "y": list(range(len(shown))),
-            "worker": shown,
-            "rate": [rates[name] for name in shown],
-            "tasks": [workers[name][0] for name in shown],
-            "busy": [workers[name][3] for name in shown],
+            "y": list(range(len(names))),
+            "worker": names,
+            "rate": [rates[name] for name in names],
+            "tasks": [workers[name][0] for name in names],
+            "busy": [workers[name][3] for name in names],
         }
-        more = f", the slowest {SHOWN} of {len(rates):,}" if len(rates) > SHOWN else ""
+        remark = f", the slowest {SHOWN} of {len(rates):,}" if len(rates) > SHOWN else ""
         unit = _help("million probes a second", f"{PROBES} Per second of CPU or GPU time, without waiting.")
-        self.by_worker.show(f"Speed of each worker: {unit}{more}", any(rates.values()))
-        _label(self.by_worker.plot, shown)
+        self.by_worker.show(f"Speed of each worker: {unit}{remark}", any(rates.values()))
+        _label(self.by_worker.plot, names)
 
     def _in_memory(self, run: RunState) -> None:
         if run is next(reversed(self._monitor.runs.values())):
             self._monitor.look(run)
         blocks = run.blocks
         workers = self._scheduler.identity(n_workers=-1)["workers"]
-        shown = sorted(workers, key=lambda address: -blocks.get(address, 0))[:SHOWN]
-        metrics = [workers[address]["metrics"] for address in shown]
-        names = [of.get(PROCESS) or address.partition("://")[2] for address, of in zip(shown, metrics, strict=True)]
-        limit = [workers[address]["memory_limit"] or 0 for address in shown]
-        used = [of.get("memory", 0) for of in metrics]
-        held = [blocks.get(address, 0) for address in shown]
+        addresses = sorted(workers, key=lambda address: -blocks.get(address, 0))[:SHOWN]
+        metrics = [workers[address]["metrics"] for address in addresses]
+        names = [
+            metric.get(PROCESS) or address.partition("://")[2]
+            for address, metric in zip(addresses, metrics, strict=True)
+        ]
+        limit = [workers[address]["memory_limit"] or 0 for address in addresses]
+        usage = [metric.get("memory", 0) for metric in metrics]
+        block_sizes = [blocks.get(address, 0) for address in addresses]
         self.memory.data = {
-            "y": list(range(len(shown))),
+            "y": list(range(len(addresses))),
             "worker": names,
-            "blocks": held,
-            "used": used,
+            "blocks": block_sizes,
+            "used": usage,
             "text": [
                 f"{name}: blocks {format_size(block)}, used {format_size(use)} of {format_size(most)}"
-                for name, block, use, most in zip(names, held, used, limit, strict=True)
+                for name, block, use, most in zip(names, block_sizes, usage, limit, strict=True)
             ],
         }
-        least = min((size for size in limit if size), default=0)
-        self.limit.data = {"x": [least], "end": [max(1, len(shown)) - 0.5]} if least else {"x": [], "end": []}
+        least, blocks_in_all = min((size for size in limit if size), default=0), format_size(sum(block_sizes))
+        self.limit.data = {"x": [least], "end": [max(1, len(addresses)) - 0.5]} if least else {"x": [], "end": []}
         parts = [
-            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({format_size(sum(held))} in all)"),
+            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({blocks_in_all} in all)"),
             _keyed(USED, "used"),
             _keyed(LIMIT, "limit (dashed)") if least else "Dask sets no limit",
         ]
         title = f"Memory of each worker: {', '.join(parts)}"
-        self.in_memory.show(title, bool(shown))
-        self.in_memory.plot.x_range.end = 1.05 * max([least, *used, 1])
+        self.in_memory.show(title, bool(addresses))
+        self.in_memory.plot.x_range.end = 1.05 * max([least, *usage, 1])
         _label(self.in_memory.plot, names)
 
 
@@ -451,8 +454,8 @@ def _label(plot: Any, names: list[str]) -> None:
 
 
 def _title(run: RunState) -> str:
-    asked, source = run.facts.get("asked", "run"), run.facts.get("source", "")
-    return f"{asked} of {source}, {time.strftime('%H:%M:%S', time.localtime(run.began))}"
+    question, source = run.facts.get("asked", "run"), run.facts.get("source", "")
+    return f"{question} of {source}, {time.strftime('%H:%M:%S', time.localtime(run.began))}"
 
 
 def _stages(run: RunState) -> str:
@@ -481,11 +484,11 @@ def _stages(run: RunState) -> str:
 def _faults(run: RunState) -> str:
     if not run.faults:
         return "<p class=sub>No faults.</p>"
-    shown = "".join(
+    rows = "".join(
         f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(when))}</td><td class=text>{html_text(what)}</td></tr>"
         for when, what in reversed(run.faults[-FAULTS:])
     )
-    return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{shown}</table>"
+    return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{rows}</table>"
 
 
 def _draw(monitor: Runs, scheduler: Any, extra: dict[str, Any], document: Any) -> None:

@@ -142,7 +142,7 @@ def name_client(tracker: Tracker, client: Any) -> None:
     tracker.facts = {**tracker.facts, "client": client.id}
 
 
-def show_page(client: Any, told: logging.Logger = log) -> None:
+def show_page(client: Any, logger: logging.Logger = log) -> None:
     """Have a client's scheduler keep the state of runs and show them on its page `/dasktc`; log the page's address.
 
     This is done once for each client. A scheduler that cannot have the page counts without it.
@@ -150,7 +150,7 @@ def show_page(client: Any, told: logging.Logger = log) -> None:
     Parameters
     ----------
     client : distributed.Client
-    told : logging.Logger
+    logger : logging.Logger
     """
     with LOCK:
         if client in _SHOWN:
@@ -164,7 +164,7 @@ def show_page(client: Any, told: logging.Logger = log) -> None:
         why = " ".join(f"{type(error).__name__}: {error}".split())
         log.info("no page /dasktc (%.200s)", why)
     if page := page_of(client):
-        told.info("dashboard: %s", page)
+        logger.info("dashboard: %s", page)
 
 
 _SHOWN: WeakSet[Any] = WeakSet()

@@ -3,21 +3,26 @@
 
 `python -m tests.support.mutants --jobs 2` makes each mutant in a copy of the tree, runs the tests that are named for it, and
 reports which were killed and which survived; arguments select mutants by name or part of a name. Only mutants that
-state why they change nothing may survive. If the text of a place is rewritten, its mutants must be updated:
-`system/test_mutants.py` fails where a text does not occur exactly once.
+state why they change nothing may survive. A mutant is found by its function and its text, so that it needs no change if
+a function moves to another module. If the text is rewritten, the mutant must be updated: `system/test_mutants.py` fails
+where a text does not occur exactly once.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,22 +33,17 @@ SECONDS = 600
 
 
 class Mutant(NamedTuple):
-    """A text in a file, its replacement, and the tests that notice it: files, and an expression for pytest's -k."""
+    """A text in a function, its replacement, and the tests that notice it: files, and an expression for pytest's -k."""
 
     name: str
-    path: str
+    function: str
+    """Name of the function, class or module, with as much before it as tells it from others; or a file of `kernels/`."""
     text: str
     by: str
     tests: str
     chosen: str = ""
     equivalent: str = ""
     """Why the mutant changes nothing, if it does not."""
-
-
-def _m(name: str, path: str, text: str, by: str, tests: str, chosen: str = "", equivalent: str = "") -> Mutant:
-    if not path.startswith("kernels/"):
-        path = f"dasktc/{path}"
-    return Mutant(name, path, text, by, tests, chosen, equivalent)
 
 
 def _race(file: str, text: str, by: str, of: str = "", equivalent: str = "") -> Mutant:
@@ -102,256 +102,299 @@ EXACT = "test_counts_are_exact and not device"
 MUTANTS = [
     *RACES,
     # from edges to blocks
-    _m("rows-read", "pipeline/canonicalize.py", "return frame, _Counts(rows, loops, Span", "return frame, _Counts(rows + 1, loops, Span", "system/test_contracts.py", "rows_read"),
-    _m("splitter-lost", "pipeline/canonicalize.py", 'starts = splitters(executor, "canonical", given.handles, rows, count)', 'starts = splitters(executor, "canonical", given.handles, rows, count)[1:]', "system/test_contracts.py", "equally_large"),
-    _m("partitions-budget", "pipeline/canonicalize.py", "if edges < min(ONE_PARTITION, largest):", "if edges <= ONE_PARTITION:", "system/test_contracts.py", "few_edges"),
-    _m("loops-kept", "backends/cpu/edges.py", "return kept[0][:-1], kept[1][:-1], loops, low, high", "return *given, loops, low, high", "system/test_contracts.py", "rows_read"),
-    _m("cut-chunks", "backends/cpu/radix.py", "behind -= len(chunk) - (front - before)", "behind -= len(chunk)", "pipeline/test_stages.py", "keys_are_cut"),
-    _m("cut-border", "backends/cpu/radix.py", "np.int64(key < border)", "np.int64(key <= border)", "pipeline/test_stages.py", "keys_are_cut"),
-    _m("rows-go-on", "backends/cpu/shared_arrays.py", "columns, edge, row, offsets", "columns, edge, 0, offsets", "pipeline/test_stages.py", "batch_by_batch"),
-    _m("distinct-kept", "pipeline/edge_keys.py", "        kept += len(once)\n", "        kept += len(batch)\n", "pipeline/test_stages.py", "several_arrays"),
-    _m("lately-renewed", "executors/dask/faults.py", "        self._latest = time.monotonic(), threads\n", "", "pipeline/test_stages.py", "asks_seldom"),
-    _m("order-overflow", "pipeline/orient.py", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "system/test_past_32_bits.py", "weights"),
-    _m("order-ties", "pipeline/orient.py", "    keys *= -1\n    keys += top\n", "", "pipeline/test_reorder.py", "order_by_is_a_stable"),
-    _m("share-begins", "planning/grid.py", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "system/test_contracts.py", "share"),
-    _m("slabs-spread", "pipeline/build_blocks.py", "at = [where.get(place) if len(places) >= executor.workers else None for place", "at = [where.get(place) for place", "system/test_contracts.py", "slabs"),
-    _m("ranks-memory", "pipeline/orient.py", " or len(degrees) ** 2 * size > edges:", ":", "pipeline/test_stages.py", "rank_for_themselves"),
-    _m("slabs-unequal", "pipeline/orient.py", "rows[len(rows) * number // ranges]", "rows[len(rows) * number // (ranges + 1)]", "pipeline/test_stages.py", "about_equally"),
-    _m("urgent", "executors/dask/executor.py", '"priority": int(urgent)', '"priority": 0', "pipeline/test_stages.py", "while_the_plan"),
-    _m("plan-first", "pipeline/orient.py", ", [planner], urgent=True", ", [planner]", "pipeline/test_stages.py", "while_the_plan"),
-    _m("pieces-first", "pipeline/shuffle.py", "prefer=at[k], urgent=True)", "prefer=at[k])", "pipeline/test_stages.py", "while_the_plan"),
-    _m("slabs-rows", "pipeline/build_blocks.py", "    offsets = offsets[: layout.rows.sizes[place[0]] + 1]", "    offsets = offsets[:]", "pipeline/test_stages.py", "while_the_plan"),
-    _m("slabs-kept", "pipeline/orient.py", "        taken, self.slabs[:] = list(self.slabs), []\n", "        taken = list(self.slabs)\n", "pipeline/test_stages.py", "while_the_plan"),
-    _m("heap-kept", "backends/calls.py", "            heap.call_ended(on_worker)\n", "", "backends/test_heap.py", "goes_back"),
-    _m("heap-budget", "backends/heap.py", "    _malloc.rest()\n", "", "backends/test_heap.py", "until_calls_have_ended"),
-    _m("heap-begins", "backends/calls.py", "        heap.call_begins(on_worker)\n", "        pass\n", "backends/test_heap.py", "from_the_first_call"),
-    _m("heap-inherited", "executors/connect.py", "            yield\n    finally:\n        _forget_keeping()\n", "            yield\n    finally:\n        pass\n", "backends/test_heap.py", "workers_keep"),
-    _m("block-size", "backends/csr.py", "return object.__sizeof__(self) + self.nbytes", "return object.__sizeof__(self)", "counting/test_count.py", "blocks_know_their_size"),
-    _m("shard-bands", "pipeline/orient_sharded.py", "    _refuse_beyond(bands, bits)\n", "", "system/test_contracts.py", "bands_of_more_vertices"),
-    _m("shard-numbers", "pipeline/sharded/unique.py", 'numbers = ops.find(values, among).astype("int32")', 'numbers = ops.find(values, among).astype("int16").astype("int32")', "system/test_past_32_bits.py", "numbers_of_a_shard"),
-    _m("shard-samples", "pipeline/sharded/unique.py", "SAMPLES, MARGIN = 256, 1.1", "SAMPLES, MARGIN = 2, 1.1", "pipeline/test_sharded.py", "about_equal"),
-    _m("shard-first", "pipeline/sharded/unique.py", "    numbers += first\n", "", "pipeline/test_sharded.py", "numbered_in_ascending"),
-    _m("remainders", "pipeline/build_blocks.py", "if graph.residues is not None and parts and RESIDUES % parts == 0:", "if graph.residues is not None and parts and RESIDUES >= parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
-    _m("wedges-passes", "pipeline/orient.py", "    for start in range(0, len(inward), CHUNK):", "    for start in range(0, max(1, len(inward) - 1), CHUNK):", "system/test_past_32_bits.py", "several_passes"),
+    Mutant("rows-read", "_without_loops", "return frame, _Counts(rows, loops, Span", "return frame, _Counts(rows + 1, loops, Span", "system/test_contracts.py", "rows_read"),
+    Mutant("splitter-lost", "canonical", 'starts = splitters(executor, "canonical", given.handles, rows, count)', 'starts = splitters(executor, "canonical", given.handles, rows, count)[1:]', "system/test_contracts.py", "equally_large"),
+    Mutant("partitions-budget", "partition_count", "if edges < min(ONE_PARTITION, largest):", "if edges <= ONE_PARTITION:", "system/test_contracts.py", "few_edges"),
+    Mutant("loops-kept", "proper", "return kept[0][:-1], kept[1][:-1], loops, low, high", "return *given, loops, low, high", "system/test_contracts.py", "rows_read"),
+    Mutant("cut-chunks", "split", "behind -= len(chunk) - (front - before)", "behind -= len(chunk)", "pipeline/test_stages.py", "keys_are_cut"),
+    Mutant("cut-border", "_part", "np.int64(key < border)", "np.int64(key <= border)", "pipeline/test_stages.py", "keys_are_cut"),
+    Mutant("rows-go-on", "CpuSharedArrays.rows", "columns, edge, row, offsets", "columns, edge, 0, offsets", "pipeline/test_stages.py", "batch_by_batch"),
+    Mutant("distinct-kept", "distinct_of", "        kept += len(once)\n", "        kept += len(batch)\n", "pipeline/test_stages.py", "several_arrays"),
+    Mutant("lately-renewed", "FaultPolicy.threads", "        self._latest = time.monotonic(), threads\n", "", "pipeline/test_stages.py", "asks_seldom"),
+    Mutant("order-overflow", "order_by", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "system/test_past_32_bits.py", "weights"),
+    Mutant("order-ties", "order_by", "    keys *= -1\n    keys += top\n", "", "pipeline/test_reorder.py", "order_by_is_a_stable"),
+    Mutant("share-begins", "Axis.share", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "system/test_contracts.py", "share"),
+    Mutant("slabs-spread", "build_blocks", "at = [where.get(place) if len(places) >= executor.workers else None for place", "at = [where.get(place) for place", "system/test_contracts.py", "slabs"),
+    Mutant("ranks-memory", "_ranks_for", " or len(degrees) ** 2 * size > edges:", ":", "pipeline/test_stages.py", "rank_for_themselves"),
+    Mutant("slabs-unequal", "row_starts", "rows[len(rows) * number // ranges]", "rows[len(rows) * number // (ranges + 1)]", "pipeline/test_stages.py", "about_equally"),
+    Mutant("urgent", "DaskExecutor._submit", '"priority": int(urgent)', '"priority": 0', "pipeline/test_stages.py", "while_the_plan"),
+    Mutant("plan-first", "orient", ", [planner], urgent=True", ", [planner]", "pipeline/test_stages.py", "while_the_plan"),
+    Mutant("pieces-first", "_picked", "prefer=at[k], urgent=True)", "prefer=at[k])", "pipeline/test_stages.py", "while_the_plan"),
+    Mutant("slabs-rows", "_stack", "    offsets = offsets[: layout.rows.sizes[place[0]] + 1]", "    offsets = offsets[:]", "pipeline/test_stages.py", "while_the_plan"),
+    Mutant("slabs-kept", "Oriented.take_slabs", "        taken, self.slabs[:] = list(self.slabs), []\n", "        taken = list(self.slabs)\n", "pipeline/test_stages.py", "while_the_plan"),
+    Mutant("heap-kept", "one_call", "            heap.call_ended(on_worker)\n", "", "backends/test_heap.py", "goes_back"),
+    Mutant("heap-budget", "_rest", "    _malloc.rest()\n", "", "backends/test_heap.py", "until_calls_have_ended"),
+    Mutant("heap-begins", "one_call", "        heap.call_begins(on_worker)\n", "        pass\n", "backends/test_heap.py", "from_the_first_call"),
+    Mutant("heap-inherited", "_keeping_memory", "            yield\n    finally:\n        _forget_keeping()\n", "            yield\n    finally:\n        pass\n", "backends/test_heap.py", "workers_keep"),
+    Mutant("block-size", "OrientedCSR.__sizeof__", "return object.__sizeof__(self) + self.nbytes", "return object.__sizeof__(self)", "counting/test_count.py", "blocks_know_their_size"),
+    Mutant("shard-bands", "_collective", "    _refuse_beyond(bands, bits)\n", "", "system/test_contracts.py", "bands_of_more_vertices"),
+    Mutant("shard-numbers", "_number", 'numbers = ops.find(values, among).astype("int32")', 'numbers = ops.find(values, among).astype("int16").astype("int32")', "system/test_past_32_bits.py", "numbers_of_a_shard"),
+    Mutant("shard-samples", "unique", "SAMPLES, MARGIN = 256, 1.1", "SAMPLES, MARGIN = 2, 1.1", "pipeline/test_sharded.py", "about_equal"),
+    Mutant("shard-first", "_number", "    numbers += first\n", "", "pipeline/test_sharded.py", "numbered_in_ascending"),
+    Mutant("remainders", "measure", "if graph.residues is not None and parts and RESIDUES % parts == 0:", "if graph.residues is not None and parts and RESIDUES >= parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
+    Mutant("wedges-passes", "wedges_of", "    for start in range(0, len(inward), CHUNK):", "    for start in range(0, max(1, len(inward) - 1), CHUNK):", "system/test_past_32_bits.py", "several_passes"),
     # planning
-    _m("parts-as-vertices", "planning/plan.py", "last = min(MAX_PARTS, max(first, most))", "last = min(MAX_PARTS, max(first, most - 1))", "system/test_contracts.py", "as_many_parts"),
-    _m("triple-bytes", "planning/memory_model.py", "((stream != index) & (stream != table))", "(stream != table)", "system/test_contracts.py", "block_that_a_task_has_twice"),
-    _m("triple-bytes-table", "planning/memory_model.py", "once = held[index] + held[table] * (table != index)", "once = held[index] + held[table]", "system/test_contracts.py", "block_that_a_task_has_twice"),
-    _m("replica-lru", "planning/placement.py", "            self._held.pop(block, None)\n            self._held[block] = None", "            self._held.setdefault(block, None)", "system/test_contracts.py", "used_longest_ago"),
-    _m("takes-over", "planning/placement.py", "longest = own or max(self._left.values(), key=len)", "longest = own or max(reversed(self._left.values()), key=bool)", "system/test_contracts.py", "most_left"),
-    _m("takes-over-end", "planning/placement.py", "return longest.popleft() if own else longest.pop()", "return longest.popleft()", "system/test_contracts.py", "most_left"),
-    _m("parts-bound", "planning/plan.py", "parts > scheme.bound[0]", "parts >= scheme.bound[0]", "pipeline/test_lstc_partition.py", "bits_are"),
-    _m("measured-last", "planning/plan.py", "            measure(leaner.partition, leaner.parts)  #", "            pass  #", "system/test_contracts.py", "measured_last"),
-    _m("lean-asked", "planning/scratch.py", "if automatic else None", "if lean_kernel(backend) else None", "backends/cuda/test_edges.py", "five_billion"),
-    _m("lean-elsewhere", "planning/scratch.py", "if plan.lean and backend == options.chosen_backend:", "if plan.lean:", "system/test_contracts.py", "elsewhere"),
-    _m("call-text", "planning/distribution.py", ' or backend == "cpu" or ids == "text"', ' or backend == "cpu"', "system/test_contracts.py", "one_call"),
-    _m("replica-used", "planning/placement.py", "not in self._built} | self._used.keys()", "not in self._built}", "system/test_contracts.py", "copies_in_use"),
-    _m("loose-bits", "planning/grid.py", "<< bits < 1 << 63 else 0", "<< bits < 1 << 66 else 0", "system/test_past_32_bits.py", "fit_63"),
-    _m("scratch-slab", "planning/scratch.py", "min(block, (memory_per_call or 0) // 4))", "0)", "system/test_contracts.py", "scratch_out_of_core"),
-    _m("sharing-alone", "planning/distribution.py", "sharing = rates.sharing if workers > 1 else 1.0", "sharing = rates.sharing", "system/test_contracts.py", "work_is_shared"),
-    _m("call-threads", "planning/distribution.py", "pipeline_seconds(size, 1, rates, threads), ", "pipeline_seconds(size, 1, rates), ", "system/test_contracts.py", "work_is_shared"),
-    _m("replica-there", "planning/placement.py", "self.held = sum(block_bytes[block] for block in self._held)", "self.held = 0", "system/test_contracts.py", "at_the_start"),
-    _m("splits-seconds", "planning/plan.py", "ceil(work / TASK_SECONDS / scheduled)", "ceil(work / TASK_SECONDS)", "system/test_contracts.py", "longer_than_the_longest"),
-    _m("splits-taken", "planning/plan.py", "limits.splits > plan.splits:", "limits.splits >= plan.splits:", "system/test_contracts.py", "did_not_fulfil"),
-    _m("words", "planning/cost_model.py", "1.95 * of[1]", "1.0 * of[1]", "system/test_contracts.py", "durations"),
-    _m("turns", "planning/cost_model.py", "work * -(-plan.tasks // plan.workers) /", "work * (plan.tasks // plan.workers) /", "system/test_contracts.py", "in_turns"),
-    _m("work-empty", "planning/cost_model.py", "edges[stream] / np.maximum(1, rows[stream])", "edges[stream] / rows[stream]", "system/test_contracts.py", "empty_blocks"),
-    _m("overhead-none", "planning/rates.py", 'above=name != "overhead")', "above=True)", "system/test_contracts.py", "overhead_may_be"),
-    _m("heavy-rows", "planning/schemes.py", "np.minimum(np.ceil(work[heavy] / max(mean, 1)), rows[index[heavy]])", "np.ceil(work[heavy] / max(mean, 1))", "system/test_contracts.py", "heavy_triple"),
-    _m("auto-vectors", "planning/schemes.py", "(pair[1].dealing.unknown or pair[1].dealing.whole_vectors)", "pair[1].dealing.unknown", "system/test_contracts.py", "keeps_whole_vectors"),
-    _m("even-rows", "planning/schemes.py", "        each[:, 1:] = np.maximum(each[:, 1:], 1)\n", "", "system/test_contracts.py", "lower_bound"),
+    Mutant("parts-as-vertices", "_candidates", "last = min(MAX_PARTS, max(first, most))", "last = min(MAX_PARTS, max(first, most - 1))", "system/test_contracts.py", "as_many_parts"),
+    Mutant("triple-bytes", "triple_bytes", "((stream != index) & (stream != table))", "(stream != table)", "system/test_contracts.py", "block_that_a_task_has_twice"),
+    Mutant("triple-bytes-table", "triple_bytes", "once = held[index] + held[table] * (table != index)", "once = held[index] + held[table]", "system/test_contracts.py", "block_that_a_task_has_twice"),
+    Mutant("replica-lru", "ReplicaCache.take", "            self._held.pop(block, None)\n            self._held[block] = None", "            self._held.setdefault(block, None)", "system/test_contracts.py", "used_longest_ago"),
+    Mutant("takes-over", "Shares.take", "longest = own or max(self._left.values(), key=len)", "longest = own or max(reversed(self._left.values()), key=bool)", "system/test_contracts.py", "most_left"),
+    Mutant("takes-over-end", "Shares.take", "return longest.popleft() if own else longest.pop()", "return longest.popleft()", "system/test_contracts.py", "most_left"),
+    Mutant("parts-bound", "_too_many", "parts > scheme.bound[0]", "parts >= scheme.bound[0]", "pipeline/test_lstc_partition.py", "bits_are"),
+    Mutant("measured-last", "make_plan", "            measure(leaner.partition, leaner.parts)  #", "            pass  #", "system/test_contracts.py", "measured_last"),
+    Mutant("lean-asked", "plan_count", "if automatic else None", "if lean_kernel(backend) else None", "backends/cuda/test_edges.py", "five_billion"),
+    Mutant("lean-elsewhere", "plan_count", "if plan.lean and backend == options.chosen_backend:", "if plan.lean:", "system/test_contracts.py", "elsewhere"),
+    Mutant("call-text", "too_large_for_a_call", ' or backend == "cpu" or ids == "text"', ' or backend == "cpu"', "system/test_contracts.py", "one_call"),
+    Mutant("replica-used", "ReplicaCache.fits", "not in self._built} | self._used.keys()", "not in self._built}", "system/test_contracts.py", "copies_in_use"),
+    Mutant("loose-bits", "Layout.loose_bits", "<< bits < 1 << 63 else 0", "<< bits < 1 << 66 else 0", "system/test_past_32_bits.py", "fit_63"),
+    Mutant("scratch-slab", "scratch_of.beside_blocks", "min(block, (memory_per_call or 0) // 4))", "0)", "system/test_contracts.py", "scratch_out_of_core"),
+    Mutant("sharing-alone", "stage_seconds", "sharing = rates.sharing if workers > 1 else 1.0", "sharing = rates.sharing", "system/test_contracts.py", "work_is_shared"),
+    Mutant("call-threads", "choose_distribution", "pipeline_seconds(size, 1, rates, threads), ", "pipeline_seconds(size, 1, rates), ", "system/test_contracts.py", "work_is_shared"),
+    Mutant("replica-there", "ReplicaCache.__init__", "self.held = sum(block_bytes[block] for block in self._held)", "self.held = 0", "system/test_contracts.py", "at_the_start"),
+    Mutant("splits-seconds", "_splits", "ceil(work / TASK_SECONDS / scheduled)", "ceil(work / TASK_SECONDS)", "system/test_contracts.py", "longer_than_the_longest"),
+    Mutant("splits-taken", "_taken", "limits.splits > plan.splits:", "limits.splits >= plan.splits:", "system/test_contracts.py", "did_not_fulfil"),
+    Mutant("words", "in_words", "1.95 * of[1]", "1.0 * of[1]", "system/test_contracts.py", "durations"),
+    Mutant("turns", "counting_seconds", "work * -(-plan.tasks // plan.workers) /", "work * (plan.tasks // plan.workers) /", "system/test_contracts.py", "in_turns"),
+    Mutant("work-empty", "work_of_triples", "edges[stream] / np.maximum(1, rows[stream])", "edges[stream] / rows[stream]", "system/test_contracts.py", "empty_blocks"),
+    Mutant("overhead-none", "Rates.changed", 'above=name != "overhead")', "above=True)", "system/test_contracts.py", "overhead_may_be"),
+    Mutant("heavy-rows", "Scheme.shares", "np.minimum(np.ceil(work[heavy] / max(mean, 1)), rows[index[heavy]])", "np.ceil(work[heavy] / max(mean, 1))", "system/test_contracts.py", "heavy_triple"),
+    Mutant("auto-vectors", "considered", "(pair[1].dealing.unknown or pair[1].dealing.whole_vectors)", "pair[1].dealing.unknown", "system/test_contracts.py", "keeps_whole_vectors"),
+    Mutant("even-rows", "Scheme.even", "        each[:, 1:] = np.maximum(each[:, 1:], 1)\n", "", "system/test_contracts.py", "lower_bound"),
     # executors
-    _m("keepers", "executors/dask/flow_control.py", "key=lambda key: -sizes[key]", "key=lambda key: sizes[key]", "system/test_contracts.py", "keep_blocks_of_about"),
-    _m("copies-threads", "executors/dask/flow_control.py", "capacity = threads * self.capacity -", "capacity = self.capacity -", "system/test_contracts.py", "memory_of_all_threads"),
-    _m("deaths-once", "executors/dask/faults.py", "for error in {future.exception().task: future.exception() for future in killed}.values():", "for error in [future.exception() for future in killed]:", "system/test_contracts.py", "death_counts_once"),
-    _m("deaths-retries", "executors/dask/faults.py", "if self._deaths[error.task] > self.retries:", "if self._deaths[error.task] > self.retries + 1:", "system/test_contracts.py", "death_counts_once"),
-    _m("stranded", "executors/dask/faults.py", '        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")\n', "", "executors/test_cluster.py", "preferred_worker_went"),
-    _m("stranded-others", "executors/dask/faults.py", "task.loose_restrictions and is_own(task.key) and", "task.loose_restrictions and", "executors/test_cluster.py", "preferred_worker_went"),
-    _m("folder-renamed", "executors/spill/claims.py", "    with suppress(OSError):\n        os.rename(folder, gone)\n", "", "executors/stores/test_value_files.py", "no_place_to_write"),
-    _m("claim-interrupted", "executors/spill/claims.py", "        _remove(folder, *lock)\n        raise", "        raise", "executors/stores/test_value_files.py", "signal_at_any_moment"),
-    _m("host-alone", "executors/device/store.py", "if handle.places is None and handle.nbytes]", "if handle.places is None]", "executors/stores/device/test_store.py", "host_alone"),
-    _m("spill-half", "executors/spill/value_files.py", "            file.close()\n        _unlink(path)\n", "            file.close()\n", "executors/stores/test_value_files.py", "full_disk"),
-    _m("spill-owner", "executors/spill/value_files.py", "        weakref.finalize(self, _unlink, self.path).atexit = False\n", "", "executors/stores/test_value_files.py", "goes_with_its_owner"),
-    _m("spill-short", "executors/spill/value_files.py", "        if not more:\n            raise EOFError(", "        if not more:\n            break\n            raise EOFError(", "executors/stores/test_value_files.py", "cut_short"),
-    _m("spill-limit", "executors/spill/file_store.py", "if self._resident() + nbytes <= self._limit:", "if self._resident() <= self._limit:", "system/test_contracts.py", "what_does_not_fit"),
-    _m("spill-largest", "executors/spill/file_store.py", "key=lambda result: -result.nbytes", "key=lambda result: result.nbytes", "system/test_contracts.py", "largest_results_go"),
-    _m("prefetch-capacity", "executors/spill/shared_file_store.py", "mine = owner == run and left.capacity == capacity", "mine = owner == run", "system/test_contracts.py", "memory_of_each_count"),
-    _m("prefetch-run", "executors/spill/shared_file_store.py", "mine = owner == run and left.capacity == capacity", "mine = bool(owner) and left.capacity == capacity", "system/test_contracts.py", "memory_of_each_count"),
-    _m("prefetch-counting", "executors/spill/shared_file_store.py", " if thread not in state.counting]", "]", "system/test_contracts.py", "second_question"),
-    _m("prefetch-dropped", "executors/spill/shared_file_store.py", "        ask(_drop_prefetchers, self._run)\n", "        pass\n", "system/test_contracts.py", "workers_keep_no_block"),
+    Mutant("keepers", "WindowedSubmitter._replicas", "key=lambda key: -sizes[key]", "key=lambda key: sizes[key]", "system/test_contracts.py", "keep_blocks_of_about"),
+    Mutant("copies-threads", "BlockReplicas.copies", "capacity = threads * self.capacity -", "capacity = self.capacity -", "system/test_contracts.py", "memory_of_all_threads"),
+    Mutant("deaths-once", "FaultPolicy.resubmit", "for error in {future.exception().task: future.exception() for future in killed}.values():", "for error in [future.exception() for future in killed]:", "system/test_contracts.py", "death_counts_once"),
+    Mutant("deaths-retries", "FaultPolicy.resubmit", "if self._deaths[error.task] > self.retries:", "if self._deaths[error.task] > self.retries + 1:", "system/test_contracts.py", "death_counts_once"),
+    Mutant("stranded", "_free_stranded.free", '        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")\n', "", "executors/test_cluster.py", "preferred_worker_went"),
+    Mutant("stranded-others", "_free_stranded.free", "task.loose_restrictions and is_own(task.key) and", "task.loose_restrictions and", "executors/test_cluster.py", "preferred_worker_went"),
+    Mutant("folder-renamed", "_remove", "    with suppress(OSError):\n        os.rename(folder, gone)\n", "", "executors/stores/test_value_files.py", "no_place_to_write"),
+    Mutant("claim-interrupted", "_release", "        _remove(folder, *lock)\n        raise", "        raise", "executors/stores/test_value_files.py", "signal_at_any_moment"),
+    Mutant("host-alone", "DeviceStore._on_device", "if handle.places is None and handle.nbytes]", "if handle.places is None]", "executors/stores/device/test_store.py", "host_alone"),
+    Mutant("spill-half", "store", "            file.close()\n        _unlink(path)\n", "            file.close()\n", "executors/stores/test_value_files.py", "full_disk"),
+    Mutant("spill-owner", "Stored.owned", "        weakref.finalize(self, _unlink, self.path).atexit = False\n", "", "executors/stores/test_value_files.py", "goes_with_its_owner"),
+    Mutant("spill-short", "_view", "        if not more:\n            raise EOFError(", "        if not more:\n            break\n            raise EOFError(", "executors/stores/test_value_files.py", "cut_short"),
+    Mutant("spill-limit", "FileStore.keep", "if self._resident() + nbytes <= self._limit:", "if self._resident() <= self._limit:", "system/test_contracts.py", "what_does_not_fit"),
+    Mutant("spill-largest", "FileStore.set_task_memory", "key=lambda result: -result.nbytes", "key=lambda result: result.nbytes", "system/test_contracts.py", "largest_results_go"),
+    Mutant("prefetch-capacity", "_prefetcher", "mine = owner == run and left.capacity == capacity", "mine = owner == run", "system/test_contracts.py", "memory_of_each_count"),
+    Mutant("prefetch-run", "_prefetcher", "mine = owner == run and left.capacity == capacity", "mine = bool(owner) and left.capacity == capacity", "system/test_contracts.py", "memory_of_each_count"),
+    Mutant("prefetch-counting", "_drop_prefetchers", " if thread not in state.counting]", "]", "system/test_contracts.py", "second_question"),
+    Mutant("prefetch-dropped", "SharedFileStore.after_tasks", "        ask(_drop_prefetchers, self._run)\n", "        pass\n", "system/test_contracts.py", "workers_keep_no_block"),
     # counting
-    _m("digest", "counting/checkpoint.py", "for array in (block.offsets, block.columns):", "for array in (block.columns,):", "system/test_contracts.py", "checkpoint_of_another_block"),
-    _m("fsync", "counting/checkpoint.py", "                os.fsync(self._file)\n                self._synced", "                self._synced", "system/test_contracts.py", "on_the_disk"),
-    _m("record-twice", "counting/checkpoint.py", "if self.records.setdefault(job, record).count[:3] != record.count[:3]:", "if False:", "counting/test_checkpoint.py", "task_with_two_counts"),
-    _m("visit-memory", "counting/edge_support.py", "    if need > plan.memory:", "    if need > 2 * plan.memory:", "system/test_contracts.py", "visits_beyond_memory"),
-    _m("visit-reserve", "counting/edge_support.py", "needed = min(plan.memory, needed + 2 * nbytes // shares)", "needed = needed", "system/test_contracts.py", "sums_are_reserved"),
-    _m("support-three", "counting/edge_support.py", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "system/test_contracts.py", "of_a_task_that_do_not_add_up"),
-    _m("shards-three", "counting/vertex_counts.py", "    refuse_unless(counted == 3 * count, UNEQUAL)", "    pass", "system/test_contracts.py", "vertices_in_shards"),
-    _m("edges-lost", "counting/edge_frames.py", "    refuse_unless(sum(sizes) == graph.edges,", "    refuse_unless(True,", "system/test_contracts.py", "number_of_edges"),
-    _m("edges-sums", "counting/edge_frames.py", "    refuse_unless(total is None or sum(of for _, of in added) == total,", "    refuse_unless(True,", "system/test_contracts.py", "supports_of_all_edges"),
-    _m("corners", "counting/external_ids.py", "ids = np.sort(np.concatenate(dense).take(corners), axis=1)", "ids = np.concatenate(dense).take(corners)", "pipeline/test_sharded.py", "results_are_those"),
-    _m("sample-keys", "counting/estimate.py", "x = (2 * seed + number + 1) * STEP % 2**64", "x = (seed + number + 1) * STEP % 2**64", "questions/test_estimate.py", "has_the_key"),
-    _m("sample-pilot", "counting/estimate.py", "_sample(graph, counted, size, _key(seed, 1))", "_sample(graph, counted, size, _key(seed, 0))", "questions/test_estimate.py", "has_the_key"),
-    _m("interval-high", "counting/estimate.py", "min(wedges, ceil(wedges * high))", "min(wedges, floor(wedges * high))", "questions/test_estimate.py", "value_and_interval"),
-    _m("interval-low", "counting/estimate.py", "low=min(value, floor(wedges * low))", "low=min(value, ceil(wedges * low))", "questions/test_estimate.py", "value_and_interval"),
-    _m("estimate-rounded", "counting/estimate.py", "value = (2 * wedges * closed + sampled) // (2 * sampled)", "value = wedges * closed // sampled", "questions/test_estimate.py", "value_and_interval"),
-    _m("interval-sided", "counting/estimate.py", "(1 + confidence) / 2", "confidence", "questions/test_estimate.py", "value_and_interval"),
-    _m("sample-half", "counting/estimate.py", " <= graph.edges / 2 and size <= wedges / 2", " <= graph.edges / 2", "questions/test_estimate.py", "half_of_all_wedges"),
-    _m("sample-allowance", "counting/estimate.py", "* (1 - error), error, z)", "* 1, error, z)", "questions/test_estimate.py", "smaller_share"),
-    _m("estimate-loops", "counting/estimate.py", "prepared.rows - prepared.loops - graph.edges,", "prepared.rows - graph.edges,", "questions/test_estimate.py", "facts_of_the_graph"),
-    _m("sample-size", "counting/estimate.py", "(variance - 2 * square + root)", "(variance + root)", "questions/test_estimate.py", "half_width_needs"),
-    _m("update-shards", "counting/update.py", "if plan.shards > 1:", "if plan.shards > 2:", "questions/test_update.py", "in_shards"),
-    _m("update-attributes", "counting/update.py", "if graph.prepared.attributes is not None:", "if graph.prepared.attributes is None and False:", "questions/test_update.py", "weights_and_directions"),
-    _m("update-text", "counting/update.py", "ascending = pc.array_sort_indices(joined).to_numpy()", "ascending = np.arange(len(joined))", "questions/test_update.py", "text_ids_are_in_ascending"),
-    _m("update-chunks", "counting/update.py", "len(wanted) - 1))) + start)", "len(wanted) - 1))))", "questions/test_update.py", "every_chunk"),
-    _m("update-bisection", "counting/update.py", "range(int((end - at).max()).bit_length())", "range(int((end - at).max() - 1).bit_length())", "questions/test_update.py", "every_edge_of_a_row"),
-    _m("update-known", "counting/update.py", ', updated", triangles=None, size=None)', ', updated", size=None)', "questions/test_update.py", "known_triangles"),
-    _m("update-dealing", "counting/update.py", "if not (plan.scheme.once and plan.scheme.dealing is BY_REMAINDER):", "if not plan.scheme.once:", "questions/test_update.py", "plugins_scheme"),
-    _m("update-next-row", "counting/update.py", "there = (at < behind) &", "there = (at <= behind) &", "questions/test_update.py", "next_row"),
-    _m("update-memory", "counting/update.py", "needed := 3 * largest + 60 * plan.vertices", "needed := 0 * largest", "questions/test_update.py", "beyond_memory"),
-    _m("record-seconds", "counting/checkpoint.py", '0 <= seconds < float("inf")', "0 <= seconds", "counting/test_checkpoint.py", "no_task_reports"),
-    _m("record-wedges", "counting/checkpoint.py", "record).count[:3] != record.count[:3]", "record).count[:1] != record.count[:1]", "counting/test_checkpoint.py", "two_counts"),
-    _m("folder-dangling", "counting/checkpoint.py", "if os.path.lexists(path) and not os.path.isdir(path):", "if os.path.exists(path) and not os.path.isdir(path):", "counting/test_checkpoint.py", "refused_before_anything"),
-    _m("begun-columns", "counting/checkpoint.py", 'if options.column_parts is None and taken.get("partition", options.partition) == begun["partition"]:', "if options.column_parts is None:", "counting/test_checkpoint.py", "column_parts_are_not"),
-    _m("fsync-late", "counting/checkpoint.py", "if time.monotonic() - self._synced > SYNC_SECONDS:", "if False:", "system/test_contracts.py", "on_the_disk"),
-    _m("clique-tasks", "counting/cliques.py", "sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges", "sum(wedges) != graph.prepared.wedges", "questions/test_cliques.py", "came_twice"),
-    _m("ratios-infinite", "counting/weighted_clustering.py", "if any(not np.isfinite(roots).all()", "if any(False and not np.isfinite(roots).all()", "pipeline/test_attributes.py", "beyond_float64_are_refused_and"),
-    _m("estimate-total", "counting/estimate.py", '"total": sum(before.values()) + time.perf_counter() - began}', '"total": time.perf_counter() - began}', "questions/test_estimate.py", "total_has"),
-    _m("estimate-mixed", "counting/estimate.py", "    if places != triple.places:", "    if False:", "questions/test_estimate.py", "mixed_up"),
-    _m("estimate-least", "counting/estimate.py", "least = 2 * SAMPLE_EDGES * PILOT", "least = SAMPLE_EDGES * PILOT", "questions/test_estimate.py", "does_not_pay"),
-    _m("sample-least", "counting/estimate.py", "width = max(1, wedges // size)", "width = max(1, -(-wedges // size))", "questions/test_estimate.py", "at_least_as_many"),
-    _m("sample-closed", "counting/estimate.py", "(last > 0) or closed > sampled:", "(last > 0):", "questions/test_estimate.py", "repeated_wedges"),
-    _m("update-choice", "counting/update.py", "vertices=size.vertices, choice=plan.choice))", "vertices=size.vertices))", "questions/test_update.py", "plan_of_the_new_graph"),
-    _m("update-edges", "counting/update.py", "if not size.edges == held == plan.edges + counts.added - counts.removed:", "if size.edges != held:", "questions/test_update.py", "old_edges_and_those"),
-    _m("update-block", "counting/update.py", "    check_edges(made, edges)\n", "", "questions/test_update.py", "while_a_block_is_written"),
-    _m("update-size", "counting/update.py", "    check_size(size.vertices)\n", "", "questions/test_update.py", "32_bits_are_refused"),
-    _m("record-text", "counting/checkpoint.py", "value.isprintable() and len(value) <= LONGEST", "value.isprintable()", "counting/test_checkpoint.py", "no_task_reports"),
-    _m("fsync-seldom", "counting/checkpoint.py", "                self._synced = time.monotonic()\n", "", "system/test_contracts.py", "on_the_disk"),
-    _m("values-wedges", "counting/weighted_clustering.py", "    if wedges != graph.prepared.wedges:", "    if False:", "pipeline/test_attributes.py", "lost_or_repeated"),
-    _m("values-none", "counting/weighted_clustering.py", "if kept.largest == 0 and graph.edges:", "if kept.largest == 0:", "pipeline/test_attributes.py", "loops_alone"),
+    Mutant("digest", "_digest", "for array in (block.offsets, block.columns):", "for array in (block.columns,):", "system/test_contracts.py", "checkpoint_of_another_block"),
+    Mutant("fsync", "Checkpoint.add", "                os.fsync(self._file)\n                self._synced", "                self._synced", "system/test_contracts.py", "on_the_disk"),
+    Mutant("record-twice", "Checkpoint.__init__", "if self.records.setdefault(job, record).count[:3] != record.count[:3]:", "if False:", "counting/test_checkpoint.py", "task_with_two_counts"),
+    Mutant("visit-memory", "kernel_and_bytes", "    if need > plan.memory:", "    if need > 2 * plan.memory:", "system/test_contracts.py", "visits_beyond_memory"),
+    Mutant("visit-reserve", "_sums", "needed = min(plan.memory, needed + 2 * nbytes // shares)", "needed = needed", "system/test_contracts.py", "sums_are_reserved"),
+    Mutant("support-three", "_vertices", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "system/test_contracts.py", "of_a_task_that_do_not_add_up"),
+    Mutant("shards-three", "_merged", "    refuse_unless(counted == 3 * count, UNEQUAL)", "    pass", "system/test_contracts.py", "vertices_in_shards"),
+    Mutant("edges-lost", "partitions", "    refuse_unless(sum(sizes) == graph.edges,", "    refuse_unless(True,", "system/test_contracts.py", "number_of_edges"),
+    Mutant("edges-sums", "partitions", "    refuse_unless(total is None or sum(of for _, of in added) == total,", "    refuse_unless(True,", "system/test_contracts.py", "supports_of_all_edges"),
+    Mutant("corners", "_by_dense_id", "ids = np.sort(np.concatenate(dense).take(corners), axis=1)", "ids = np.concatenate(dense).take(corners)", "pipeline/test_sharded.py", "results_are_those"),
+    Mutant("sample-keys", "_key", "x = (2 * seed + number + 1) * STEP % 2**64", "x = (seed + number + 1) * STEP % 2**64", "questions/test_estimate.py", "has_the_key"),
+    Mutant("sample-pilot", "estimate", "_sample(graph, counted, size, _key(seed, 1))", "_sample(graph, counted, size, _key(seed, 0))", "questions/test_estimate.py", "has_the_key"),
+    Mutant("interval-high", "estimate", "min(wedges, ceil(wedges * high))", "min(wedges, floor(wedges * high))", "questions/test_estimate.py", "value_and_interval"),
+    Mutant("interval-low", "estimate", "low=min(value, floor(wedges * low))", "low=min(value, ceil(wedges * low))", "questions/test_estimate.py", "value_and_interval"),
+    Mutant("estimate-rounded", "estimate", "value = (2 * wedges * closed + sampled) // (2 * sampled)", "value = wedges * closed // sampled", "questions/test_estimate.py", "value_and_interval"),
+    Mutant("interval-sided", "estimate", "(1 + confidence) / 2", "confidence", "questions/test_estimate.py", "value_and_interval"),
+    Mutant("sample-half", "estimate", " <= graph.edges / 2 and size <= wedges / 2", " <= graph.edges / 2", "questions/test_estimate.py", "half_of_all_wedges"),
+    Mutant("sample-allowance", "estimate", "* (1 - error), error, z)", "* 1, error, z)", "questions/test_estimate.py", "smaller_share"),
+    Mutant("estimate-loops", "_facts", "prepared.rows - prepared.loops - graph.edges,", "prepared.rows - graph.edges,", "questions/test_estimate.py", "facts_of_the_graph"),
+    Mutant("sample-size", "_needed", "(variance - 2 * square + root)", "(variance + root)", "questions/test_estimate.py", "half_width_needs"),
+    Mutant("update-shards", "_refuse", "if plan.shards > 1:", "if plan.shards > 2:", "questions/test_update.py", "in_shards"),
+    Mutant("update-attributes", "_refuse", "if graph.prepared.attributes is not None:", "if graph.prepared.attributes is None and False:", "questions/test_update.py", "weights_and_directions"),
+    Mutant("update-text", "_joined", "ascending = pc.array_sort_indices(joined).to_numpy()", "ascending = np.arange(len(joined))", "questions/test_update.py", "text_ids_are_in_ascending"),
+    Mutant("update-chunks", "_near", "len(wanted) - 1))) + start)", "len(wanted) - 1))))", "questions/test_update.py", "every_chunk"),
+    Mutant("update-bisection", "_positions", "range(int((end - at).max()).bit_length())", "range(int((end - at).max() - 1).bit_length())", "questions/test_update.py", "every_edge_of_a_row"),
+    Mutant("update-known", "_prepared", ', updated", triangles=None, size=None)', ', updated", size=None)', "questions/test_update.py", "known_triangles"),
+    Mutant("update-dealing", "_refuse", "if not (plan.scheme.once and plan.scheme.dealing is BY_REMAINDER):", "if not plan.scheme.once:", "questions/test_update.py", "plugins_scheme"),
+    Mutant("update-next-row", "_positions", "there = (at < behind) &", "there = (at <= behind) &", "questions/test_update.py", "next_row"),
+    Mutant("update-memory", "_refuse", "needed := 3 * largest + 60 * plan.vertices", "needed := 0 * largest", "questions/test_update.py", "beyond_memory"),
+    Mutant("record-seconds", "_is_count", '0 <= seconds < float("inf")', "0 <= seconds", "counting/test_checkpoint.py", "no_task_reports"),
+    Mutant("record-wedges", "Checkpoint.__init__", "record).count[:3] != record.count[:3]", "record).count[:1] != record.count[:1]", "counting/test_checkpoint.py", "two_counts"),
+    Mutant("folder-dangling", "check_folder", "if os.path.lexists(path) and not os.path.isdir(path):", "if os.path.exists(path) and not os.path.isdir(path):", "counting/test_checkpoint.py", "refused_before_anything"),
+    Mutant("begun-columns", "as_begun", 'if options.column_parts is None and taken.get("partition", options.partition) == begun["partition"]:', "if options.column_parts is None:", "counting/test_checkpoint.py", "column_parts_are_not"),
+    Mutant("fsync-late", "Checkpoint.add", "if time.monotonic() - self._synced > SYNC_SECONDS:", "if False:", "system/test_contracts.py", "on_the_disk"),
+    Mutant("clique-tasks", "_level", "sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges", "sum(wedges) != graph.prepared.wedges", "questions/test_cliques.py", "came_twice"),
+    Mutant("ratios-infinite", "_values", "if any(not np.isfinite(roots).all()", "if any(False and not np.isfinite(roots).all()", "pipeline/test_attributes.py", "beyond_float64_are_refused_and"),
+    Mutant("estimate-total", "_seconds", '"total": sum(before.values()) + time.perf_counter() - began}', '"total": time.perf_counter() - began}', "questions/test_estimate.py", "total_has"),
+    Mutant("estimate-mixed", "_tested", "    if places != triple.places:", "    if False:", "questions/test_estimate.py", "mixed_up"),
+    Mutant("estimate-least", "_never_pays", "least = 2 * SAMPLE_EDGES * PILOT", "least = SAMPLE_EDGES * PILOT", "questions/test_estimate.py", "does_not_pay"),
+    Mutant("sample-least", "_sample", "width = max(1, wedges // size)", "width = max(1, -(-wedges // size))", "questions/test_estimate.py", "at_least_as_many"),
+    Mutant("sample-closed", "_sample", "(last > 0) or closed > sampled:", "(last > 0):", "questions/test_estimate.py", "repeated_wedges"),
+    Mutant("update-choice", "_prepared", "vertices=size.vertices, choice=plan.choice))", "vertices=size.vertices))", "questions/test_update.py", "plan_of_the_new_graph"),
+    Mutant("update-edges", "_prepared", "if not size.edges == held == plan.edges + counts.added - counts.removed:", "if size.edges != held:", "questions/test_update.py", "old_edges_and_those"),
+    Mutant("update-block", "_rebuilt", "    check_edges(made, edges)\n", "", "questions/test_update.py", "while_a_block_is_written"),
+    Mutant("update-size", "_prepared", "    check_size(size.vertices)\n", "", "questions/test_update.py", "32_bits_are_refused"),
+    Mutant("record-text", "_is_text", "value.isprintable() and len(value) <= LONGEST", "value.isprintable()", "counting/test_checkpoint.py", "no_task_reports"),
+    Mutant("fsync-seldom", "Checkpoint.add", "                self._synced = time.monotonic()\n", "", "system/test_contracts.py", "on_the_disk"),
+    Mutant("values-wedges", "over_triples", "    if wedges != graph.prepared.wedges:", "    if False:", "pipeline/test_attributes.py", "lost_or_repeated"),
+    Mutant("values-none", "_values", "if kept.largest == 0 and graph.edges:", "if kept.largest == 0:", "pipeline/test_attributes.py", "loops_alone"),
     # readers and writers
-    _m("binary", "io/files.py", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "system/test_contracts.py", "control_bytes"),
-    _m("metis-entries", "io/formats/metis.py", "if 2 * header.edges not in (neighbours, neighbours + loops):", "if 2 * header.edges not in (neighbours, neighbours + loops, neighbours - 1):", "system/test_contracts.py", "metis"),
-    _m("metis-ids", "io/formats/metis.py", "np.int32 if header.vertices < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "metis"),
-    _m("lines-ids", "io/formats/entries.py", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "system/test_past_32_bits.py", "lines"),
-    _m("bvgraph-ids", "io/formats/bvgraph.py", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "nodes_of_a_bvgraph"),
-    _m("publish-back", "io/write.py", 'hidden / "replaced" if os.path.lexists(target) else target', 'hidden / "replaced"', "io/test_write.py", "puts_the_old_folder_back or leaves_the_old_or_the_new"),
-    _m("publish-aside", "io/write.py", "    if os.path.lexists(aside):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
+    Mutant("binary", "detect", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "system/test_contracts.py", "control_bytes"),
+    Mutant("metis-entries", "_check", "if 2 * header.edges not in (neighbours, neighbours + loops):", "if 2 * header.edges not in (neighbours, neighbours + loops, neighbours - 1):", "system/test_contracts.py", "metis"),
+    Mutant("metis-ids", "_dtype", "np.int32 if header.vertices < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "metis"),
+    Mutant("lines-ids", "EntryPart.dtype", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "system/test_past_32_bits.py", "lines"),
+    Mutant("bvgraph-ids", "_Decoder.__init__", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "nodes_of_a_bvgraph"),
+    Mutant("publish-back", "_put_away", 'hidden / "replaced" if os.path.lexists(target) else target', 'hidden / "replaced"', "io/test_write.py", "puts_the_old_folder_back or leaves_the_old_or_the_new"),
+    Mutant("publish-aside", "_put_away", "    if os.path.lexists(aside):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
     # saved graphs
-    _m("array-left", "io/array_files.py", "            os.unlink(temporary)", "            pass", "saved/test_saved_graph.py", "leaves_no_file"),
-    _m("manifest-first", "io/saved_folder.py", "return [MANIFEST, *(name for name in names if name != MANIFEST)]", "return sorted(names, reverse=True)", "saved/test_saved_graph.py", "goes_first"),
-    _m("kernel-lean", "pipeline/saved_graph.py", '"kernel": None if plan.lean else options.chosen_kernel', '"kernel": options.chosen_kernel', "backends/cuda/test_edges.py", "saved_where"),
-    _m("assign-file", "pipeline/saved_graph.py", '"assign": "random" if options.assign_file else options.assign,', '"assign": options.assign,', "saved/test_saved_graph.py", "without_the_file"),
-    _m("saved-numbers", "pipeline/saved_graph.py", 'if self.below is not None and len(part) and int(part.view("uint32").max()) >= self.below:', 'if self.below is not None and len(part) and int(part.view("uint32").max()) > self.below:', "saved/test_saved_graph.py", "hostile_vectors"),
-    _m("saved-narrow", "pipeline/saved_graph.py", "narrow = not len(values) or (values[0] >= -(2**31) and values[-1] < 2**31)", "narrow = not len(values) or (values[0] >= -(2**31) and values[-1] <= 2**31)", "saved/test_saved_graph.py", "border_of_32_bits"),
-    _m("saved-secrets", "pipeline/saved_graph.py", '"name": without_secrets(prepared.source.name),', '"name": prepared.source.name,', "saved/test_saved_graph.py", "no_secret"),
-    _m("saved-short", "io/saved_folder.py", "if had is not None and had < size:", "if had is not None and had + 1 < size:", "saved/test_saved_graph.py", "every_byte"),
-    _m("saved-kernel", "pipeline/saved_graph.py", 'and backend == content["backend"] and kept', "and kept", "saved/test_saved_graph.py", "another_backend"),
-    _m("saved-parts", "pipeline/saved_graph.py", 'max(vertices, content["parts"]),', "vertices,", "saved/test_saved_graph.py", "fewer_vertices"),
-    _m("saved-known", "pipeline/saved_graph.py", '"triangles": prepared.source.triangles,', '"triangles": None,', "saved/test_saved_graph.py", "known_triangles"),
-    _m("saved-text", "pipeline/saved_graph.py", '    if saved.ids == "text":\n        budget', '    if saved.ids == "never":\n        budget', "saved/test_saved_graph.py", "long_text"),
-    _m("saved-ids", "pipeline/saved_graph.py", "if options.ids not in (None, ids):", "if options.ids is not None:", "saved/test_saved_graph.py", "change_nothing"),
-    _m("array-twice", "io/array_files.py", 'temporary = f"{url}.{uuid4().hex[:8]}"', 'temporary = f"{url}.new"', "saved/test_saved_graph.py", "runs_twice"),
-    _m("folder-slash", "io/saved_folder.py", "{links[place].rstrip('/')}/{name}", "{links[place]}/{name}", "saved/test_saved_graph.py", "names_of_files"),
-    _m("saved-whole", "pipeline/saved_graph.py", 'free = {"parts": scheme.replicated,', 'free = {"parts": False,', "saved/test_saved_graph.py", "change_nothing"),
-    _m("saved-splits", "pipeline/saved_graph.py", 'kept["splits"] = options.splits', "pass", "saved/test_saved_graph.py", "change_nothing"),
+    Mutant("array-left", "_writing", "            os.unlink(temporary)", "            pass", "saved/test_saved_graph.py", "leaves_no_file"),
+    Mutant("manifest-first", "_own_files", "return [MANIFEST, *(name for name in names if name != MANIFEST)]", "return sorted(names, reverse=True)", "saved/test_saved_graph.py", "goes_first"),
+    Mutant("kernel-lean", "write_graph", '"kernel": None if plan.lean else options.chosen_kernel', '"kernel": options.chosen_kernel', "backends/cuda/test_edges.py", "saved_where"),
+    Mutant("assign-file", "write_graph", '"assign": "random" if options.assign_file else options.assign,', '"assign": options.assign,', "saved/test_saved_graph.py", "without_the_file"),
+    Mutant("saved-numbers", "_Files.read", 'if self.below is not None and len(part) and int(part.view("uint32").max()) >= self.below:', 'if self.below is not None and len(part) and int(part.view("uint32").max()) > self.below:', "saved/test_saved_graph.py", "hostile_vectors"),
+    Mutant("saved-narrow", "_id_arrays", "narrow = not len(values) or (values[0] >= -(2**31) and values[-1] < 2**31)", "narrow = not len(values) or (values[0] >= -(2**31) and values[-1] <= 2**31)", "saved/test_saved_graph.py", "border_of_32_bits"),
+    Mutant("saved-secrets", "write_graph", '"name": without_secrets(prepared.source.name),', '"name": prepared.source.name,', "saved/test_saved_graph.py", "no_secret"),
+    Mutant("saved-short", "check_sizes", "if had is not None and had < size:", "if had is not None and had + 1 < size:", "saved/test_saved_graph.py", "every_byte"),
+    Mutant("saved-kernel", "_with_kernel", 'and backend == content["backend"] and kept', "and kept", "saved/test_saved_graph.py", "another_backend"),
+    Mutant("saved-parts", "open_plan", 'max(vertices, content["parts"]),', "vertices,", "saved/test_saved_graph.py", "fewer_vertices"),
+    Mutant("saved-known", "write_graph", '"triangles": prepared.source.triangles,', '"triangles": None,', "saved/test_saved_graph.py", "known_triangles"),
+    Mutant("saved-text", "open_plan", '    if saved.ids == "text":\n        budget', '    if saved.ids == "never":\n        budget', "saved/test_saved_graph.py", "long_text"),
+    Mutant("saved-ids", "_refuse_reading", "if options.ids not in (None, ids):", "if options.ids is not None:", "saved/test_saved_graph.py", "change_nothing"),
+    Mutant("array-twice", "_writing", 'temporary = f"{url}.{uuid4().hex[:8]}"', 'temporary = f"{url}.new"', "saved/test_saved_graph.py", "runs_twice"),
+    Mutant("folder-slash", "joined", "{links[place].rstrip('/')}/{name}", "{links[place]}/{name}", "saved/test_saved_graph.py", "names_of_files"),
+    Mutant("saved-whole", "fitted", 'free = {"parts": scheme.replicated,', 'free = {"parts": False,', "saved/test_saved_graph.py", "change_nothing"),
+    Mutant("saved-splits", "fitted", 'kept["splits"] = options.splits', "pass", "saved/test_saved_graph.py", "change_nothing"),
     # kernels of the CPU
-    _m("trust-deep", "backends/cpu/sizes.py", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "system/test_contracts.py", "half_empty"),
-    _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "backends/cpu/test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
-    _m("visit-bytes", "backends/cpu/visit.py", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "system/test_contracts.py", "visits_take"),
-    _m("deferred", "backends/cpu/sizes.py", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "system/test_past_32_bits.py", "deferred"),
-    _m("hub-reach", "backends/cpu/hub.py", "table[u + 1] - table[begin] > REACH", "table[u + 1] - table[begin] > 4 * REACH", "system/test_past_32_bits.py", "put_off_may_stand_far"),
-    _m("hub-reach-vertices", "backends/cpu/hub_support.py", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH)", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > 4 * REACH)", "system/test_past_32_bits.py", "put_off_may_stand_far"),
-    _m("hub-reach-edges", "backends/cpu/hub_support.py", "            or table[u + 1] - table[begin] > REACH\n", "", "system/test_past_32_bits.py", "supports_of_lists_that_stand_far"),
+    Mutant("trust-deep", "bucket_depth", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "system/test_contracts.py", "half_empty"),
+    Mutant("trust-small", "insert", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "backends/cpu/test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
+    Mutant("visit-bytes", "support_bytes", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "system/test_contracts.py", "visits_take"),
+    Mutant("deferred", "sizes", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "system/test_past_32_bits.py", "deferred"),
+    Mutant("hub-reach", "_by_rows", "table[u + 1] - table[begin] > REACH", "table[u + 1] - table[begin] > 4 * REACH", "system/test_past_32_bits.py", "put_off_may_stand_far"),
+    Mutant("hub-reach-vertices", "_vertices_by_rows", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH)", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > 4 * REACH)", "system/test_past_32_bits.py", "put_off_may_stand_far"),
+    Mutant("hub-reach-edges", "_edges_by_rows", "            or table[u + 1] - table[begin] > REACH\n", "", "system/test_past_32_bits.py", "supports_of_lists_that_stand_far"),
     # sums past 32 bits, and past what float64 holds
-    _m("probes-sum", "counting/tasks.py", "sum(probes), max(collisions)", "int(float(sum(probes))), max(collisions)", "system/test_past_32_bits.py", "reports_of_tasks"),
-    _m("wedges-sum", "counting/tasks.py", "if handled != wedges:", "if float(handled) != float(wedges):", "system/test_past_32_bits.py", "wedges_of_tasks"),
-    _m("probes-frame", "counting/result.py", "return pd.DataFrame(rows, columns=names)", 'return pd.DataFrame(rows, columns=names).astype({"probes": "float64"})', "system/test_past_32_bits.py", "probes_in_a_result"),
-    _m("probes-json", "counting/result.py", '"probes": self.stats.probes,', '"probes": float(self.stats.probes),', "system/test_past_32_bits.py", "probes_in_a_result"),
-    _m("report-join", "counting/html_report.py", "totals.reindex(names, fill_value=0)", "totals.reindex(names).fillna(0)", "system/test_past_32_bits.py", "tasks_in_a_report"),
-    _m("report-narrow", "counting/html_report.py", 'totals["triangles"].to_numpy(),', 'totals["triangles"].to_numpy("int32"),', "system/test_past_32_bits.py", "tasks_in_a_report"),
-    _m("progress-probes", "counting/work.py", "self._probes += count.probes", "self._probes += float(count.probes)", "system/test_past_32_bits.py", "progress_says"),
-    _m("progress-workers", "counting/work.py", "of[1] + count.probes", "float(of[1] + count.probes)", "system/test_past_32_bits.py", "progress_says"),
-    _m("checkpoint-count", "counting/checkpoint.py", '"count": list(record.count)', '"count": [float(number) for number in record.count]', "system/test_past_32_bits.py", "checkpoint_keeps"),
-    _m("wedges-arrays", "pipeline/orient.py", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "system/test_past_32_bits.py", "wedges_of_degrees"),
-    _m("wedges-compiled", "backends/cpu/vertices.py", "high += inward * (out >> 20)", "high += np.uint32(inward * (out >> 20))", "system/test_past_32_bits.py", "wedges_of_degrees"),
-    _m("wedges-rows", "backends/wedge_sample.py", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "system/test_past_32_bits.py", "wedges_of_long_rows"),
-    _m("wedges-numbered", "counting/estimate.py", "if wedges > MOST:", "if wedges > 4 * MOST:", "system/test_past_32_bits.py", "number_are_counted"),
-    _m("wedge-place", "backends/cpu/wedges.py", "1 + 8.0 * place", "1 + 8 * place", "system/test_past_32_bits.py", "found_by_their_numbers and cpu"),
-    _m("wedge-place-device", "kernels/wedges.cu", "8.0 * double(place)", "double(8 * place)", "system/test_past_32_bits.py", "found_by_their_numbers and cuda"),
-    _m("pairs", "counting/vertex_counts.py", "return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2", "return int((others * degree).sum()) // 2", "system/test_past_32_bits.py", "pairs_of_neighbours"),
-    _m("pairs-directed", "counting/triad_census.py", "return (int((a * (b >> 20)).sum()) << 20) + int((a * (b & ((1 << 20) - 1))).sum())", "return int((a * b).sum())", "system/test_past_32_bits.py", "pairs_of_neighbours"),
-    _m("hub-probes", "backends/cpu/hub.py", "                probes += b if b <= SHORT else min(a, b)\n", "                probes = np.int32(probes + (b if b <= SHORT else min(a, b)))\n", "system/test_past_32_bits.py", "probes_of_a_complete"),
-    _m("merge-probes", "backends/cpu/intersect.py", "probes += cut - first + row_end - row", "probes = np.uint32(probes + cut - first + row_end - row)", "system/test_past_32_bits.py", "wedges_of_a_task and not device"),
-    _m("merge-wedges", "backends/cpu/intersect.py", "wedges += length(offsets, columns[p])", "wedges = np.uint32(wedges + length(offsets, columns[p]))", "system/test_past_32_bits.py", "wedges_of_a_task and not device"),
-    _m("thread-probes", "kernels/csr.cuh", "uint64 triangles = 0, wedges = 0, probes = 0;", "uint64 triangles = 0, wedges = 0;\n  uint32 probes = 0;", "system/test_past_32_bits.py", "wedges_of_a_task_on_a_device"),
-    _m("warp-sums", "kernels/csr.cuh", "__device__ __forceinline__ uint64 warp_sum(uint64 x) {", "__device__ __forceinline__ uint32 warp_sum(uint32 x) {", "system/test_past_32_bits.py", "wedges_of_a_task_on_a_device"),
-    _m("expected-probes", "backends/cpu/probes.py", "int(rule(lengths).sum())", 'int(rule(lengths).sum(dtype="int32"))', "system/test_past_32_bits.py", "expected_probes and cpu"),
-    _m("expected-probes-device", "backends/cuda/probes.py", "_lengths(xp, task, u, v)), macros).sum())", '_lengths(xp, task, u, v)), macros).sum(dtype="int32"))', "system/test_past_32_bits.py", "expected_probes and cuda"),
-    _m("sides", "counting/vertex_counts.py", 'counts = xp.zeros(vertices, dtype="int64")', 'counts = xp.zeros(vertices, dtype="float64")', "system/test_past_32_bits.py", "whole_numbers"),
-    _m("sides-checked", "counting/vertex_counts.py", "count is None or int(counts.sum()) == 3 * count", 'count is None or int(counts.sum(dtype="float64")) == 3 * count', "system/test_past_32_bits.py", "whole_numbers"),
-    _m("sides-shards", "counting/vertex_counts.py", "return int(vector.sum())", 'return int(vector.sum(dtype="float64"))', "system/test_past_32_bits.py", "whole_numbers"),
-    _m("sides-total", "pipeline/orient.py", "result = vectors.pop().copy()", 'result = vectors.pop().astype("float64")', "system/test_past_32_bits.py", "whole_numbers"),
-    _m("ends-sums", "backends/cpu/visit.py", "            at_row[u] += values[p]\n", "            at_row[u] = np.uint32(at_row[u] + values[p])\n", "system/test_past_32_bits.py", "added_up_at_both_ends"),
-    _m("ends-sums-device", "backends/cuda/visit.py", 'xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)', 'at_column += xp.bincount(block.columns[start:stop], more, len(at_column)).astype("int32")', "system/test_past_32_bits.py", "added_up_at_both_ends"),
-    _m("facts-sums", "kernels/answers.cu", "  uint64 sum = 0;\n", "  uint32 sum = 0;\n", "system/test_past_32_bits.py", "device_adds_supports"),
-    _m("task-sums", "counting/edge_support.py", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="float64")) for array in sums', "system/test_past_32_bits.py", "compared_with_their_vertices"),
-    _m("task-sums-narrow", "counting/edge_support.py", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="int32")) for array in sums', "system/test_past_32_bits.py", "compared_with_its_triangles"),
-    _m("edges-summed", "counting/edge_frames.py", 'sums = xp.cumsum(values, dtype="int64")[last]', 'sums = xp.cumsum(values, dtype="float64")[last]', "system/test_past_32_bits.py", "edges_in_several_blocks"),
-    _m("edges-added", "counting/edge_frames.py", "return part.shape[1], int(part[1].sum())", 'return part.shape[1], int(part[1].sum(dtype="float64"))', "system/test_past_32_bits.py", "edges_in_several_blocks"),
-    _m("edges-asked", "counting/edge_frames.py", "    counts = np.zeros((2, len(wanted)), np.int64)\n", "    counts = np.zeros((2, len(wanted)), np.float64)\n", "system/test_past_32_bits.py", "edges_in_several_blocks"),
-    _m("vertices-asked", "counting/vertex_frames.py", "np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)", "np.empty(len(dense))", "system/test_past_32_bits.py", "in_every_answer"),
-    _m("vertices-placed", "counting/vertex_frames.py", "array_module(values).empty_like(values)", "array_module(values).empty(len(values))", "system/test_past_32_bits.py", "in_every_answer"),
-    _m("vertices-moved", "pipeline/sharded/vectors.py", 'return backend.array.full(size, value, dtype="int64")', 'return backend.array.full(size, value, dtype="float64")', "system/test_past_32_bits.py", "in_every_answer"),
-    _m("vertices-most", "counting/distributions.py", "on_host(of.take(places)).astype(np.int64) for of", "on_host(of.take(places)).astype(np.float64) for of", "system/test_past_32_bits.py", "in_every_answer"),
-    _m("far-merged", "backends/cpu/intersect.py", "        x, y = left[U(i)], right[U(j)]\n        common", "        x, y = left[np.uint32(i)], right[U(j)]\n        common", "system/test_past_32_bits.py", "kernels_find_rows and merge"),
-    _m("far-searched", "backends/cpu/intersect.py", "for p in range(U(i), U(i_end)):", "for p in range(np.uint32(i), np.uint32(i_end)):", "system/test_past_32_bits.py", "kernels_find_rows and search"),
-    _m("far-walked", "kernels/csr.cuh", "row.first = t.same ? row.begin : t.table.offsets[row.u];", "row.first = t.same ? row.begin : int32(t.table.offsets[row.u]);", "system/test_past_32_bits.py", "kernels_of_a_device_find and plain"),
-    _m("far-binned", "kernels/lrb.cuh", "t.table.columns + t.table.offsets[list.u(e)]", "t.table.columns + int32(t.table.offsets[list.u(e)])", "system/test_past_32_bits.py", "kernels_of_a_device_find and merge"),
-    _m("far-edges", "backends/cpu/edge_columns.py", "v, i = np.int64(column_ids[U(columns[U(p)])]), U(p - start)", "v, i = np.int64(column_ids[U(columns[np.uint32(p)])]), U(p - start)", "system/test_past_32_bits.py", "far_behind"),
+    Mutant("probes-sum", "_sum", "sum(probes), max(collisions)", "int(float(sum(probes))), max(collisions)", "system/test_past_32_bits.py", "reports_of_tasks"),
+    Mutant("wedges-sum", "check", "if handled != wedges:", "if float(handled) != float(wedges):", "system/test_past_32_bits.py", "wedges_of_tasks"),
+    Mutant("probes-frame", "TriangleCount.tasks", "return pd.DataFrame(rows, columns=names)", 'return pd.DataFrame(rows, columns=names).astype({"probes": "float64"})', "system/test_past_32_bits.py", "probes_in_a_result"),
+    Mutant("probes-json", "TriangleCount.to_dict", '"probes": self.stats.probes,', '"probes": float(self.stats.probes),', "system/test_past_32_bits.py", "probes_in_a_result"),
+    Mutant("report-join", "_workers", "totals.reindex(names, fill_value=0)", "totals.reindex(names).fillna(0)", "system/test_past_32_bits.py", "tasks_in_a_report"),
+    Mutant("report-narrow", "_workers", 'totals["triangles"].to_numpy(),', 'totals["triangles"].to_numpy("int32"),', "system/test_past_32_bits.py", "tasks_in_a_report"),
+    Mutant("progress-probes", "Meter._add", "self._probes += count.probes", "self._probes += float(count.probes)", "system/test_past_32_bits.py", "progress_says"),
+    Mutant("progress-workers", "Meter._add", "of[1] + count.probes", "float(of[1] + count.probes)", "system/test_past_32_bits.py", "progress_says"),
+    Mutant("checkpoint-count", "Checkpoint.add", '"count": list(record.count)', '"count": [float(number) for number in record.count]', "system/test_past_32_bits.py", "checkpoint_keeps"),
+    Mutant("wedges-arrays", "orient.wedges_of", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "system/test_past_32_bits.py", "wedges_of_degrees"),
+    Mutant("wedges-compiled", "_wedges", "high += inward * (out >> 20)", "high += np.uint32(inward * (out >> 20))", "system/test_past_32_bits.py", "wedges_of_degrees"),
+    Mutant("wedges-rows", "wedge_sample.wedges_of", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "system/test_past_32_bits.py", "wedges_of_long_rows"),
+    Mutant("wedges-numbered", "_never_pays", "if wedges > MOST:", "if wedges > 4 * MOST:", "system/test_past_32_bits.py", "number_are_counted"),
+    Mutant("wedge-place", "_closed", "1 + 8.0 * place", "1 + 8 * place", "system/test_past_32_bits.py", "found_by_their_numbers and cpu"),
+    Mutant("wedge-place-device", "kernels/wedges.cu", "8.0 * double(place)", "double(8 * place)", "system/test_past_32_bits.py", "found_by_their_numbers and cuda"),
+    Mutant("pairs", "pairs_of", "return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2", "return int((others * degree).sum()) // 2", "system/test_past_32_bits.py", "pairs_of_neighbours"),
+    Mutant("pairs-directed", "_dot", "return (int((a * (b >> 20)).sum()) << 20) + int((a * (b & ((1 << 20) - 1))).sum())", "return int((a * b).sum())", "system/test_past_32_bits.py", "pairs_of_neighbours"),
+    Mutant("hub-probes", "_by_rows", "                probes += b if b <= SHORT else min(a, b)\n", "                probes = np.int32(probes + (b if b <= SHORT else min(a, b)))\n", "system/test_past_32_bits.py", "probes_of_a_complete"),
+    Mutant("merge-probes", "_merge", "probes += cut - first + row_end - row", "probes = np.uint32(probes + cut - first + row_end - row)", "system/test_past_32_bits.py", "wedges_of_a_task and not device"),
+    Mutant("merge-wedges", "wedges_of", "wedges += length(offsets, columns[p])", "wedges = np.uint32(wedges + length(offsets, columns[p]))", "system/test_past_32_bits.py", "wedges_of_a_task and not device"),
+    Mutant("thread-probes", "kernels/csr.cuh", "uint64 triangles = 0, wedges = 0, probes = 0;", "uint64 triangles = 0, wedges = 0;\n  uint32 probes = 0;", "system/test_past_32_bits.py", "wedges_of_a_task_on_a_device"),
+    Mutant("warp-sums", "kernels/csr.cuh", "__device__ __forceinline__ uint64 warp_sum(uint64 x) {", "__device__ __forceinline__ uint32 warp_sum(uint32 x) {", "system/test_past_32_bits.py", "wedges_of_a_task_on_a_device"),
+    Mutant("expected-probes", "expected_probes", "int(rule(lengths).sum())", 'int(rule(lengths).sum(dtype="int32"))', "system/test_past_32_bits.py", "expected_probes and cpu"),
+    Mutant("expected-probes-device", "expected_probes", "_lengths(xp, task, u, v)), macros).sum())", '_lengths(xp, task, u, v)), macros).sum(dtype="int32"))', "system/test_past_32_bits.py", "expected_probes and cuda"),
+    Mutant("sides", "added_up", 'counts = xp.zeros(vertices, dtype="int64")', 'counts = xp.zeros(vertices, dtype="float64")', "system/test_past_32_bits.py", "whole_numbers"),
+    Mutant("sides-checked", "_checked", "count is None or int(counts.sum()) == 3 * count", 'count is None or int(counts.sum(dtype="float64")) == 3 * count', "system/test_past_32_bits.py", "whole_numbers"),
+    Mutant("sides-shards", "_sum", "return int(vector.sum())", 'return int(vector.sum(dtype="float64"))', "system/test_past_32_bits.py", "whole_numbers"),
+    Mutant("sides-total", "total", "result = vectors.pop().copy()", 'result = vectors.pop().astype("float64")', "system/test_past_32_bits.py", "whole_numbers"),
+    Mutant("ends-sums", "_add_ends", "            at_row[u] += values[p]\n", "            at_row[u] = np.uint32(at_row[u] + values[p])\n", "system/test_past_32_bits.py", "added_up_at_both_ends"),
+    Mutant("ends-sums-device", "add_ends", 'xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)', 'at_column += xp.bincount(block.columns[start:stop], more, len(at_column)).astype("int32")', "system/test_past_32_bits.py", "added_up_at_both_ends"),
+    Mutant("facts-sums", "kernels/answers.cu", "  uint64 sum = 0;\n", "  uint32 sum = 0;\n", "system/test_past_32_bits.py", "device_adds_supports"),
+    Mutant("task-sums", "_refuse_unless_three", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="float64")) for array in sums', "system/test_past_32_bits.py", "compared_with_their_vertices"),
+    Mutant("task-sums-narrow", "_refuse_unless_three", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="int32")) for array in sums', "system/test_past_32_bits.py", "compared_with_its_triangles"),
+    Mutant("edges-summed", "_summed", 'sums = xp.cumsum(values, dtype="int64")[last]', 'sums = xp.cumsum(values, dtype="float64")[last]', "system/test_past_32_bits.py", "edges_in_several_blocks"),
+    Mutant("edges-added", "_added", "return part.shape[1], int(part[1].sum())", 'return part.shape[1], int(part[1].sum(dtype="float64"))', "system/test_past_32_bits.py", "edges_in_several_blocks"),
+    Mutant("edges-asked", "_matched", "    counts = np.zeros((2, len(wanted)), np.int64)\n", "    counts = np.zeros((2, len(wanted)), np.float64)\n", "system/test_past_32_bits.py", "edges_in_several_blocks"),
+    Mutant("vertices-asked", "_asked", "np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)", "np.empty(len(dense))", "system/test_past_32_bits.py", "in_every_answer"),
+    Mutant("vertices-placed", "_placed", "array_module(values).empty_like(values)", "array_module(values).empty(len(values))", "system/test_past_32_bits.py", "in_every_answer"),
+    Mutant("vertices-moved", "_filled", 'return backend.array.full(size, value, dtype="int64")', 'return backend.array.full(size, value, dtype="float64")', "system/test_past_32_bits.py", "in_every_answer"),
+    Mutant("vertices-most", "_vertices", "on_host(of.take(places)).astype(np.int64) for of", "on_host(of.take(places)).astype(np.float64) for of", "system/test_past_32_bits.py", "in_every_answer"),
+    Mutant("far-merged", "merged", "        x, y = left[U(i)], right[U(j)]\n        common", "        x, y = left[np.uint32(i)], right[U(j)]\n        common", "system/test_past_32_bits.py", "kernels_find_rows and merge"),
+    Mutant("far-searched", "_searched", "for p in range(U(i), U(i_end)):", "for p in range(np.uint32(i), np.uint32(i_end)):", "system/test_past_32_bits.py", "kernels_find_rows and search"),
+    Mutant("far-walked", "kernels/csr.cuh", "row.first = t.same ? row.begin : t.table.offsets[row.u];", "row.first = t.same ? row.begin : int32(t.table.offsets[row.u]);", "system/test_past_32_bits.py", "kernels_of_a_device_find and plain"),
+    Mutant("far-binned", "kernels/lrb.cuh", "t.table.columns + t.table.offsets[list.u(e)]", "t.table.columns + int32(t.table.offsets[list.u(e)])", "system/test_past_32_bits.py", "kernels_of_a_device_find and merge"),
+    Mutant("far-edges", "_keys", "v, i = np.int64(column_ids[U(columns[U(p)])]), U(p - start)", "v, i = np.int64(column_ids[U(columns[np.uint32(p)])]), U(p - start)", "system/test_past_32_bits.py", "far_behind"),
     # places beyond 32 bits, and kernels of a device
-    _m("device-ends", "backends/cuda/visit.py", 'xp.arange(start, stop, dtype="int64")', 'xp.arange(start, stop, dtype="int32")', "system/test_past_32_bits.py", "places_of_edges"),
-    _m("key-columns", "kernels/edges.cu", "place % uint64(columns));", "uint32(place) % uint32(columns));", "system/test_past_32_bits.py", "columns_of_keys"),
-    _m("key-mask", "kernels/edges.cu", "place & (columns - 1) :", "(place & 0xffff) & (columns - 1) :", "system/test_past_32_bits.py", "columns_of_keys"),
-    _m("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "system/test_past_32_bits.py", "columns_of_keys"),
-    _m("hub-records", "kernels/hub.cuh", "return uint64(start >> 2) << 32 |", "return uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
-    _m("wedge-sums", "kernels/vertices.cu", "uint64 out = outward[rank[v]], in = degree[v] - out;", "uint32 out = outward[rank[v]], in = degree[v] - out;", "backends/cuda/test_vertices.py", "wedges_pass"),
-    _m("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and plain"),
-    _m("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),
-    _m("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and tcstream"),
-    _m("owner", "kernels/csr.cuh", "row += end <= e ? step : 0;", "row += end < e ? step : 0;", KERNELS, f"{EXACT} and plain"),
-    _m("wedges", "kernels/csr.cuh", "  sums.wedges += b;\n", "  sums.wedges += b > 0;\n", KERNELS, f"{EXACT} and plain"),
-    _m("trust-level", "kernels/hash.cuh", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
-    _m("hash-full", "kernels/hash.cuh", "if (size < depth) { return false; }", "return false;", KERNELS, "full_buckets_pass and trust and not device"),
-    _m("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
-    _m("tree", "kernels/tcstream.cu", "int64((node + 1) * many_size >> TOP)", "int64(node * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),
-    _m("tree-low", "kernels/tcstream.cu", "int64(node * many_size >> TOP)", "int64((node + 1) * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),
-    _m("tree-halves", "kernels/tcstream.cu", "      highs[waiting] = high;", "      highs[waiting] = place;", "backends/cuda/test_kernels.py", "long_lists"),
-    _m("tree-halves-begin", "kernels/tcstream.cu", "      begins[waiting] = middle + 1;", "      begins[waiting] = middle + 2;", "backends/cuda/test_kernels.py", "long_lists"),
-    _m("tree-backward", "kernels/tcstream.cu", "max(low, end - back), high, x)", "max(low, end - back + 1), high, x)", "backends/cuda/test_kernels.py", "long_lists"),
-    _m("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "backends/cuda/test_edges.py", "distinct_among_themselves"),
-    _m("degrees-run", "kernels/edges.cu", "uint32 run = later ? __ffs(int(later)) : 32 - lane;", "uint32 run = later ? __ffs(int(later)) : 31 - lane;", "backends/cuda/test_edges.py", "degrees_and_orientation"),
-    _m("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "backends/cuda/test_edges.py", "canonical_keys"),
-    _m("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "backends/cuda/test_edges.py", "by_remainder"),
-    _m("order-weight", "kernels/vertices.cu", "(most - weights[v]) << 31 | v", "(most - weights[v]) << 30 | v", "backends/cuda/test_vertices.py", "descending"),
-    _m("sort-behind", "kernels/sort.cu", "uint32 own = sum - (d == mask ? behind : 0);", "uint32 own = sum;", "backends/cuda/test_sort.py", "end_within_a_tile"),
-    _m("peel-window", "kernels/peel.cu", "} else if (before == end) {", "} else if (before == end + 1) {", "questions/test_trussness.py", "levels_of_larger or any_multigraph"),
-    _m("peel-once", "kernels/peel.cu", "if ((f_goes && f < e) || (g_goes && g < e)) { return; }", "if (f_goes && f < e) { return; }", "questions/test_trussness.py", "levels_of_larger or any_multigraph"),
+    Mutant("device-ends", "add_ends", 'xp.arange(start, stop, dtype="int64")', 'xp.arange(start, stop, dtype="int32")', "system/test_past_32_bits.py", "places_of_edges"),
+    Mutant("key-columns", "kernels/edges.cu", "place % uint64(columns));", "uint32(place) % uint32(columns));", "system/test_past_32_bits.py", "columns_of_keys"),
+    Mutant("key-mask", "kernels/edges.cu", "place & (columns - 1) :", "(place & 0xffff) & (columns - 1) :", "system/test_past_32_bits.py", "columns_of_keys"),
+    Mutant("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "system/test_past_32_bits.py", "columns_of_keys"),
+    Mutant("hub-records", "kernels/hub.cuh", "return uint64(start >> 2) << 32 |", "return uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
+    Mutant("wedge-sums", "kernels/vertices.cu", "uint64 out = outward[rank[v]], in = degree[v] - out;", "uint32 out = outward[rank[v]], in = degree[v] - out;", "backends/cuda/test_vertices.py", "wedges_pass"),
+    Mutant("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and plain"),
+    Mutant("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),
+    Mutant("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and tcstream"),
+    Mutant("owner", "kernels/csr.cuh", "row += end <= e ? step : 0;", "row += end < e ? step : 0;", KERNELS, f"{EXACT} and plain"),
+    Mutant("wedges", "kernels/csr.cuh", "  sums.wedges += b;\n", "  sums.wedges += b > 0;\n", KERNELS, f"{EXACT} and plain"),
+    Mutant("trust-level", "kernels/hash.cuh", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
+    Mutant("hash-full", "kernels/hash.cuh", "if (size < depth) { return false; }", "return false;", KERNELS, "full_buckets_pass and trust and not device"),
+    Mutant("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
+    Mutant("tree", "kernels/tcstream.cu", "int64((node + 1) * many_size >> TOP)", "int64(node * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),
+    Mutant("tree-low", "kernels/tcstream.cu", "int64(node * many_size >> TOP)", "int64((node + 1) * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),
+    Mutant("tree-halves", "kernels/tcstream.cu", "      highs[waiting] = high;", "      highs[waiting] = place;", "backends/cuda/test_kernels.py", "long_lists"),
+    Mutant("tree-halves-begin", "kernels/tcstream.cu", "      begins[waiting] = middle + 1;", "      begins[waiting] = middle + 2;", "backends/cuda/test_kernels.py", "long_lists"),
+    Mutant("tree-backward", "kernels/tcstream.cu", "max(low, end - back), high, x)", "max(low, end - back + 1), high, x)", "backends/cuda/test_kernels.py", "long_lists"),
+    Mutant("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "backends/cuda/test_edges.py", "distinct_among_themselves"),
+    Mutant("degrees-run", "kernels/edges.cu", "uint32 run = later ? __ffs(int(later)) : 32 - lane;", "uint32 run = later ? __ffs(int(later)) : 31 - lane;", "backends/cuda/test_edges.py", "degrees_and_orientation"),
+    Mutant("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "backends/cuda/test_edges.py", "canonical_keys"),
+    Mutant("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "backends/cuda/test_edges.py", "by_remainder"),
+    Mutant("order-weight", "kernels/vertices.cu", "(most - weights[v]) << 31 | v", "(most - weights[v]) << 30 | v", "backends/cuda/test_vertices.py", "descending"),
+    Mutant("sort-behind", "kernels/sort.cu", "uint32 own = sum - (d == mask ? behind : 0);", "uint32 own = sum;", "backends/cuda/test_sort.py", "end_within_a_tile"),
+    Mutant("peel-window", "kernels/peel.cu", "} else if (before == end) {", "} else if (before == end + 1) {", "questions/test_trussness.py", "levels_of_larger or any_multigraph"),
+    Mutant("peel-once", "kernels/peel.cu", "if ((f_goes && f < e) || (g_goes && g < e)) { return; }", "if (f_goes && f < e) { return; }", "questions/test_trussness.py", "levels_of_larger or any_multigraph"),
 ]  # fmt: skip
 
 
-def mutated(mutant: Mutant, root: Path = ROOT) -> str:
-    """The text of the mutant's file with the change made.
+@cache
+def modules() -> dict[Path, str]:
+    """The text of each module of the package, by its path within the tree."""
+    return {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in (ROOT / "dasktc").rglob("*.py")}
+
+
+def spans(node: ast.AST, name: str) -> Iterator[tuple[str, int, int]]:
+    """Qualified name, first line and last line of each function and class below a node."""
+    for child in ast.iter_child_nodes(node):
+        is_scope = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        inner = f"{name}.{child.name}" if is_scope else name
+        if is_scope:
+            yield inner, min(line.lineno for line in (child, *child.decorator_list)), child.end_lineno
+        yield from spans(child, inner)
+
+
+@cache
+def functions() -> list[tuple[str, Path, int, int]]:
+    """Each module, class and function of the package: qualified name, path, where its text begins and where it ends."""
+    entries = []
+    for path, text in modules().items():
+        starts = [0]
+        for line in text.splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        module = ".".join(path.with_suffix("").parts)
+        entries.append((module, path, 0, len(text)))
+        entries += [(name, path, starts[a - 1], starts[b]) for name, a, b in spans(ast.parse(text), module)]
+    return entries
+
+
+def mutated(mutant: Mutant) -> tuple[Path, str]:
+    """The path within the tree of the file that the mutant changes, and its text with the change made.
 
     Raises
     ------
     ValueError
-        Its text does not occur, or occurs several times: update the mutant.
+        Its text does not occur in its function, or occurs several times: update the mutant.
     """
-    whole = (root / mutant.path).read_text(encoding="utf-8")
-    if (times := whole.count(mutant.text)) != 1:
-        raise ValueError(f"mutant {mutant.name}: its text is {times} times in {mutant.path}, not once; aim it anew")
-    return whole.replace(mutant.text, mutant.by)
+    if mutant.function.startswith("kernels/"):
+        whole = (ROOT / mutant.function).read_text(encoding="utf-8")
+        scopes, texts = [(Path(mutant.function), 0, len(whole))], {Path(mutant.function): whole}
+    else:
+        scopes = [scope for name, *scope in functions() if f".{name}".endswith(f".{mutant.function}")]
+        texts = modules()
+    places = {
+        (path, place.start())
+        for path, start, end in scopes
+        for place in re.compile(re.escape(mutant.text)).finditer(texts[path], start, end)
+    }
+    if len(places) != 1:
+        raise ValueError(
+            f"mutant {mutant.name}: its text is {len(places)} times in {mutant.function}, not once; aim it anew"
+        )
+    ((path, place),) = places
+    return path, texts[path][:place] + mutant.by + texts[path][place + len(mutant.text) :]
 
 
 def judge(mutant: Mutant) -> tuple[str, float, str]:
@@ -364,9 +407,10 @@ def judge(mutant: Mutant) -> tuple[str, float, str]:
             copy = shutil.copytree if given.is_dir() else shutil.copy
             copy(given, tree / name)
         try:
-            (tree / mutant.path).write_text(mutated(mutant, tree), encoding="utf-8")
+            path, text = mutated(mutant)
         except ValueError as error:
             return "not applicable", 0.0, str(error)
+        (tree / path).write_text(text, encoding="utf-8")
         files = [str(tree / "tests" / name) for name in mutant.tests.split()]
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-o", "addopts=", "-p", "no:cacheprovider"]
         command += ["-m", "not gpu and not catalog", *(["-k", mutant.chosen] if mutant.chosen else []), *files]
@@ -395,7 +439,7 @@ def main() -> int:
     with ThreadPoolExecutor(given.jobs) as pool:
         for mutant, (came, seconds, said) in zip(chosen, pool.map(judge, chosen), strict=True):
             counts[came] += 1
-            print(f"{came:14} {mutant.name:22} {seconds:5.0f} s  {mutant.path}", flush=True)
+            print(f"{came:14} {mutant.name:22} {seconds:5.0f} s  {mutant.function}", flush=True)
             if came not in ("killed", "equivalent"):
                 print("    " + said.replace("\n", "\n    "), flush=True)
     print(", ".join(f"{number} {came}" for came, number in counts.items()))

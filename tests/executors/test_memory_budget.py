@@ -165,7 +165,7 @@ def test_a_dask_dataframe_is_computed_a_partition_at_a_time(tmp_path):
 
 def test_what_fits_is_never_written(tmp_path):
     source = source_of(skewed_edges(300, 5_000, 2), parts=4)
-    with mock.patch.object(FileStore, "_store", side_effect=AssertionError("it fits")):
+    with mock.patch.object(FileStore, "write", side_effect=AssertionError("it fits")):
         result = dasktc.triangle_count(source, memory=ROOMY, run=RunOptions(work_dir=tmp_path))
     assert facts(result)[:6] == facts(dasktc.triangle_count(source))[:6]
     assert os.listdir(tmp_path) == []

@@ -15,6 +15,7 @@ import pandas as pd
 
 from dasktc.backends.cpu import (
     block_facts,
+    buckets,
     cliques,
     edge_columns,
     edges,
@@ -33,7 +34,6 @@ from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.part_edges import CpuPartEdges
 from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
-from dasktc.backends.cpu.shared_arrays import CpuSharedArrays
 from dasktc.backends.cpu.vertices import CpuVertices
 from dasktc.backends.csr import Array, BlockTask, TaskCount
 from dasktc.backends.protocol import Backend, TextIds
@@ -152,6 +152,8 @@ BACKEND = Backend(
     distinct=_distinct,
     lookup=_lookup,
     sort=sort,
+    merge=radix.merge,
+    dealt=buckets.dealt,
     count=count,
     expected_probes=expected_probes,
     support=_support,
@@ -163,9 +165,7 @@ BACKEND = Backend(
     closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
+    vertices=CpuVertices(),
     part_edges=CpuPartEdges(),
     block_facts=CpuBlockFacts(),
-    vertices=CpuVertices(),
-    merge=radix.merge,
-    shared=CpuSharedArrays(),
 )

@@ -21,6 +21,7 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
+from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
@@ -303,6 +304,8 @@ def backend() -> Backend:
         distinct=_distinct,
         lookup=_lookup,
         sort=sort,
+        merge=RadixSort(device()).merge,
+        dealt=lambda arrays, bound, span=None, calls=None: DeviceBuckets(arrays, bound, edges),
         count=count,
         expected_probes=expected_probes,
         support=_support,
@@ -317,12 +320,10 @@ def backend() -> Backend:
         part_edges=ArrayPartEdges(cp, CHUNK),
         block_facts=ArrayFacts(cp),
         peel=DevicePeel(device()),
-        raw_edges=edges,
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         answers=DeviceAnswers(device()),
         make=partial(device_recipes.made, device()),
-        merge=RadixSort(device()).merge,
         upload=Uploader(),
         rows=DeviceText(device()).rows,
         references=("plain", "merge"),

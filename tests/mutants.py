@@ -301,7 +301,7 @@ MUTANTS = [
     _m("edges-added", "counting/edge_frames.py", "return part.shape[1], int(part[1].sum())", 'return part.shape[1], int(part[1].sum(dtype="float64"))', "test_past_32_bits.py", "edges_in_several_blocks"),
     _m("edges-asked", "counting/edge_frames.py", "    counts = np.zeros((2, len(wanted)), np.int64)\n", "    counts = np.zeros((2, len(wanted)), np.float64)\n", "test_past_32_bits.py", "edges_in_several_blocks"),
     _m("vertices-asked", "counting/vertex_frames.py", "np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)", "np.empty(len(dense))", "test_past_32_bits.py", "in_every_answer"),
-    _m("vertices-placed", "counting/vertex_frames.py", "array_module(values).empty_like(values)", "array_module(values).empty(len(values))", "test_past_32_bits.py", "in_every_answer"),
+    _m("vertices-placed", "backends/answers.py", "self.array.empty_like(numbers)", "self.array.empty(len(numbers))", "test_past_32_bits.py", "in_every_answer"),
     _m("vertices-moved", "pipeline/sharded/vectors.py", 'return backend.array.full(size, value, dtype="int64")', 'return backend.array.full(size, value, dtype="float64")', "test_past_32_bits.py", "in_every_answer"),
     _m("vertices-most", "counting/distributions.py", "on_host(of.take(places)).astype(np.int64) for of", "on_host(of.take(places)).astype(np.float64) for of", "test_past_32_bits.py", "in_every_answer"),
     _m("far-merged", "backends/cpu/intersect.py", "        x, y = left[U(i)], right[U(j)]\n        common", "        x, y = left[np.uint32(i)], right[U(j)]\n        common", "test_past_32_bits.py", "kernels_find_rows and merge"),

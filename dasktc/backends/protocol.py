@@ -12,6 +12,7 @@ from math import isqrt
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from dasktc.backends.bit_matrix import SmallKeys
 from dasktc.backends.block_facts import ColumnFacts, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.vertex_maps import VertexMap
@@ -306,7 +307,7 @@ class Vertices(Protocol):
 
 
 class Answers(Protocol):
-    """Converts numbers by edge and by vertex into result columns on a device (`cuda.answers.DeviceAnswers`)."""
+    """Converts numbers by edge and by vertex into result columns."""
 
     def facts(self, numbers: Any) -> tuple[int, int]:
         """The sum and the maximum of numbers by edge."""
@@ -314,13 +315,13 @@ class Answers(Protocol):
     def edges(
         self, block: OrientedCSR, numbers: Any, ids: tuple[Any, Any], vertices: int, most: int, external: Any
     ) -> tuple[Any, Any, Any] | None:
-        """Columns of a block's edges under the caller's ids, ascending; None where an edge does not fit a word."""
+        """Columns of a block's edges under the caller's ids, ascending; None where slices must be sorted instead."""
 
     def clustering(self, triangles: Any, outward: Any, inward: Any) -> Any:
         """Local clustering coefficients from triangles, and degrees given as two summands."""
 
     def place(self, numbers: Any, order: Any) -> Any:
-        """Permute 64-bit numbers by vertex to dense ids."""
+        """Permute numbers by vertex to dense ids."""
 
 
 class Buckets(Protocol):
@@ -371,13 +372,14 @@ class BlockFacts(Protocol):
 
 
 class BitMatrix(Protocol):
-    """Counting of small graphs on a device, by a bit matrix."""
+    """Counting of small graphs, by a bit matrix."""
 
-    def keys(self, src: Any, dst: Any) -> Any:
-        """Make keys of raw edges (`cuda.bit_matrix.SmallKeys`); None where the graph is too large."""
+    @property
+    def most_edges(self) -> int:
+        """Most raw edges of a graph that is counted so; -1 where none is."""
 
-    def count(self, of: Any) -> Any:
-        """Count the triangles of a graph by its keys: a `cuda.bit_matrix.BitCount`."""
+    def keys(self, src: Any, dst: Any) -> SmallKeys | None:
+        """Make keys of raw edges, which count themselves; None where the graph is too large."""
 
 
 @dataclass(frozen=True)
@@ -428,9 +430,7 @@ class Backend:
     memory : callable () -> int
         Bytes that this process could allocate now where the blocks are.
     chunk : int
-        Number of elements with which elementwise arithmetic runs fastest. On the CPU 64 KiB of keys: larger
-        intermediates would be mapped and faulted in anew each time, because Dask's workers run with a fixed trim
-        threshold, which stops malloc from learning.
+        Number of elements with which elementwise arithmetic runs fastest.
     edges : Edges
         Functions on edges.
     part_edges : PartEdges
@@ -439,16 +439,16 @@ class Backend:
         Functions that check blocks and vertex vectors.
     vertices : Vertices
         Functions on vertex vectors.
-    bit_matrix : BitMatrix or None
+    bit_matrix : BitMatrix
         Counting of small graphs, from raw edges to the number.
-    answers : Answers or None
-        A device's conversion to result columns; None: array arithmetic.
-    make : callable (recipe, first, last) -> (source, target) or None, or None
-        Makes a generated graph's edges; returns None for a recipe that it does not know.
-    upload : callable (size, fill) -> array of uint8, or None
+    answers : Answers
+        Conversion to result columns.
+    make : callable (recipe, first, last) -> frame, or (source, target)
+        Makes a generated graph's edges: a frame of `frame`, or on a device two arrays.
+    upload : callable (size, fill) -> array of uint8
         Returns bytes in the backend's memory, which `fill` (buffer, start) reads in several threads.
-    rows : callable (text, separator, columns) -> (source, target) or None, or None
-        The backend's own parser of whole lines of integers; returns None for a text that the host must parse.
+    rows : callable (text, separator, columns) -> (source, target) or None
+        Parses whole lines of integers on a device; None for a text that the host must parse, on the CPU for any.
     references : (str, str)
         A short and plain kernel with which others are verified, and the one with which that is verified.
     cliques : callable (task, size) -> (cliques, work, wedges)
@@ -485,15 +485,15 @@ class Backend:
     part_edges: PartEdges
     block_facts: BlockFacts
     peel: Peel
-    chunk: int = 1 << 13
-    bit_matrix: BitMatrix | None = None
-    answers: Answers | None = None
-    make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
-    upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
-    rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
-    references: tuple[str, str] = ("merge", "search")
-    processors: Callable[[], int] = lambda: 1
-    wait: Callable[[], None] = lambda: None
+    bit_matrix: BitMatrix
+    answers: Answers
+    make: Callable[[Recipe, int, int], Any]
+    upload: Callable[[int, Callable[[Any, int], None]], Any]
+    rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None]
+    references: tuple[str, str]
+    chunk: int
+    processors: Callable[[], int]
+    wait: Callable[[], None]
 
     @property
     def on_device(self) -> bool:

@@ -29,6 +29,7 @@ from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
+from dasktc.backends.edge_functions import Recipe, make_edges
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.part_edges import ArrayPartEdges
 from dasktc.backends.protocol import Backend, TextIds
@@ -233,6 +234,10 @@ def _lookup(ids: Array, values: Array) -> Array:
     return ids.searchsorted(values)
 
 
+def _make(recipe: Recipe, first: int, last: int) -> tuple[Array, Array]:
+    return device_recipes.made(device(), recipe, first, last) or make_edges(cp, CHUNK, recipe, first, last)
+
+
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     if KERNELS[kernel].support is None:
         return device_visit.support(device(), _typed(task))
@@ -323,7 +328,7 @@ def backend() -> Backend:
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         answers=DeviceAnswers(device()),
-        make=partial(device_recipes.made, device()),
+        make=_make,
         upload=Uploader(),
         rows=DeviceText(device()).rows,
         references=("plain", "merge"),

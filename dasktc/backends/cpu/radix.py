@@ -330,8 +330,8 @@ class Buckets:
     def ranges(self, most: int) -> list[tuple[int, int]]:
         """At most `most` ranges of buckets with about equally many keys: each range's first bucket and its end."""
         wanted = np.arange(1, most) * len(self.keys) // most
-        cuts = np.searchsorted(self.ends, wanted, side="right").tolist()
-        return [pair for pair in pairwise([0, *cuts, len(self.ends) - 1]) if pair[0] < pair[1]]
+        cuts = np.searchsorted(self.ends, wanted, side="right").clip(max=len(self)).tolist()
+        return [pair for pair in pairwise([0, *cuts, len(self)]) if pair[0] < pair[1]]
 
     def sorted(
         self, first: int, end: int, spare: Array | None = None, low: int = 0

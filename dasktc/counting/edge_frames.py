@@ -27,6 +27,7 @@ from dasktc.counting.frames import (
     PANDAS,
     FrameKind,
     array_module,
+    backend_of,
     column,
     dense_ids,
     external_ids_on_device,
@@ -219,10 +220,9 @@ def _alone(graph: CountingContext, kind: FrameKind) -> bool:
 
 
 def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
-    """Whether a device can make the frame of its single block with `Answers`."""
-    if len(by_place) != 1 or graph.plan.shards > 1 or not graph.plan.scheme.once or not _alone(graph, kind):
-        return False
-    return get_backend(graph.options.chosen_backend).answers is not None
+    """Whether a device makes the frame of its single block with `Answers`, if the keys and numbers fit."""
+    single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
+    return single and graph.executor.backend.on_device
 
 
 def _whole_frame(
@@ -236,8 +236,7 @@ def _whole_frame(
     total: int | None,
 ) -> Any:
     """Sort all edges into one frame; None if an edge's key and number together exceed a 64-bit word."""
-    answers = get_backend("cuda").answers
-    assert answers is not None
+    answers = backend_of(values).answers
     added, most = answers.facts(values)
     refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
     refuse_unless(total is None or added == total, f"{name} of edges do not add up")

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends import ON_DEVICE, Backend, get_backend
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
@@ -186,6 +186,11 @@ def _dask_on_gpu() -> bool:
 
 
 # columns
+
+
+def backend_of(array: Array) -> Backend:
+    """Return the backend whose memory an array is in."""
+    return get_backend("cuda" if hasattr(array, "get") else "cpu")
 
 
 def array_module(array: Array) -> Any:

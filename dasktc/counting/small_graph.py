@@ -14,15 +14,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from dasktc.backends import get_backend
+from dasktc.backends.bit_matrix import KEYS_BYTES, MOST_EDGES, MOST_VERTICES, MOST_WORDS, BitCount, SmallKeys
 from dasktc.backends.csr import TaskCount
-from dasktc.backends.cuda.bit_matrix import (
-    KEYS_BYTES,
-    MOST_EDGES,
-    MOST_VERTICES,
-    MOST_WORDS,
-    BitCount,
-    SmallKeys,
-)
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
@@ -126,7 +119,6 @@ def count_small(
     if not _open(executor, source, options, counting):
         return None, source
     bit_matrix, report = get_backend(options.chosen_backend).bit_matrix, counting.progress or silent
-    assert bit_matrix is not None
     times = [time.perf_counter()]
     report("read", 0, 1)
     ends = _ends(source, options.chosen_backend)
@@ -140,7 +132,7 @@ def count_small(
         return None, replace(source, parts=(DevicePart(*ends, of=source.name, how=""),))
     times.append(time.perf_counter())
     report("count", 0, 1)
-    bits = bit_matrix.count(keys)
+    bits = keys.count()
     times.append(time.perf_counter())
     report("count", 1, 1)
     if source.triangles not in (None, bits.triangles):
@@ -159,11 +151,10 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
         return False
     if executor.distributed or executor.memory_per_call is not None:
         return False
-    if get_backend(options.chosen_backend).bit_matrix is None:
-        return False
     if not source.parts or not all(hasattr(part, "ends") for part in source.parts):
         return False
-    return sum(part.rows for part in source.parts) <= MOST_EDGES  # type: ignore[attr-defined]
+    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
+    return rows <= get_backend(options.chosen_backend).bit_matrix.most_edges
 
 
 def _ends(source: Source, backend: str) -> tuple[object, object] | None:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends import get_backend
+from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count as count_triangles
 from dasktc.counting.edge_support import edge_supports, kernel_and_bytes, vertex_supports
 from dasktc.counting.external_ids import shares_of
-from dasktc.counting.frames import array_module
+from dasktc.counting.frames import array_module, backend_of
 from dasktc.counting.tasks import refuse_unless
 from dasktc.options import CountOptions
 from dasktc.pipeline.orient import total
@@ -178,11 +179,7 @@ def _checked(counts: Array, count: int | None) -> Array:
 
 def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
     """Compute the local clustering coefficients."""
-    answers = None if isinstance(counts, np.ndarray) else get_backend("cuda").answers
-    if answers is not None and {out_degree.dtype, in_degree.dtype} == {np.dtype("int32")}:
-        return answers.clustering(counts, out_degree, in_degree)
-    degree = degrees(counts, out_degree, in_degree)
-    return 2 * counts / array_module(counts).maximum(degree * (degree - 1), 1)
+    return backend_of(counts).answers.clustering(counts, out_degree, in_degree)
 
 
 def pairs_of(out_degree: Array, in_degree: Array) -> int:
@@ -199,4 +196,4 @@ def same(counts: Array, *_: Array) -> Array:
 
 def degrees(_: Array, out_degree: Array, in_degree: Array) -> Array:
     """Return the degrees, int64."""
-    return (out_degree + in_degree).astype("int64", copy=False)
+    return degrees_of(out_degree, in_degree)

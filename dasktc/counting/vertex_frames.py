@@ -17,6 +17,7 @@ from dasktc.counting.frames import (
     PANDAS,
     FrameKind,
     array_module,
+    backend_of,
     column,
     dense_ids,
     empty,
@@ -147,16 +148,7 @@ def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) ->
 
 
 def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]:
-    return [_placed(function(*vectors), order) for function in columns.values()]
-
-
-def _placed(values: Array, order: Array) -> Array:
-    answers = None if isinstance(values, np.ndarray) else get_backend("cuda").answers
-    if answers is not None and values.dtype.itemsize == 8 and order.dtype == "int32":
-        return answers.place(values, order)
-    dense = array_module(values).empty_like(values)
-    dense[order] = values
-    return dense
+    return [backend_of(order).answers.place(function(*vectors), order) for function in columns.values()]
 
 
 def _vertex_frame(

@@ -24,6 +24,7 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.backends.heap import DASK_TRIM, KEEPING
+from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -36,7 +37,6 @@ from dasktc.executors.place import Place
 from dasktc.executors.shared_context import SharedContext
 from dasktc.executors.signals import held, interruptible, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.options import RunOptions, format_size, whole_number

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.count import build
+from dasktc.backends import vertex_maps
 from dasktc.backends.csr import on_host
 from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
@@ -32,7 +33,6 @@ from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edges
-from dasktc.pipeline import id_maps
 from dasktc.pipeline import orient_sharded as by_shard
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
 from dasktc.pipeline.sharded import unique as numbering
@@ -499,7 +499,7 @@ def test_parts_with_proxies_are_counted_where_vertices_are_in_shards(sparse):
 
 
 def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
-    monkeypatch.setattr(id_maps, "MAX_VERTICES", 20)
+    monkeypatch.setattr(vertex_maps, "MAX_VERTICES", 20)
     ids = [np.arange(start, start + 30) for start in (0, 10)]
     with pytest.raises(InputError, match="the graph has 40 vertices, 20 at most"):
         numbered(LocalExecutor(), "vertices", ids, lambda _: 3, integers(CPU))

@@ -21,6 +21,7 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
+from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
@@ -28,6 +29,7 @@ from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
+from dasktc.backends.edge_functions import Recipe, make_edges
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.part_edges import ArrayPartEdges
 from dasktc.backends.protocol import Backend, TextIds
@@ -232,6 +234,10 @@ def _lookup(ids: Array, values: Array) -> Array:
     return ids.searchsorted(values)
 
 
+def _make(recipe: Recipe, first: int, last: int) -> tuple[Array, Array]:
+    return device_recipes.made(device(), recipe, first, last) or make_edges(cp, CHUNK, recipe, first, last)
+
+
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     if KERNELS[kernel].support is None:
         return device_visit.support(device(), _typed(task))
@@ -303,6 +309,8 @@ def backend() -> Backend:
         distinct=_distinct,
         lookup=_lookup,
         sort=sort,
+        merge=RadixSort(device()).merge,
+        dealt=lambda arrays, bound, span=None, calls=None: DeviceBuckets(arrays, bound, edges),
         count=count,
         expected_probes=expected_probes,
         support=_support,
@@ -317,12 +325,10 @@ def backend() -> Backend:
         part_edges=ArrayPartEdges(cp, CHUNK),
         block_facts=ArrayFacts(cp),
         peel=DevicePeel(device()),
-        raw_edges=edges,
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         answers=DeviceAnswers(device()),
-        make=partial(device_recipes.made, device()),
-        merge=RadixSort(device()).merge,
+        make=_make,
         upload=Uploader(),
         rows=DeviceText(device()).rows,
         references=("plain", "merge"),

@@ -21,6 +21,7 @@ import numpy as np
 from dasktc.api.count import as_source, build
 from dasktc.api.graph import Graph
 from dasktc.backends.csr import on_host
+from dasktc.backends.host_threads import allowed_threads
 from dasktc.bench.measure import columns_of
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
@@ -32,7 +33,6 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import LEAST, FileStore
 from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import load
-from dasktc.executors.threads import allowed_threads
 from dasktc.options import Options
 
 __all__ = [

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from emulation import cuda as emulated_cuda
-from emulation.host import HostDevice, compiler
+from tests.support.emulation import cuda as emulated_cuda
+from tests.support.emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -54,7 +54,7 @@ def test_the_table(capsys):
         ("2,000 random edges in NumPy", "bitmatrix")
     ]
     assert [row["graph"] for row in left["rows"]] == ["uniform, 2,000 vertices", "3D torus 3^3"]
-    assert all(row["taken afterwards"] == row["of it by the pool"] != "0 B" for row in left["rows"])
+    assert all(row["taken afterwards"] == row["of it by the pool"] > 0 for row in left["rows"])
     assert main(["bench", "gpu", "--quick", "--only", "3d torus 3^3", "--kernel", "merge"]) == 0
     printed = capsys.readouterr().out
     assert "one GPU, kernel merge" in printed
@@ -179,7 +179,7 @@ def test_out_of_core(capsys, monkeypatch):
     for row in limited:
         assert row["triangles"] == whole["triangles"]
         assert row["plan"] == "hash2d, n = 2, hub"
-        assert "0 B" not in (row["to the host"], row["from the host"])
+        assert min(row["to the host"], row["from the host"]) > 0
         assert row["copied"].startswith("4 blocks")
         assert 0 <= row["hidden"] <= 1
         assert row["copying"] > 0

@@ -18,7 +18,7 @@ from dasktc.api.count import as_source
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
 from dasktc.bench.measure import columns_of
-from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.bench.report import CPU, DEVICE, EXACT, Report, Say, Section, check_runs, load, machine, quiet, versions
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
@@ -184,7 +184,12 @@ def _choices(measurements: dict[str, Measured], backend: str) -> Section:
         f"more than {CLOSE} times the best and {1e3 * MOMENT:.1f} ms: {', '.join(far) if far else 'none'}",
         _against_one(measurements, backend),
     ]
-    return Section("What auto takes, and the best choice for each graph", columns, rows, notes)
+    limits = {"edges": EXACT, "auto takes": EXACT, "count": _limit(backend)}
+    return Section("What auto takes, and the best choice for each graph", columns, rows, notes, limits)
+
+
+def _limit(backend: str) -> float:
+    return CPU if backend == "cpu" else DEVICE
 
 
 def _against_one(measurements: dict[str, Measured], backend: str) -> str:
@@ -229,7 +234,7 @@ def _seconds(measurements: dict[str, Measured], backend: str, what: str) -> Sect
     ]
     note = f"a choice is run once if that takes more than {HOPELESS:.0f} times the fastest so far"
     said = {"count": "of counting", "whole": "from source to number"}[what]
-    return Section(f"Milliseconds {said}", columns, rows, [note])
+    return Section(f"Milliseconds {said}", columns, rows, [note], dict.fromkeys(list(columns)[1:], _limit(backend)))
 
 
 def _ms(seconds: float | None) -> float | None:

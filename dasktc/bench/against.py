@@ -111,7 +111,7 @@ def _root(checkout: str) -> Path:
     root = Path(checkout).resolve()
     call = [sys.executable, "-c", "import dasktc; print(dasktc.__file__)"]
     done = subprocess.run(call, env=_environment(root), capture_output=True, text=True, check=False)
-    if root not in Path(done.stdout.strip()).parents:
+    if done.stdout.strip() != str(root / "dasktc" / "__init__.py"):
         raise InputError(
             f"--against {shown(checkout)} is no checkout of dasktc: Python does not import dasktc/ from there; give "
             "the folder that contains dasktc/, such as one that `git worktree add` made"
@@ -279,12 +279,16 @@ VERDICTS = ("worse", "differs", "unclear", "better")
 
 def _summary(comparisons: dict[Figure, Comparison]) -> Section:
     """The figures with a verdict, the worst kind first."""
-    chosen = [(figure, found) for figure, found in comparisons.items() if found.verdict]
+    chosen = [(figure, comparison) for figure, comparison in comparisons.items() if comparison.verdict]
     chosen.sort(key=lambda pair: VERDICTS.index(pair[1].verdict))
     table = Section("Figures that differ", {"table": "", "row": "", "figure": "", **COLUMNS})
-    table.rows = [[_short(figure.title), *figure[1:], *_cells(found)] for figure, found in chosen]
-    counts = Counter(found.verdict for found in comparisons.values())
-    widths = [found.most - found.least for found in comparisons.values() if found.most is not None and found.least]
+    table.rows = [[_short(figure.title), *figure[1:], *_cells(comparison)] for figure, comparison in chosen]
+    counts = Counter(comparison.verdict for comparison in comparisons.values())
+    widths = [
+        comparison.most - comparison.least
+        for comparison in comparisons.values()
+        if comparison.most is not None and comparison.least
+    ]
     table.notes = [
         f"of {plural(len(comparisons), 'figure')} " + ", ".join(f"{counts[name]} {name}" for name in VERDICTS),
         "here / other: median of the ratios within turns; least, most: the median of many more turns lies between",
@@ -300,9 +304,9 @@ def _summary(comparisons: dict[Figure, Comparison]) -> Section:
 
 def _tables(comparisons: dict[Figure, Comparison]) -> list[Section]:
     tables: dict[str, Section] = {}
-    for figure, found in comparisons.items():
+    for figure, comparison in comparisons.items():
         table = tables.setdefault(figure.title, Section(figure.title, {"row": "", "figure": "", **COLUMNS}))
-        table.rows.append([figure.row, figure.column, *_cells(found)])
+        table.rows.append([figure.row, figure.column, *_cells(comparison)])
     return list(tables.values())
 
 
@@ -311,8 +315,8 @@ def _short(title: str) -> str:
     return re.split(r": | \(", title)[0]
 
 
-def _cells(found: Comparison) -> list[Cell]:
+def _cells(comparison: Comparison) -> list[Cell]:
     """The cells of COLUMNS; numbers that must not change with all digits."""
-    if found.ratio is None:
-        return [*(cell if isinstance(cell, str) else f"{cell:,}" for cell in found[:2]), *found[2:]]
-    return list(found)
+    if comparison.ratio is None:
+        return [*(cell if isinstance(cell, str) else f"{cell:,}" for cell in comparison[:2]), *comparison[2:]]
+    return list(comparison)

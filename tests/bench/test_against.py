@@ -131,7 +131,7 @@ def test_no_turns_are_refused(tmp_path):
 def test_a_suite_that_fails_in_one_checkout_is_cited(checkouts, status, kind):
     body = f"print('dasktc: error: no such option: --memory', file=sys.stderr); sys.exit({status})"
     other = checkouts(body, printing(table(1.0)))
-    message = r"`dasktc bench ooc --memory 1GB --runs 1 --json` of \S+other failed \(error: no such option: --memory\)"
+    message = r"`dasktc bench ooc --memory 1GB --runs 1 --json` of \S+other failed \(no such option: --memory\)"
     with pytest.raises(kind, match=message) as caught:
         against(other, ["ooc", "--memory", "1GB"], 1)
     assert type(caught.value) is kind

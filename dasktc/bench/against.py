@@ -141,11 +141,11 @@ def _report(root: Path, command: list[str], say: Say) -> dict[str, Any]:
         status = process.wait()
         out.seek(0)
         text = out.read()
-    called = shlex.join(["dasktc", *words[3:]])
+    called, reason = shlex.join(["dasktc", *words[3:]]), line.strip().removeprefix("dasktc: error: ")
     if status:
         raise (InputError if status == InputError.exit_code else DasktcError)(
-            f"`{called}` of {root} failed ({line.strip().removeprefix('dasktc: ')}): it has to run in both checkouts; "
-            f"give options that both have, or try it alone with PYTHONPATH={root}"
+            f"`{called}` of {root} failed ({reason}): it has to run in both checkouts; give "
+            f"options that both have, or try it alone with PYTHONPATH={root}"
         )
     with suppress(ValueError):
         report = json.loads(text)

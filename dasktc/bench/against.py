@@ -130,7 +130,9 @@ def _report(root: Path, command: list[str], say: Say) -> dict[str, Any]:
     words, line = [sys.executable, "-m", "dasktc", "bench", *command, "--runs", "1", "--json"], ""
     with (
         TemporaryFile("w+", encoding="utf-8") as out,
-        subprocess.Popen(words, env=_environment(root), stdout=out, stderr=subprocess.PIPE, text=True) as process,
+        subprocess.Popen(
+            words, env=_environment(root), stdout=out, stderr=subprocess.PIPE, errors="replace"
+        ) as process,
     ):
         try:
             for line in filter(str.strip, process.stderr or ()):

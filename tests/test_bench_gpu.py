@@ -16,6 +16,7 @@ from emulation.host import compiler
 from dasktc import generate
 from dasktc.bench import gpu, gpu_files, gpu_scaling, ooc
 from dasktc.bench.end_to_end import end_to_end
+from dasktc.bench.report import select
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
@@ -237,8 +238,8 @@ def test_options_that_make_no_sense(options, message):
 
 
 def test_graphs_are_chosen_by_their_whole_names():
-    cases = gpu.CASES + gpu.LARGE
-    assert [case.name for case in gpu._named(("ra", "kronecker 26"), cases)] == ["RA", "Kronecker 26"]
+    cases = {case.name: case for case in gpu.CASES + gpu.LARGE}
+    assert list(select(cases, ("kronecker 26", "ra"))) == ["RA", "Kronecker 26"]
     for names in (("Kronecker 2",), ("RA", "Kronecker 2")):
         with pytest.raises(InputError, match=r"'Kronecker 2' is no graph's name; the graphs are: Kronecker 20; .*28$"):
-            gpu._named(names, cases)
+            select(cases, names)

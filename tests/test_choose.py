@@ -207,6 +207,9 @@ def test_the_table_has_every_choice_and_graph(tmp_path, capsys):
     assert [row[0] for row in over_degree.rows] == kinds
     mean, skew, even = pytest.approx(28 / 3), pytest.approx(28 / 3 / 14.5), pytest.approx(0.5)
     assert facts.rows[-1][1:] == [29, 29, 30, 435, 4060, 28, 0, 1, mean, skew, even, 1]
+    assert table.run(quick=True, only=("TORUS 30³",)).sections[0].rows[0][0] == "torus 30³"
+    assert main(["bench", "choose", "--quick", "--only", "RA"]) == 2
+    assert "--only 'RA' is no graph's name; the graphs are: Kronecker 10; torus 30³" in capsys.readouterr().err
     assert main(["bench", "choose", "--runs", "0"]) == 2
     assert "--runs 0 is below 1" in capsys.readouterr().err
 

@@ -18,7 +18,20 @@ from dasktc.api.count import as_source
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, IN_EVERY_ORDER, MOMENT, Choice, Make, Measured, choices, measured
 from dasktc.bench.measure import columns_of
-from dasktc.bench.report import CPU, DEVICE, EXACT, Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.bench.report import (
+    CPU,
+    DEVICE,
+    EXACT,
+    Report,
+    Say,
+    Section,
+    check_runs,
+    load,
+    machine,
+    quiet,
+    select,
+    versions,
+)
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
@@ -88,6 +101,7 @@ def run(
     runs: int = 5,
     quick: bool = False,
     backend: str = "cpu",
+    only: tuple[str, ...] = (),
     say: Say | None = None,
 ) -> Report:
     """Measure all choices on all graphs.
@@ -102,6 +116,8 @@ def run(
         Only two small graphs, measured once.
     backend : {"auto", "cpu", "cuda"}
         `auto`: a GPU where there is a usable one.
+    only : tuple of str
+        Names of the graphs to measure, in upper or lower case.
     say : callable (str), optional
         Told what is being measured.
 
@@ -125,6 +141,8 @@ def run(
         path = Path(graphs or "", name)
         if path.is_file():
             cases[name] = once(partial(_in_memory, str(path), used))
+    if only:
+        cases = select(cases, only)
     measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
     measurements = {}
     for name, source in cases.items():
@@ -135,7 +153,7 @@ def run(
     times = [_seconds(measurements, used, what) for what in ("count", "whole")]
     orders = [_orders(measurements, used), _orders_over_degree(measurements, used)]
     sections = [_choices(measurements, used), _fixed(measurements, used), *times, *orders, _facts(measurements)]
-    return Report(_command(graphs, runs, quick, used), facts, sections)
+    return Report(_command(graphs, runs, quick, used, only), facts, sections)
 
 
 def _in_memory(path: str, backend: str) -> Source:
@@ -150,8 +168,8 @@ def _device(backend: str) -> str:
     return str(xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode())
 
 
-def _command(graphs: str | None, runs: int, quick: bool, backend: str) -> str:
-    options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}"]
+def _command(graphs: str | None, runs: int, quick: bool, backend: str, only: tuple[str, ...]) -> str:
+    options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}", *(f"--only '{name}'" for name in only)]
     return " ".join(["dasktc bench choose", *options, *([f"--graphs {graphs}"] if graphs else [])])
 
 

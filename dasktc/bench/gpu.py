@@ -28,9 +28,22 @@ from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case
 from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.measure import columns_of
-from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.bench.report import (
+    DEVICE,
+    EXACT,
+    SIZE,
+    Report,
+    Say,
+    Section,
+    check_runs,
+    load,
+    machine,
+    quiet,
+    select,
+    versions,
+)
 from dasktc.bench.rivals import Rival, read_rivals, rivals
-from dasktc.errors import CountError, InputError, shown
+from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options
@@ -124,7 +137,8 @@ def run(
         if folder is not None and not Path(folder).is_dir():
             raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
     programs = read_rivals(rival)
-    chosen = _named(only, QUICK if quick else CASES + LARGE) if only else list(QUICK if quick else CASES)
+    cases = {case.name: case for case in (QUICK if quick else CASES + LARGE)}
+    chosen = list(select(cases, only).values()) if only else list(QUICK if quick else CASES)
     tell, times = say or quiet, 1 if quick else runs
     several_gpus = list[Section]()
     if workers is not None:  # first, because a process that uses a GPU itself leaves a worker little memory
@@ -151,18 +165,6 @@ def run(
         tell(section)
     sections += beside + several_gpus
     return Report(_command(graphs, runs, quick, kernel, only, workers, files, rival), facts(), sections)
-
-
-def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
-    """The graphs with these names, in upper or lower case, in the table's order; InputError for an unknown name."""
-    asked = {name.casefold() for name in names}
-    chosen = [case for case in cases if case.name.casefold() in asked]
-    known = {case.name.casefold() for case in chosen}
-    if unknown := [name for name in names if name.casefold() not in known]:
-        raise InputError(
-            f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(case.name for case in cases)}"
-        )
-    return chosen
 
 
 def _command(

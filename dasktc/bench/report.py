@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.options import format_size
 
 __all__ = [
@@ -25,10 +25,12 @@ __all__ = [
     "load",
     "machine",
     "quiet",
+    "select",
     "surroundings",
     "versions",
 ]
 
+T = TypeVar("T")
 Cell = str | int | float | None
 SIZE = "size"
 """Format of a column of bytes, printed as in 1.5 GB."""
@@ -148,6 +150,21 @@ def check_runs(runs: int) -> None:
     """Refuse a number of runs below 1 (InputError)."""
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+
+
+def select(graphs: Mapping[str, T], only: Sequence[str]) -> dict[str, T]:
+    """Return the graphs of these names, in upper or lower case, in the order of `graphs`.
+
+    Raises
+    ------
+    InputError
+        No graph has one of the names.
+    """
+    names = {name.casefold() for name in graphs}
+    if unknown := [name for name in only if name.casefold() not in names]:
+        raise InputError(f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(graphs)}")
+    chosen = {name.casefold() for name in only}
+    return {name: graph for name, graph in graphs.items() if name.casefold() in chosen}
 
 
 def surroundings() -> dict[str, str]:

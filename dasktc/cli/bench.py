@@ -108,6 +108,14 @@ _graphs = partial(_option, "--graphs", group=INPUT, metavar="DIR")
 _seed = partial(_option, "--seed", group=MEASURED, type=int, details="Default: drawn, and told.")
 _scale = partial(_number, "--scale", group=INPUT, help="Of the Kronecker graph.")
 KERNEL = _option("--kernel", group=METHOD, default="auto", show_default=True, help="A kernel of CUDA.")
+ONLY = _option(
+    "--only",
+    group=MEASURED,
+    multiple=True,
+    metavar="NAME",
+    help="Only the graph of this name.",
+    details="May be repeated.",
+)
 WORKERS = _number("--workers", group=PLACE, default=2, help="Worker processes.")
 
 
@@ -193,14 +201,7 @@ def bench_cpu(as_json: bool, **options: Any) -> None:
 @_runs(default=5, details="They follow a warm-up.")
 @_quick(help="Tiny graphs, one run: a smoke test.")
 @KERNEL
-@_option(
-    "--only",
-    group=MEASURED,
-    multiple=True,
-    metavar="NAME",
-    help="Only the graph of this name.",
-    details="May be repeated.",
-)
+@ONLY
 @_option("--workers", group=PLACE, metavar="N,N,...", help="Clusters of N GPUs, too; all: of all.")
 @_option(
     "--profile",
@@ -356,6 +357,7 @@ def bench_kills(as_json: bool, **options: Any) -> None:
 @_graphs(help="Folder with real graphs, too.")
 @_runs(default=5)
 @_quick(help="Two small graphs, one run.")
+@ONLY
 @_backend(BACKENDS, "cpu")
 @reporting
 def bench_choose(as_json: bool, **options: Any) -> None:

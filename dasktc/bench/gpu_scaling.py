@@ -10,7 +10,7 @@ from dasktc.api.count import build
 from dasktc.api.graph import Graph
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
-from dasktc.bench.report import Say, Section
+from dasktc.bench.report import DEVICE, EXACT, Say, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
@@ -53,7 +53,8 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
     """
     columns = {"graph": "", "GPUs": ",", "by": "", "prepare": ",.0f", "first count": ",.0f", "count": ",.1f"}
     columns |= {"kernel, busiest": ",.2f", "most/least": ".3f", "times one GPU": ".2f"}
-    section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
+    limits = {"by": EXACT, **dict.fromkeys(("prepare", "first count", "count", "kernel, busiest"), DEVICE)}
+    section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns, limits=limits, keys=2)
     counts: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in workers:
         with connect(Place(workers=number), "cuda") as executor:

@@ -31,8 +31,8 @@ from dasktc.bench.measure import columns_of
 from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
 from dasktc.bench.rivals import Rival, read_rivals, rivals
 from dasktc.errors import CountError, InputError, shown
-from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.process import gpu_discovery as gpus
 from dasktc.options import Method, Options, format_size
 
 __all__ = ["facts", "run"]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
-from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
 from dasktc.pipeline import id_maps
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.questions import update as updates
 from dasktc.registry import SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords

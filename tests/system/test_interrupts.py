@@ -116,7 +116,7 @@ def living(session):
 COMPILED = """
 import hashlib, sys
 from dasktc.cli.main import main
-from dasktc.executors import environment
+from dasktc.executors.process import environment
 
 def collect():
     print("begun", flush=True, file=sys.__stdout__)

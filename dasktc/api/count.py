@@ -22,7 +22,6 @@ from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
-from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, too_large
 from dasktc.errors import DeviceMemoryError, InputError, neutral_text
@@ -31,11 +30,11 @@ from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.place import Place
-from dasktc.executors.progress import Progress, Tracker, tracker_of
-from dasktc.executors.signals import held
-from dasktc.executors.spill.file_store import blocksize_within
-from dasktc.executors.spill.work_dir import check_place
-from dasktc.executors.ucx import warn_of_tcp
+from dasktc.executors.process.signals import held
+from dasktc.executors.process.ucx import warn_of_tcp
+from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
+from dasktc.executors.stores.file_store import blocksize_within
+from dasktc.executors.stores.work_dir import check_place
 from dasktc.io.formats.columns import check_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import (
@@ -59,6 +58,7 @@ from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_g
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS, check_choice
+from dasktc.reports.outputs import Outputs
 from dasktc.wording import advice, option
 
 if TYPE_CHECKING:

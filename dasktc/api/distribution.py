@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dasktc.counting.one_call import threads_of_a_call
-from dasktc.counting.outputs import Outputs
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
@@ -16,6 +15,7 @@ from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
+from dasktc.reports.outputs import Outputs
 
 __all__ = ["ClusterRun", "distribution_of", "in_one_call", "prepares_in_one_call", "rates_of"]
 

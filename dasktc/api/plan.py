@@ -20,8 +20,8 @@ from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.place import Place
-from dasktc.executors.progress import Progress
-from dasktc.executors.spill.file_store import stage_memory_within, usable
+from dasktc.executors.progress.tracker import Progress
+from dasktc.executors.stores.file_store import stage_memory_within, usable
 from dasktc.options import (
     Backend,
     IdsOption,

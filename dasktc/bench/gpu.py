@@ -44,8 +44,8 @@ from dasktc.bench.report import (
 )
 from dasktc.bench.rivals import Rival, read_rivals, rivals
 from dasktc.errors import CountError, InputError
-from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.process import gpu_discovery as gpus
 from dasktc.options import Method, Options
 
 __all__ = ["facts", "run"]

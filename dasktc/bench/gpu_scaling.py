@@ -13,10 +13,10 @@ from dasktc.bench.gpu_cases import Case
 from dasktc.bench.report import DEVICE, EXACT, Say, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, InputError
-from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
 from dasktc.executors.place import Place
+from dasktc.executors.process import gpu_discovery as gpus
 from dasktc.options import Options
 from dasktc.wording import plural
 

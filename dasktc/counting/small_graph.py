@@ -21,7 +21,7 @@ from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.usage import this_process
+from dasktc.executors.process.usage import this_process
 from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source

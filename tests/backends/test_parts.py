@@ -10,8 +10,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +24,8 @@ from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.vertices import DeviceVertices
 from dasktc.pipeline.vertex_ids import IdRange
+from tests.support.emulation import cuda as emulated_cuda
+from tests.support.emulation.host import HostDevice, compiler
 
 on_device = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 DEVICE = HostDevice(False)

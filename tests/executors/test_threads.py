@@ -31,8 +31,8 @@ from dasktc.executors import local
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import SHARE, limited
 from dasktc.executors.place import Place
-from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.executors.threads import completed
 from dasktc.options import Method, Options
 from dasktc.pipeline import canonicalize

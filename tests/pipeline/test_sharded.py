@@ -22,14 +22,13 @@ from dasktc import generate
 from dasktc.api.count import build
 from dasktc.backends import vertex_maps
 from dasktc.backends.csr import on_host
-from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
 from dasktc.executors.base import CPU, Fold
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill.file_store import FileStore, stage_memory_within
-from dasktc.executors.spill.shared_file_store import SharedFileStore
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.file_store import FileStore, stage_memory_within
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edges
@@ -43,6 +42,7 @@ from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
 from dasktc.pipeline.vertex_ids import texts
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import SCHEMES
+from dasktc.reports.outputs import Outputs
 from tests.support.keywords import keywords
 from tests.support.oracle import (
     complete,
@@ -533,7 +533,7 @@ PARTS = {"partition": "proxy", "parts": 3}
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.frames.PARTITION_BYTES", 30 * 24):
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.answers.frames.PARTITION_BYTES", 30 * 24):
         found = results(build(LocalExecutor(), source(), options))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)

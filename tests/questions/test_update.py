@@ -16,10 +16,10 @@ import dasktc
 from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends import vertex_maps
-from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.questions import update as updates
 from dasktc.registry import SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords

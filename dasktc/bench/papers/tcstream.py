@@ -30,9 +30,9 @@ from dasktc.bench.papers.lanes import lists_of
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
-from dasktc.executors.spill.file_store import LEAST, FileStore
-from dasktc.executors.spill.prefetch import Prefetcher
-from dasktc.executors.spill.value_files import load
+from dasktc.executors.stores.file_store import LEAST, FileStore
+from dasktc.executors.stores.prefetch import Prefetcher
+from dasktc.executors.stores.value_files import load
 from dasktc.options import Options
 
 __all__ = [

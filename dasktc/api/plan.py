@@ -40,10 +40,10 @@ from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
-from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan
+from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, even_blocks
 from dasktc.planning.rates import CALL_SECONDS, RATES
 from dasktc.planning.rates import Rates as MeasuredRates
-from dasktc.planning.schemes import Block, considered, scheme_of
+from dasktc.planning.schemes import Block, considered
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
 from dasktc.wording import advice, option, plural
@@ -279,11 +279,11 @@ def plan_of_size(
     def cut(options: Options) -> bool:
         return is_cut(options, vertices, edges, limits, per_call, backend)
 
-    planned, _ = plan_count(
+    planned, _, _ = plan_count(
         options,
         vertices,
         edges,
-        lambda partition, n: scheme_of(partition, options.column_parts).even(n, vertices, edges),
+        even_blocks(vertices, edges, options.column_parts),
         limits,
         choose(replace(options, backend=backend), None, cut=cut)[1],
         automatic=options.kernel == "auto",

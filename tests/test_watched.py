@@ -18,7 +18,7 @@ from pipeline import skewed_edges
 from test_files import PROPERTIES, SAMPLES
 
 import dasktc
-from dasktc.api.count import as_source, read_options
+from dasktc.api.opener import as_source, read_options
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor

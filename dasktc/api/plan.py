@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.api.count import as_source, choose_for, read_options, with_notes
-from dasktc.api.progress import showing
-from dasktc.api.streams import as_files
+from dasktc.api.opener import opened, read_options
 from dasktc.backends import kernel_times, lean_kernel, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect, threads_here, with_all_threads
+from dasktc.executors.connect import threads_here
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.place import Place
 from dasktc.executors.progress import Progress
 from dasktc.executors.spill.file_store import stage_memory_within, usable
@@ -36,7 +32,7 @@ from dasktc.options import (
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import prepare_edges
-from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_plan
+from dasktc.pipeline.saved_graph import SavedGraph, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
@@ -167,46 +163,39 @@ def plan(
         return _plan_size(vertices, edges, wedges, chosen, planned, gpus, rates)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    with as_files(source, place, run) as files:
-        opened = as_source(files, reading)
-        if isinstance(opened, SavedGraph):
-            chosen = fitted(opened, chosen)
-        with (
-            showing(progress, asked="plan", source=opened.name) as report,
-            connect(place, chosen.backend, run) as anywhere,
-            ExitStack() as stack,
-        ):
-            chosen, noted = choose_for(anywhere, opened, chosen)
-            anywhere = with_all_threads(anywhere, place, chosen.chosen_backend)
-            budget = within_memory(anywhere, chosen.memory, run.work_dir, run.host_memory)
-            executor = stack.enter_context(budget)
-            limits = None if planned is None else _limits(executor, chosen, planned, gpus)
-            planned_for = None if gpus is None else "cuda"
-            if isinstance(opened, SavedGraph):
-                prepared = open_plan(executor, opened, chosen, limits, planned_for)
-            else:
-                prepared = prepare_edges(executor, opened, chosen, report, limits=limits, planned_for=planned_for)
-            worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
+    with (
+        opened("plan", source, place, chosen, reading, run, progress) as call,
+        call.within_memory() as executor,
+    ):
+        limits = None if planned is None else _limits(executor, call.options, planned, gpus)
+        planned_for = None if gpus is None else "cuda"
+        if isinstance(call.source, SavedGraph):
+            prepared = open_plan(executor, call.source, call.options, limits, planned_for)
+        else:
+            prepared = prepare_edges(
+                executor, call.source, call.options, call.tracker, limits=limits, planned_for=planned_for
+            )
+        worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
     there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
-    noticed = prepared.plan if gpus is not None else with_notes(prepared.plan, noted)
-    size = SourceSize(prepared.rows, 0 if opened.size is None else opened.size.stored)
-    counting = planned_for or chosen.chosen_backend
-    here = planned is None and not anywhere.distributed
+    explained = prepared.plan if gpus is not None else call.explained(prepared.plan)
+    size = SourceSize(prepared.rows, 0 if call.source.size is None else call.source.size.stored)
+    counting = planned_for or call.options.chosen_backend
+    here = planned is None and not call.executor.distributed
     return predict(
-        noticed,
+        explained,
         rates.measured(counting, here),
         held,
         prepared.wedges,
-        _notes(chosen, gpus),
+        _notes(call.options, gpus),
         there,
         size,
         counting,
-        opened.ids,
-        times=kernel_times(counting, chosen),
+        call.source.ids,
+        times=kernel_times(counting, call.options),
         in_process=here,
-        kernel=_kernel(noticed, prepared.options, counting),
+        kernel=_kernel(explained, prepared.options, counting),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.api.count import as_source
+from dasktc.api.opener import as_source
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
 from dasktc.bench.measure import columns_of

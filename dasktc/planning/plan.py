@@ -22,7 +22,7 @@ from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes
 from dasktc.registry import SCHEMES
 from dasktc.wording import option, plural
 
-__all__ = ["BlockSizes", "Limits", "HasSizes", "Plan", "Proxies", "even_blocks", "make_plan", "splits_for"]
+__all__ = ["BlockSizes", "HasSizes", "Limits", "Plan", "Proxies", "even_blocks", "make_plan", "splits_for"]
 
 MAX_PARTS = 64
 MORE_SPLITS = (2, 4, 8, 16)

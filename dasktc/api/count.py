@@ -143,8 +143,8 @@ def triangle_count(
     1
     """
     began = time.perf_counter()
-    asked = Options.by(method, backend, memory)
-    options, in_bits = forced(asked)
+    options_asked = Options.by(method, backend, memory)
+    options, in_bits = forced(options_asked)
     check_keywords(run=run, progress=progress, force=force)
     place = Place.of(client, threads)
     counting = CountOptions(verify, options.seed, checkpoint)
@@ -158,7 +158,7 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     keywords = {"format": format, "columns": columns, "ids": ids, "skip": skip, "checkpoint": checkpoint}
-    command = "" if report is None else repeating(source, asked, place, run, {**keywords, "verify": verify})
+    command = "" if report is None else repeating(source, options_asked, place, run, {**keywords, "verify": verify})
     with opened("count", source, place, options, reading, run, progress) as call:
         counting = replace(counting, progress=call.tracker)
         if in_bits:
@@ -203,11 +203,11 @@ def _count(
         return files.write(graph, result, before, command, call.tracker)
 
 
-def _check_unsorted(**given: Any) -> None:
+def _check_unsorted(**outputs: Any) -> None:
     """Refuse outputs that need sorted rows if rows are not to be sorted."""
-    if asked := [name for name, value in given.items() if value is not None]:
+    if names := [name for name, value in outputs.items() if value is not None]:
         raise InputError(
-            f"{option(asked[0])} needs sorted rows, but {option('sort_rows', False)} is given: leave one of the two out"
+            f"{option(names[0])} needs sorted rows, but {option('sort_rows', False)} is given: leave one of the two out"
         )
 
 

@@ -57,9 +57,9 @@ def distribution_of(call: Call) -> ClusterRun | None:
     executor, source = call.executor, call.source
     if not isinstance(executor, DaskExecutor) or isinstance(source, SavedGraph):
         return None
-    limits, asked = limits_of(executor, call.options), call.run.distribution
-    if asked != "auto":
-        return ClusterRun(executor, Distribution("tasks" if asked == "always" else "call", "asked for"), limits)
+    limits, wish = limits_of(executor, call.options), call.run.distribution
+    if wish != "auto":
+        return ClusterRun(executor, Distribution("tasks" if wish == "always" else "call", "asked for"), limits)
     threads, backend = threads_of_a_call(executor), executor.backend.name
     rates = _rates_of(executor)
     how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids, threads)

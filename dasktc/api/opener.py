@@ -225,8 +225,8 @@ def read_options(
 
         check_choice("format", format, FORMATS)
     options = ReadOptions(format, pair, read_ids(ids), skip)
-    most = options.blocksize if threads < 2 else THREAD_BLOCK
-    return replace(options, blocksize=most if memory is None else blocksize_within(memory, most))
+    blocksize = options.blocksize if threads < 2 else THREAD_BLOCK
+    return replace(options, blocksize=blocksize if memory is None else blocksize_within(memory, blocksize))
 
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:
@@ -272,9 +272,9 @@ def in_one_process(attributes: AttributeOptions, options: Options) -> Options:
 
 
 def _not_here(attributes: AttributeOptions, fact: str, way_out: str) -> InputError:
-    given = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
+    names = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
     return InputError(
-        f"{given} is given, but {fact}: weights and directions are kept in one process's memory; {way_out}"
+        f"{names} is given, but {fact}: weights and directions are kept in one process's memory; {way_out}"
     )
 
 
@@ -290,13 +290,13 @@ def _saved_attributes(saved: SavedGraph, attributes: AttributeOptions) -> Attrib
 
 def _check_saved_attributes(saved: SavedGraph, options: ReadOptions) -> None:
     """Refuse (InputError) weights or directions with which the graph was not saved."""
-    kept = saved.attributes
-    if options.weight not in (None, kept.weight) or (options.directed and not kept.directed):
+    data = saved.attributes
+    if options.weight not in (None, data.weight) or (options.directed and not data.directed):
         directed = option("directed", True)
-        asked = option("weight", options.weight) if options.weight not in (None, kept.weight) else directed
-        named = {option("weight", kept.weight): kept.weight, directed: kept.directed}
-        had = " and ".join(name for name, there in named.items() if there)
+        wish = option("weight", options.weight) if options.weight not in (None, data.weight) else directed
+        named = {option("weight", data.weight): data.weight, directed: data.directed}
+        had = " and ".join(name for name, is_saved in named.items() if is_saved)
         raise InputError(
-            f"{asked} is given, but {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare "
+            f"{wish} is given, but {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare "
             "the graph again with it"
         )

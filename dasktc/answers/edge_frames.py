@@ -105,9 +105,9 @@ def edge_answer(
     refuse_frame(graph, kind)
     executor = graph.executor
     if _in_one_step(graph, by_place, kind):
-        given = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
+        args = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
         (block,) = (graph.blocks[place] for place in by_place)
-        frame = executor.gather([executor.submit("edges", _whole_frame, block, *given, graph.edges, total)])[0]
+        frame = executor.gather([executor.submit("edges", _whole_frame, block, *args, graph.edges, total)])[0]
         if frame is not None:
             return in_library(labelled(graph, frame, ("src", "dst")), kind)
     return numbered(graph, *partitions(graph, by_place, name, kind, total), kind, ("src", "dst"), (name,))
@@ -130,8 +130,8 @@ def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
     """
     refuse_frame(graph, kind)
     executor, backend = graph.executor, graph.options.chosen_backend
-    none = {place: executor.submit("edges", zeros_of, block, backend) for place, block in graph.blocks.items()}
-    return numbered(graph, *partitions(graph, none, None, kind, oriented=True), kind, ("src", "dst"))
+    zeros = {place: executor.submit("edges", zeros_of, block, backend) for place, block in graph.blocks.items()}
+    return numbered(graph, *partitions(graph, zeros, None, kind, oriented=True), kind, ("src", "dst"))
 
 
 def partitions(
@@ -161,7 +161,7 @@ def partitions(
     sizes = [edges for edges, _ in added]
     fact = f"{name or 'rows'} and edges differ in number"
     refuse_unless(sum(sizes) == graph.edges, fact, graph.folder_of_copies)
-    refuse_unless(total is None or sum(of for _, of in added) == total, f"{name} of edges do not add up")
+    refuse_unless(total is None or sum(number for _, number in added) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
     if sharded:
@@ -198,9 +198,9 @@ def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable
 def _lengths(graph: CountingContext) -> tuple[int, int]:
     """Return the number of edges of a partition, and of a slice, which is cut into several."""
     share, row_bytes = graph.executor.memory_in_parallel, SPLIT_BYTES if graph.plan.shards > 1 else FRAME_BYTES
-    most = max(1, graph.edges if share is None else share // row_bytes)
-    rows = max(1, min(most, rows_of_partition(graph, 2, 1)))
-    return rows, max(1, min(most, WIDE * rows))
+    limit = max(1, graph.edges if share is None else share // row_bytes)
+    rows = max(1, min(limit, rows_of_partition(graph, 2, 1)))
+    return rows, max(1, min(limit, WIDE * rows))
 
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
@@ -237,11 +237,11 @@ def _whole_frame(
 ) -> Any:
     """Sort all edges into one frame; None if an edge's key and number together exceed a 64-bit word."""
     answers = backend_of(values).answers
-    added, most = answers.facts(values)
+    added, bound = answers.facts(values)
     refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
     refuse_unless(total is None or added == total, f"{name} of edges do not add up")
     ids, external = _ids_of_block(block, order), external_ids_on_device(vertices)
-    columns = answers.edges(block, values, ids, len(order), most, 0 if external is None else external)
+    columns = answers.edges(block, values, ids, len(order), bound, 0 if external is None else external)
     if columns is None:
         return None
     src, dst, numbers = columns
@@ -274,9 +274,9 @@ def _slices(
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
     order = None if sharded else graph.prepared.graph.order.whole
-    backend, here = graph.options.chosen_backend, sharded or executor.memory_per_call is not None
+    backend, host = graph.options.chosen_backend, sharded or executor.memory_per_call is not None
     calls = [
-        (graph.blocks[place], of_block, order, start, start + step, backend, here, oriented, then)
+        (graph.blocks[place], of_block, order, start, start + step, backend, host, oriented, then)
         for place, of_block in by_place.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
@@ -284,8 +284,8 @@ def _slices(
     return edges_by_dense_id(executor, slices, graph.prepared.graph.order, oriented) if sharded else slices
 
 
-def _slice(*given: Any) -> Any:
-    *part, then = given
+def _slice(*arguments: Any) -> Any:
+    *part, then = arguments
     edges = _edges_of_block(*part)
     return edges if then is None else then(edges)
 
@@ -297,7 +297,7 @@ def _edges_of_block(
     start: int,
     stop: int,
     backend: str,
-    here: bool,
+    host: bool,
     oriented: bool,
 ) -> Array:
     """Return keys above numbers for some edges of a block; the smaller id is first, or with `oriented` the row's.
@@ -317,7 +317,7 @@ def _edges_of_block(
     edges = xp.empty((2, stop - start), dtype="int64")
     edges[0] = pack(u, v, SHIFT) if oriented else pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
     edges[1] = values[start:stop]
-    return on_host(edges) if here else edges
+    return on_host(edges) if host else edges
 
 
 def _columns_of(block: OrientedCSR, vertices: int) -> Array:
@@ -349,8 +349,8 @@ def _by_range(graph: CountingContext, slices: list[Any], count: int) -> list[lis
     if count == 1:
         return [slices]
     keys = [executor.submit("edges", operator.getitem, part, 0) for part in slices]
-    held = graph.edges if graph.plan.scheme.once else int(graph.prepared.sizes.edges.sum())
-    starts = splitters(executor, "edges", keys, held, count)
+    entries = graph.edges if graph.plan.scheme.once else int(graph.prepared.sizes.edges.sum())
+    starts = splitters(executor, "edges", keys, entries, count)
     return executor.transpose("edges", executor.map("edges", _cut, slices, starts), len(starts) + 1)
 
 
@@ -400,15 +400,15 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
         return ascending(part)
     keys, values = part[0], part[1]
     high, low = unpack(keys, SHIFT)
-    bits, below = (int(of.max()).bit_length() if len(keys) else 0 for of in (low, values))
+    bits, below = (int(numbers.max()).bit_length() if len(keys) else 0 for numbers in (low, values))
     top = (int(high.max()) if len(keys) else 0) + 1
     if (top << (bits + below)) >= 1 << 63:
         place = keys.argsort()
         return high.take(place), low.take(place), values.take(place)
     words = high
-    for more, of in ((bits, low), (below, values)):
-        words <<= more
-        words |= of
+    for width, numbers in ((bits, low), (below, values)):
+        words <<= width
+        words |= numbers
     words = get_backend("cuda").sort(words, top << (bits + below))
     values = words & ((1 << below) - 1)
     words >>= below
@@ -424,21 +424,21 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     if graph.prepared.source.labels is not None:
         edges = pairs_of_labels(edges, "edges")
     src, dst = _ends(graph, edges)
-    ends = [dense_ids(graph, of) for of in (src, dst)]
+    ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
-    there = np.minimum(*ends) >= 0
-    wanted = np.unique(keys[there])
+    known = np.minimum(*ends) >= 0
+    distinct = np.unique(keys[known])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
     share = graph.executor.memory_in_parallel
     slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // SPLIT_BYTES)))
-    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, wanted))
-    counts, sums = np.sum([np.zeros((2, len(wanted)), np.int64), *matches], axis=0)
-    place = wanted.searchsorted(keys).clip(max=max(0, len(wanted) - 1))
-    there &= (wanted[place] == keys) & (counts[place] > 0) if len(wanted) else False
-    if not there.all():
-        number = int(there.argmin())
+    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
+    counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)
+    place = distinct.searchsorted(keys).clip(max=max(0, len(distinct) - 1))
+    known &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
+    if not known.all():
+        number = int(known.argmin())
         wrong = (_plain(src[number]), _plain(dst[number])) if graph.prepared.source.labels is None else edges[number]
-        raise unknown("edges", wrong, int((~there).sum()), "edge")
+        raise unknown("edges", wrong, int((~known).sum()), "edge")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
     return given_as(labelled(graph, frame, ("src", "dst")), kind)
 
@@ -478,7 +478,7 @@ def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
         if not all((isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs):
             raise _no_edges(edges)
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
-    src, dst = (given_ids(graph, of, "edges") for of in columns)
+    src, dst = (given_ids(graph, column, "edges") for column in columns)
     if len(src) != len(dst):
         raise InputError(
             f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
@@ -505,7 +505,7 @@ def _matched(part: Array, wanted: Array) -> Array:
         among = xp.asarray(wanted)
         places = xp.minimum(among.searchsorted(part[0]), len(wanted) - 1)
         hits = among.take(places) == part[0]
-        at = on_host(places[hits])
-        np.add.at(counts[0], at, 1)
-        np.add.at(counts[1], at, on_host(part[1][hits]))
+        hit_places = on_host(places[hits])
+        np.add.at(counts[0], hit_places, 1)
+        np.add.at(counts[1], hit_places, on_host(part[1][hits]))
     return counts

@@ -68,11 +68,11 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     """
     nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
     counted, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
-    without = {  # blocks whose triples have no wedge are in no task
+    zeros = {  # blocks whose triples have no wedge are in no task
         place: graph.executor.submit("support", zeros_of, graph.blocks[place], backend)
         for place in graph.blocks.keys() - counted.keys()
     }
-    return dict(sorted((counted | without).items())), triangles
+    return dict(sorted((counted | zeros).items())), triangles
 
 
 def zeros_of(block: OrientedCSR, backend: str) -> Array:
@@ -97,7 +97,7 @@ def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
     for place in graph.blocks:
         row, column = plan.scheme.sides(plan.parts, place)
         ends[place] = (row, int(rows[place])), (column, int(columns[place]))
-    sides = dict(end for both in ends.values() for end in both)
+    sides = dict(end for pair in ends.values() for end in pair)
 
     def keys(triple: Triple) -> list[int]:
         return [side for place in triple.places for side, _ in ends[place]]
@@ -115,9 +115,9 @@ def _sums(
     plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
     if (coarser := _in_fewer_splits(plan)) is not plan:
         with suppress(InputError):  # larger splits may need more memory than is available
-            other, more = kernel_and_bytes(graph, coarser)
-            if other == kernel:
-                plan, needed = coarser, more
+            substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
+            if substitute == kernel:
+                plan, needed = coarser, nbytes_coarse
     if graph.executor.memory_per_call is None:  # a worker holds its part of the sums, and arrays about to be added
         shares = plan.workers if graph.executor.distributed else 1
         needed = min(plan.memory, needed + 2 * nbytes // shares)
@@ -167,14 +167,14 @@ def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[
     backend = graph.options.chosen_backend
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
     sample = sample_bytes(int(sizes.edges.max()), plan.splits)
-    beside = 4 * edges + 2 * 8 * blocks * rows
+    outputs = 4 * edges + 2 * 8 * blocks * rows
     bounds = GraphBounds(graph.edges, ORDERS[graph.options.chosen_reorder].ordered)
     for kernel in support_kernels(backend, graph.options.chosen_kernel):
         scratch = partial(support_scratch_bytes, backend, kernel, graph=bounds)
-        need = beside + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())
+        need = outputs + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())
         if need <= plan.memory:
             return kernel, need
-    need = beside + max(support_bytes(backend, edges, rows), sample)
+    need = outputs + max(support_bytes(backend, edges, rows), sample)
     if need > plan.memory:
         raise InputError(
             f"a task that visits triangles needs {format_size(need)} at n = {plan.parts}, more than the "
@@ -209,9 +209,9 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
     backend, (task, by_place) = get_backend(job.backend), _task(job, blocks)
     parts = in_halves(lambda part: backend.support(part, job.kernel), task, job)
     supports, triangles, wedges = next(parts)
-    for more, triangles_more, wedges_more in parts:
-        for mine, other in {id(mine): (mine, other) for mine, other in zip(supports, more, strict=True)}.values():
-            mine += other
+    for extra, triangles_more, wedges_more in parts:
+        for mine, addend in {id(mine): (mine, addend) for mine, addend in zip(supports, extra, strict=True)}.values():
+            mine += addend
         triangles, wedges = triangles + triangles_more, wedges + wedges_more
     _refuse_unless_three(job, {id(array): array for array in supports}.values(), triangles)
     visited = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
@@ -224,7 +224,7 @@ def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
-    sizes = dict(end for both in ends.values() for end in both)
+    sizes = dict(end for pair in ends.values() for end in pair)
     visited = job.kernel == VISITED
     sums, record = (_ends_of_edges if visited else _vertices)(job, ends, sizes, blocks)
     return [*(sums[side] for side in sorted(sums)), record]
@@ -239,9 +239,9 @@ def _vertices(
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
     parts = in_halves(lambda part: count(part, job.kernel, sides, sizes), task, job)
     sums, triangles, wedges = next(parts)
-    for more, triangles_more, wedges_more in parts:
-        for side, other in more.items():
-            sums[side] += other
+    for extra, triangles_more, wedges_more in parts:
+        for side, addend in extra.items():
+            sums[side] += addend
         triangles, wedges = triangles + triangles_more, wedges + wedges_more
     _refuse_unless_three(job, sums.values(), triangles)
     return sums, Record(job, TaskCount(triangles, wedges, probes=0), worker="")

@@ -53,18 +53,18 @@ def shares_of(
     """
     shares = []
     for first, end in pairwise(starts):
-        parts, there = list[Any](), list[Any]()
+        parts, places = list[Any](), list[Any]()
         for side, numbering in zip(sides, numberings, strict=True):
             if isinstance(numbering, tuple):
                 id, stride = numbering
                 start, stop = max(0, -((id - first) // stride)), max(0, -((id - end) // stride))
                 parts.append(executor.submit("triangles", _share, side, start, stop))
-                there.append((id + start * stride - first, stride))
+                places.append((id + start * stride - first, stride))
             else:
-                both = executor.submit("triangles", _share_of_named, side, numbering, first, end)
-                parts.append(executor.submit("triangles", getitem, both, 0))
-                there.append(executor.submit("triangles", getitem, both, 1))
-        shares.append((parts, there))
+                pair = executor.submit("triangles", _share_of_named, side, numbering, first, end)
+                parts.append(executor.submit("triangles", getitem, pair, 0))
+                places.append(executor.submit("triangles", getitem, pair, 1))
+        shares.append((parts, places))
     return shares
 
 
@@ -135,8 +135,9 @@ def frames_of_edges(
     Without a name the frames have only the edges. `firsts` has the number of the first row of each frame.
     """
     executor, [ids] = there(executor, "edges", ids)
-    own, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
-    return executor.map("edges", _edges, zipped(local, taken(executor, "edges", ids, own), list(firsts)), name, library)
+    ends, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
+    calls = zipped(local, taken(executor, "edges", ids, ends), list(firsts))
+    return executor.map("edges", _edges, calls, name, library)
 
 
 def _with_own(part: Array) -> list[Array]:
@@ -146,16 +147,16 @@ def _with_own(part: Array) -> list[Array]:
     return [ids, np.stack([local, support[order]])]
 
 
-def _renamed(given: list[Any], oriented: bool) -> Array:
-    (local, support), ids = given
+def _renamed(parts: list[Any], oriented: bool) -> Array:
+    (local, support), ids = parts
     u, v = (np.concatenate(ids).take(end) for end in unpack(local, SHIFT))
     if not oriented:
         u, v = np.minimum(u, v), np.maximum(u, v)
     return np.stack([pack(u, v, SHIFT), support])
 
 
-def _edges(given: list[Any], name: str | None, library: Any) -> Any:
-    (local, numbers), ids, first = given
+def _edges(parts: list[Any], name: str | None, library: Any) -> Any:
+    (local, numbers), ids, first = parts
     names = _together(ids)
     src, dst = (names.take(end) for end in unpack(local, SHIFT))
     if library == "pandas":
@@ -178,11 +179,11 @@ def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharde
     """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
     executor, [order, ids] = there(executor, "list-frame", order, ids)
     listed = executor.submit("list-frame", _corners, parts)
-    own, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
-    (dense,) = taken(executor, "list-frame", order, [own])
+    distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
+    (dense,) = taken(executor, "list-frame", order, [distinct])
     listed = executor.submit("list-frame", _by_dense_id, corners, dense)
-    own, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
-    (names,) = taken(executor, "list-frame", ids, [own])
+    distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
+    (names,) = taken(executor, "list-frame", ids, [distinct])
     return executor.submit("list-frame", _triangles, corners, names, library)
 
 
@@ -192,8 +193,8 @@ def _corners(parts: list[Array]) -> list[Array]:
 
 
 def _places_of(ids: Array) -> list[Array]:
-    own, place = np.unique(ids, return_inverse=True)
-    return [own, place.reshape(ids.shape)]
+    distinct, place = np.unique(ids, return_inverse=True)
+    return [distinct, place.reshape(ids.shape)]
 
 
 def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:
@@ -205,5 +206,5 @@ def _triangles(corners: Array, ids: list[Any], library: Any) -> Any:
     names = _together(ids)
     of_corners = {name: names.take(corners[:, end]) for end, name in enumerate("uvw")}
     if library == "pandas":
-        of_corners = {name: column(of) for name, of in of_corners.items()}
+        of_corners = {name: column(corner_ids) for name, corner_ids in of_corners.items()}
     return frame_of(of_corners, library)

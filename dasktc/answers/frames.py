@@ -138,10 +138,10 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
             "prepare it with backend='cuda', or take frame='pandas'"
         )
     if frame != "dask":
-        wanted = frame == "cudf"
+        on_gpu = frame == "cudf"
     else:
-        wanted = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
-    return _checked(FrameKind(frame, "cudf" if wanted and graph.executor.memory_per_call is None else "pandas"))
+        on_gpu = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
+    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.executor.memory_per_call is None else "pandas"))
 
 
 def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:
@@ -212,8 +212,8 @@ def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
     known = getattr(vertices, "ids", None)
     if known is None or isinstance(dense, np.ndarray):
         return vertices.external(on_host(dense))
-    taken = known.take(dense)
-    return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
+    ids = known.take(dense)
+    return ids.reset_index(drop=True) if hasattr(ids, "reset_index") else ids
 
 
 def external_ids_on_device(vertices: VertexMap) -> Any:
@@ -230,11 +230,11 @@ def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
     if library == "pandas":
         import pandas as pd
 
-        there = {name: on_host(values) for name, values in columns.items()}
-        size = len(next(iter(there.values())))
-        return pd.DataFrame(there, index=pd.RangeIndex(first, first + size), copy=False)
+        host_columns = {name: on_host(values) for name, values in columns.items()}
+        size = len(next(iter(host_columns.values())))
+        return pd.DataFrame(host_columns, index=pd.RangeIndex(first, first + size), copy=False)
     cudf = get_backend("cuda").frame
-    on_device = {name: cudf.Series(of) if isinstance(of, np.ndarray) else of for name, of in columns.items()}
+    on_device = {name: cudf.Series(a) if isinstance(a, np.ndarray) else a for name, a in columns.items()}
     frame = cudf.DataFrame(on_device)
     if first:
         frame.index = cudf.RangeIndex(first, first + len(frame))
@@ -246,8 +246,8 @@ def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
 
 def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]:
     """Drop partitions without rows, but keep one if all are empty; return partitions and numbers of rows."""
-    there = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
-    return [part for part, _ in there], [size for _, size in there]
+    filled = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
+    return [part for part, _ in filled], [size for _, size in filled]
 
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
@@ -424,8 +424,8 @@ def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
     ids, labels = graph.prepared.source.ids, graph.prepared.source.labels
     if labels is not None:
         return labels.ids(values)
-    at = Place(f"`{name}`")
-    settled = to_ids(settle(values, "text" if ids == "text" else None, at), "text" if ids == "text" else "int", at)
+    place, text = Place(f"`{name}`"), ids == "text"
+    settled = to_ids(settle(values, "text" if text else None, place), "text" if text else "int", place)
     return settled.astype(np.int64) if ids == "int" else settled
 
 
@@ -483,8 +483,8 @@ def places_among(known: Any, ids: Any) -> Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = pc.cast(pa.array(ids), known.type)
-    return pc.fill_null(pc.index_in(wanted, value_set=known), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = pc.cast(pa.array(ids), known.type)
+    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
@@ -506,9 +506,9 @@ def empty(columns: dict[str, str], library: Library) -> Any:
     """
     import pandas as pd
 
-    made = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in columns.items()})
+    frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in columns.items()})
     if library == "pandas":
-        return made
+        return frame
     try:
         import_module("dask_cudf")  # registers cuDF frames with Dask
     except ImportError as missing:
@@ -516,4 +516,4 @@ def empty(columns: dict[str, str], library: Library) -> Any:
             f"partitions are cuDF frames, but dask_cudf cannot be imported here ({missing}): the client needs it for "
             "their columns' types; install it, or take frame='pandas'"
         ) from missing
-    return get_backend("cuda").frame.from_pandas(made)
+    return get_backend("cuda").frame.from_pandas(frame)

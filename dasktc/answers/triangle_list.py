@@ -86,10 +86,10 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
             f"give limit={count} for all of them, or less for some, or take frame='dask'"
         )
     shares = _shares(records, count if limit is None else limit)
-    most = LIST_BYTES * max(shares.values(), default=0)
-    if not kind.whole and most > graph.plan.memory:
+    bound = LIST_BYTES * max(shares.values(), default=0)
+    if not kind.whole and bound > graph.plan.memory:
         raise InputError(
-            f"a task lists up to {plural(max(shares.values()), 'triangle')}, for which it needs {format_size(most)}, "
+            f"a task lists up to {plural(max(shares.values()), 'triangle')}, for which it needs {format_size(bound)}, "
             f"more than the {format_size(graph.plan.memory)} of one worker; prepare with more parts or splits, or give "
             "a limit"
         )
@@ -100,13 +100,13 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
     return list(parts.values()), sum(shares.values())
 
 
-def _shares(records: list[Record], wanted: int) -> dict[Job, int]:
+def _shares(records: list[Record], remaining: int) -> dict[Job, int]:
     """Return how many triangles each task lists."""
     shares = dict[Job, int]()
     for record in records:
-        if share := min(wanted, record.count.triangles):
+        if share := min(remaining, record.count.triangles):
             shares[record.job] = share
-        wanted -= share
+        remaining -= share
     return shares
 
 
@@ -117,39 +117,39 @@ def _how(graph: CountingContext) -> tuple[Any, bool]:
 
 
 def _first(
-    job: Job, limit: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+    job: Job, limit: int, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> Array:
     """List at most `limit` triangles of the first rows of a block triple."""
     edges = get_backend(job.backend).array.asarray([max(PROBE_EDGES, 2 * limit)], dtype="int64")
     rows = min(index.rows, max(1, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
     listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
-    return _by_dense_id(listed, order, here, index, table)
+    return _by_dense_id(listed, order, host, index, table)
 
 
 def _some(task: BlockTask, job: Job, limit: int) -> Array:
     """List the first triangles of a task, at most `limit`, as rows and columns."""
-    backend, lists, left = get_backend(job.backend), list[Array](), limit
+    backend, lists, remaining = get_backend(job.backend), list[Array](), limit
 
     def some(task: BlockTask) -> Array:
-        return backend.listing(task, left)
+        return backend.listing(task, remaining)
 
     for listed in in_halves(some, task, job):
         lists.append(listed)
-        left -= len(listed)
+        remaining -= len(listed)
     return _together(lists)
 
 
 def _listed(
-    job: Job, count: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+    job: Job, count: int, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> list[Any]:
     """List the given number of triangles of a task; return also the number listed."""
     triangles = _some(task_of(job, index, table, stream), job, count)
     listed = f"{job.triple} has {plural(len(triangles), 'triangle')} to list, but {count:,} were counted"
     refuse_unless(len(triangles) == count, listed)
-    return [_by_dense_id(triangles, order, here, index, table), count]
+    return [_by_dense_id(triangles, order, host, index, table), count]
 
 
-def _by_dense_id(listed: Array, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR) -> Array:
+def _by_dense_id(listed: Array, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR) -> Array:
     """Convert triangles from rows and columns to ascending dense ids; without an order, to the blocks' ids."""
     xp = array_module(index.offsets)
     u, v, w = (xp.ascontiguousarray(xp.asarray(listed)[:, end]) for end in range(3))
@@ -157,7 +157,7 @@ def _by_dense_id(listed: Array, order: Array | None, here: bool, index: Oriented
     if order is not None:
         ids = order.take(ids).astype("int64", copy=False)
         ids.sort(axis=1)
-    return on_host(ids) if here else ids
+    return on_host(ids) if host else ids
 
 
 def _together(lists: list[Array]) -> Array:
@@ -190,7 +190,7 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
         )
         groups, sizes = with_rows(groups, sizes)
         firsts = [0, *accumulate(sizes)]
-        calls = [(of, vertices, kind.library, first) for of, first in zip(groups, firsts, strict=False)]
+        calls = [(group, vertices, kind.library, first) for group, first in zip(groups, firsts, strict=False)]
         frames = executor.submit_all("list-frame", _list_frame, calls)
     return numbered(graph, frames, sizes, kind, "uvw")
 

@@ -63,11 +63,11 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
         if counted.by_vertex is None or counted.triangles is None:
             from_edges = counted.by_edge
             if from_edges is not None and counted.triangles is not None and _ends_fit(graph):
-                made = _merged(graph, _ends_of_edges(graph, from_edges), counted.triangles, twice=True)
+                merged = _merged(graph, _ends_of_edges(graph, from_edges), counted.triangles, twice=True)
             else:
                 sums, count = vertex_supports(graph)
-                made = _merged(graph, sums, counted.agree(count))
-            counted.by_vertex = made
+                merged = _merged(graph, sums, counted.agree(count))
+            counted.by_vertex = merged
         assert counted.triangles is not None
         return counted.by_vertex, counted.triangles
 
@@ -95,12 +95,13 @@ def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: boo
     executor, starts = graph.executor, graph.prepared.graph.order.starts
     sides, numberings = list(sums.values()), [graph.prepared.partition.numbering(side) for side in sums]
     if graph.plan.shards == 1:
-        given = (sides, numberings, graph.vertices, count, twice)
-        return Sharded(starts, [executor.submit("triangles", added_up, *given)])
+        arguments = (sides, numberings, graph.vertices, count, twice)
+        return Sharded(starts, [executor.submit("triangles", added_up, *arguments)])
     shares = shares_of(executor, sides, numberings, starts)
     sizes = (end - first for first, end in pairwise(starts))
     parts = [
-        executor.submit("triangles", added_up, *of, size, None, twice) for of, size in zip(shares, sizes, strict=True)
+        executor.submit("triangles", added_up, *args, size, None, twice)
+        for args, size in zip(shares, sizes, strict=True)
     ]
     counted = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
     refuse_unless(counted == 3 * count, UNEQUAL)
@@ -129,10 +130,10 @@ def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[i
     for place, support in supports.items():
         sides = plan.scheme.sides(plan.parts, place)
         lengths = int(sizes.rows[place]), int(sizes.columns[place])
-        given = (graph.blocks[place], support, *lengths, sides[0] == sides[1], graph.options.chosen_backend)
-        both = executor.submit("triangles", _at_ends, *given)
+        arguments = (graph.blocks[place], support, *lengths, sides[0] == sides[1], graph.options.chosen_backend)
+        ends = executor.submit("triangles", _at_ends, *arguments)
         for number, side in enumerate(dict.fromkeys(sides)):
-            of_sides.setdefault(side, []).append(executor.submit("triangles", getitem, both, number))
+            of_sides.setdefault(side, []).append(executor.submit("triangles", getitem, ends, number))
     return {
         side: parts[0] if len(parts) == 1 else executor.submit("triangles", total, parts)
         for side, parts in of_sides.items()
@@ -162,8 +163,8 @@ def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int
     for of_side, numbering in zip(sums, numberings, strict=True):
         if isinstance(numbering, tuple):
             first, stride = numbering
-            there = counts[first::stride][: len(of_side)]
-            there += of_side[: len(there)]
+            target = counts[first::stride][: len(of_side)]
+            target += of_side[: len(target)]
         else:
             counts[xp.asarray(numbering)] += of_side
     if twice:

@@ -82,8 +82,8 @@ def vertex_answer(
     frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
     if kind.whole:
         return labelled(graph, gathered(executor, frames, kind))
-    none = [np.empty(0, np.int64) for _ in vectors]
-    types = {name: str(function(*none).dtype) for name, function in columns.items()}
+    no_rows = [np.empty(0, np.int64) for _ in vectors]
+    types = {name: str(function(*no_rows).dtype) for name, function in columns.items()}
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
     meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
     firsts = executor.gather(ends)
@@ -121,8 +121,8 @@ def vertex_partitions(
     for values, of_shard, (first, end) in zip(shards.parts, parts, pairwise(shards.starts), strict=True):
         count = max(1, -(-(end - first) // rows)) if rows else 1
         for start, stop in pairwise(even(end - first, count)):
-            given = (values, of_shard, start, stop, list(columns), kind.library, indexed)
-            frames.append(executor.submit("vertex-frames", _vertex_frame, *given))
+            arguments = (values, of_shard, start, stop, list(columns), kind.library, indexed)
+            frames.append(executor.submit("vertex-frames", _vertex_frame, *arguments))
             if not kind.whole:
                 ends.append(executor.submit("vertex-frames", _ends, of_shard, start, stop))
     return frames, ends
@@ -143,8 +143,8 @@ def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) ->
     executor, order = graph.executor, graph.prepared.graph.order
     if graph.plan.shards > 1:
         return values_in_shards(executor, vectors, order, graph.prepared.vertices, columns)
-    given = [vector.whole for vector in vectors]
-    return Sharded((0, graph.vertices), [executor.submit("vertex-frames", _by_dense_id, columns, order.whole, *given)])
+    whole = [vector.whole for vector in vectors]
+    return Sharded((0, graph.vertices), [executor.submit("vertex-frames", _by_dense_id, columns, order.whole, *whole)])
 
 
 def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]:
@@ -156,15 +156,15 @@ def _vertex_frame(
 ) -> Any:
     if library == "cudf" and indexed and start == 0 and stop == len(values[0]) and hasattr(ids, "external"):
         return _on_device(dict(zip(names, values, strict=True)), ids)
-    there = {name: of[start:stop] for name, of in zip(names, values, strict=True)}
+    columns = {name: vector[start:stop] for name, vector in zip(names, values, strict=True)}
     if library == "pandas":
-        there = {name: on_host(of) for name, of in there.items()}
+        columns = {name: on_host(vector) for name, vector in columns.items()}
     if hasattr(ids, "external"):
-        external = ids_of(ids, array_module(next(iter(there.values()))).arange(start, stop), library)
+        external = ids_of(ids, array_module(next(iter(columns.values()))).arange(start, stop), library)
     else:  # a shard of the map
         external = on_host(ids[start:stop])
         external = column(external) if library == "pandas" else external
-    frame = frame_of({"vertex": external, **there}, library, 0 if indexed else start)
+    frame = frame_of({"vertex": external, **columns}, library, 0 if indexed else start)
     return _indexed(frame, names) if indexed else frame
 
 
@@ -199,22 +199,22 @@ def _ends(ids: Any, start: int, stop: int) -> list[Any]:
 
 def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any) -> Any:
     """Return the numbers of requested vertices, in their order."""
-    wanted = given_ids(graph, vertices, "vertices")
-    dense = dense_ids(graph, wanted)
+    ids_asked = given_ids(graph, vertices, "vertices")
+    dense = dense_ids(graph, ids_asked)
     if len(dense) and dense.min() < 0:
         number = int((dense < 0).argmax())
-        wrong = wanted[number] if graph.prepared.source.labels is None else list(vertices)[number]
+        wrong = ids_asked[number] if graph.prepared.source.labels is None else list(vertices)[number]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
         raise unknown("vertices", wrong, int((dense < 0).sum()), "id")
     shards = _values(graph, vectors, columns)
     parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
-    there = {}
+    found = {}
     for number, name in enumerate(columns):
         numbers = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)
         for places, values in parts:
             numbers[places] = values[number]
-        there[name] = numbers
-    frame = _indexed(frame_of({"vertex": column(wanted), **there}, "pandas"), list(columns))
+        found[name] = numbers
+    frame = _indexed(frame_of({"vertex": column(ids_asked), **found}, "pandas"), list(columns))
     return given_as(labelled(graph, frame), kind)
 
 
@@ -223,7 +223,7 @@ def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[A
     places = np.flatnonzero((dense >= first) & (dense < first + len(values[0])))
     xp = array_module(values[0])
     local = xp.asarray(dense[places] - first)
-    return places, [on_host(of.take(local)) for of in values]
+    return places, [on_host(vector.take(local)) for vector in values]
 
 
 def refuse_series(graph: CountingContext) -> None:

@@ -206,8 +206,8 @@ class Graph(Summarised):
         if client is not None:
             where = f"on {plural(plan.workers, 'worker thread')} of {_address(client)}"
         budget = bytes_of(self._context.options.memory)
-        within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
-        return f"{format_size(plan.bytes_total)} {where}{within}"
+        budget_text = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
+        return f"{format_size(plan.bytes_total)} {where}{budget_text}"
 
     def __str__(self) -> str:
         if isinstance(self._context.executor, _Closed):
@@ -283,8 +283,8 @@ class Graph(Summarised):
             )
         client: Any = getattr(executor, "client", None)
         apart = client is not None and not str(client.scheduler.address).startswith("inproc")
-        each = "each worker would write to its own, and nothing opens it" if apart else None
-        with new_folder(check_new(path, force, each)) as (folder, content):
+        reason = "each worker would write to its own, and nothing opens it" if apart else None
+        with new_folder(check_new(path, force, reason)) as (folder, content):
             return write_graph(executor, context.prepared, context.blocks, context.options, folder, content)
 
     def __copy__(self) -> Graph:
@@ -297,10 +297,10 @@ class Graph(Summarised):
 
     def _shared_with(self, context: CountingContext) -> Graph:
         """Return a graph that shares the executor and workers of this one: they stay until both are closed."""
-        other = Graph(context, self._owned, self._sharing)
+        copy = Graph(context, self._owned, self._sharing)
         if not isinstance(context.executor, _Closed):
-            self._sharing.update((self, other))
-        return other
+            self._sharing.update((self, copy))
+        return copy
 
     def __dask_graph__(self) -> dict[Any, Any] | None:
         """Return the futures of a graph on a cluster, for `publish_dataset`, `wait` and `futures_of`."""

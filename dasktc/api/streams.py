@@ -132,6 +132,6 @@ def _all_here(client: Any) -> bool:
     from distributed.comm import get_address_host
     from distributed.utils import get_ip
 
-    here = {"127.0.0.1", "::1", "localhost", socket.gethostname(), get_ip()}
+    addresses = {"127.0.0.1", "::1", "localhost", socket.gethostname(), get_ip()}
     workers = client.scheduler_info(n_workers=-1)["workers"]
-    return all(get_address_host(address) in here for address in workers)
+    return all(get_address_host(address) in addresses for address in workers)

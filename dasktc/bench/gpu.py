@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.api.count import as_source, build, triangle_count
+from dasktc.api.count import build, triangle_count
 from dasktc.api.graph import Graph
+from dasktc.api.opener import as_source
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case

@@ -100,12 +100,12 @@ def vertex_summary(graph: CountingContext) -> Summary:
     sums = np.sum([bins for bins, _ in parts], axis=0)
     number = sums[0].astype(np.int64)
     means = sums[1:] / np.maximum(number, 1)
-    dense, degree, most = _of_most(np.concatenate([rows for _, rows in parts], axis=1))
+    dense, degree, highest = _of_most(np.concatenate([rows for _, rows in parts], axis=1))
     named = {
         "vertex": external_ids(graph, dense),
         "degree": degree,
-        "triangles": most,
-        "clustering": coefficients(most, degree, np.zeros_like(degree)),
+        "triangles": highest,
+        "clustering": coefficients(highest, degree, np.zeros_like(degree)),
     }
     bins = _frame("degree", {"vertices": number, "triangles": means[0], "clustering": means[1]})
     return Summary(bins, pd.DataFrame(named))
@@ -136,8 +136,8 @@ def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
 
     last = np.append(STARTS[1:], np.iinfo(np.int64).max) - 1
     whole = pd.DataFrame({name: STARTS, "last": last, **columns})
-    there: pd.DataFrame = whole[next(iter(columns.values())) > 0].reset_index(drop=True)
-    return there
+    bins: pd.DataFrame = whole[next(iter(columns.values())) > 0].reset_index(drop=True)
+    return bins
 
 
 def middle(bins: pd.DataFrame, name: str) -> Any:
@@ -157,7 +157,7 @@ def _binned(values: Array, *weights: Array) -> list[Array]:
     """Count the values in each bin and add up their weights there; results are on the host."""
     xp = array_module(values)
     place = xp.searchsorted(xp.asarray(STARTS), values, side="right") - 1
-    return [on_host(xp.bincount(place, of, minlength=len(STARTS))) for of in (None, *weights)]
+    return [on_host(xp.bincount(place, weight, minlength=len(STARTS))) for weight in (None, *weights)]
 
 
 def _binned_degrees(out_degree: Array, in_degree: Array) -> Array:
@@ -179,7 +179,7 @@ def _vertices(counts: Array, out_degree: Array, in_degree: Array, order: Array) 
     degree, shares = degrees(counts, out_degree, in_degree), coefficients(counts, out_degree, in_degree)
     bins = np.stack(_binned(degree, counts, shares)).astype(np.float64)
     places = _candidates(counts, _binned(counts)[0])
-    rows = np.stack([on_host(of.take(places)).astype(np.int64) for of in (order, degree, counts)])
+    rows = np.stack([on_host(vector.take(places)).astype(np.int64) for vector in (order, degree, counts)])
     return bins, _of_most(rows)
 
 
@@ -204,8 +204,8 @@ def _of_most(rows: Array) -> Array:
     if len(values) > MOST:
         least = np.partition(values, -MOST)[-MOST]
         above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
-        wanted = MOST - len(above)
-        if len(equal) > wanted:
-            equal = equal[names[equal].argpartition(wanted - 1)[:wanted]]
+        missing = MOST - len(above)
+        if len(equal) > missing:
+            equal = equal[names[equal].argpartition(missing - 1)[:missing]]
         places = np.concatenate([above, equal])
     return rows[:, places[np.lexsort((names[places], -values[places]))]]

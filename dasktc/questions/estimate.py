@@ -210,9 +210,9 @@ def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
     z : float
         Standard deviations on each side.
     """
-    share, more = closed / sampled, z * z / sampled
-    centre = (share + more / 2) / (1 + more)
-    half = z / (1 + more) * sqrt(share * (1 - share) / sampled + more / (4 * sampled))
+    share, spread = closed / sampled, z * z / sampled
+    centre = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * sqrt(share * (1 - share) / sampled + spread / (4 * sampled))
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
@@ -254,8 +254,8 @@ def _wedges(graph: CountingContext) -> dict[Triple, int]:
         (triple, graph.options.chosen_backend, graph.blocks[triple.index], graph.blocks[triple.table])
         for triple in graph.plan.triples()
     )
-    made = dict(graph.executor.map_unordered("sample", _wedges_of, calls))
-    return {triple: made[triple] for triple in sorted(made)}
+    counts = dict(graph.executor.map_unordered("sample", _wedges_of, calls))
+    return {triple: counts[triple] for triple in sorted(counts)}
 
 
 def _wedges_of(triple: Triple, backend: str, index: OrientedCSR, table: OrientedCSR) -> tuple[Triple, int]:
@@ -267,8 +267,8 @@ def _sample(graph: CountingContext, counted: dict[Triple, int], size: int, key: 
     wedges, backend = sum(counted.values()), graph.options.chosen_backend
     width = max(1, wedges // size)
     calls = (
-        (triple, of, backend, *(graph.blocks[place] for place in triple.places))
-        for triple, of in _strata(counted, width, key, CHUNK[backend])
+        (triple, strata, backend, *(graph.blocks[place] for place in triple.places))
+        for triple, strata in _strata(counted, width, key, CHUNK[backend])
     )
     tested = list(graph.executor.map_unordered("sample", _tested, calls))
     sampled, closed = (sum(numbers) for numbers in zip(*tested, strict=True))
@@ -281,33 +281,33 @@ def _sample(graph: CountingContext, counted: dict[Triple, int], size: int, key: 
     return sampled, closed
 
 
-def _strata(counted: dict[Triple, int], width: int, key: int, most: int) -> Iterator[tuple[Triple, Strata]]:
-    """Yield the strata that overlap each triple, at most `most` per task."""
+def _strata(counted: dict[Triple, int], width: int, key: int, chunk: int) -> Iterator[tuple[Triple, Strata]]:
+    """Yield the strata that overlap each triple, at most `chunk` per task."""
     before = 0
     for triple, wedges in counted.items():
         first, end = before // width, -(-(before + wedges) // width)
         if wedges:
-            for start in range(first, end, most):
-                of = Strata(start, min(end, start + most), before, width, key, triple.index == triple.table)
-                yield triple, of
+            for start in range(first, end, chunk):
+                strata = Strata(start, min(end, start + chunk), before, width, key, triple.index == triple.table)
+                yield triple, strata
         before += wedges
 
 
 def _tested(
-    triple: Triple, of: Strata, backend: str, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+    triple: Triple, strata: Strata, backend: str, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> tuple[int, int]:
     places = tuple(block.place for block in (index, table, stream))
     if places != triple.places:
         raise CountError(f"blocks {places} came for {triple}: they were mixed up; run again, and report this")
-    return get_backend(backend).closed_wedges(BlockTask(index, table, stream), of)
+    return get_backend(backend).closed_wedges(BlockTask(index, table, stream), strata)
 
 
-def _facts(graph: CountingContext, wedges: int, asked: tuple[float, float, int]) -> dict[str, Any]:
+def _facts(graph: CountingContext, wedges: int, target: tuple[float, float, int]) -> dict[str, Any]:
     prepared = graph.prepared
     return {
-        "error": asked[0],
-        "confidence": asked[1],
-        "seed": asked[2],
+        "error": target[0],
+        "confidence": target[1],
+        "seed": target[2],
         "wedges": wedges,
         "vertices": graph.vertices,
         "edges": graph.edges,
@@ -326,7 +326,7 @@ def _seconds(graph: CountingContext, counting: float, began: float) -> dict[str,
 
 
 def _exact(
-    graph: CountingContext, wedges: int, why: str, asked: tuple[float, float, int], report: Progress, began: float
+    graph: CountingContext, wedges: int, why: str, target: tuple[float, float, int], report: Progress, began: float
 ) -> TriangleEstimate:
     """Count all triangles, unless already known."""
     number = known_triangles(graph, report)
@@ -338,6 +338,6 @@ def _exact(
         closed=0,
         exact=True,
         why=why,
-        **_facts(graph, wedges, asked),
+        **_facts(graph, wedges, target),
         seconds=_seconds(graph, time.perf_counter() - began, began),
     )

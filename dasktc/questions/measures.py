@@ -90,7 +90,7 @@ def transitivity(graph: CountingContext) -> float:
     """Compute the share of pairs of neighbours that are adjacent; see `Graph.transitivity`."""
     oriented, executor = graph.prepared.graph, graph.executor
     of_shards = zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True)
-    pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *both) for both in of_shards]))
+    pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *degrees) for degrees in of_shards]))
     return 3 * known_triangles(graph) / pairs if pairs else 0.0
 
 

@@ -96,19 +96,19 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
         A check failed: there is no result.
     """
     how = _how(graph)
-    made = graph.executor.submit("truss", _truss, how, k, list(graph.blocks.values()))
-    (block,), (values,), facts = graph.executor.transpose("truss", [made], 3)
+    result = graph.executor.submit("truss", _truss, how, k, list(graph.blocks.values()))
+    (block,), (values,), facts = graph.executor.transpose("truss", [result], 3)
     return block, values, graph.executor.gather(facts)[0]
 
 
 def core_vector(graph: CountingContext) -> list[Any]:
     """Compute core numbers on one worker, by the ids of the blocks: one handle per shard of the vertices."""
     how = _how(graph, trusses=False)
-    made = graph.executor.submit("cores", _cores, how, list(graph.blocks.values()))
+    result = graph.executor.submit("cores", _cores, how, list(graph.blocks.values()))
     starts = graph.prepared.graph.order.starts
     if len(starts) == 2:
-        return [made]
-    return [graph.executor.submit("cores", _share, made, *span) for span in pairwise(starts)]
+        return [result]
+    return [graph.executor.submit("cores", _share, result, *span) for span in pairwise(starts)]
 
 
 def _share(vector: Array, first: int, end: int) -> Array:
@@ -140,16 +140,16 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
 def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
     """Choose the kernel that computes supports; return it and the bytes of the call with the blocks that it joins."""
     plan, edges, vertices = graph.plan, graph.edges, graph.vertices
-    held = _bytes_of_one_block(graph)
-    held += 32 * edges + 32 * vertices  # the edges cut out, and their positions
+    nbytes = _bytes_of_one_block(graph)
+    nbytes += 32 * edges + 32 * vertices  # the edges cut out, and their positions
     peel = peel_bytes(backend, vertices, edges)
-    of = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
+    size = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
     for kernel in support_kernels(backend, graph.options.chosen_kernel):
-        scratch = support_scratch_bytes(backend, kernel, of, GraphBounds(edges, ordered=True))
-        need = held + max(peel, threads * (4 * edges + scratch))
+        scratch = support_scratch_bytes(backend, kernel, size, GraphBounds(edges, ordered=True))
+        need = nbytes + max(peel, threads * (4 * edges + scratch))
         if need <= plan.memory:
             return kernel, need
-    return VISITED, held + max(peel, threads * support_bytes(backend, edges, vertices))
+    return VISITED, nbytes + max(peel, threads * support_bytes(backend, edges, vertices))
 
 
 def _bytes_of_cores(graph: CountingContext, backend: str) -> int:
@@ -159,10 +159,10 @@ def _bytes_of_cores(graph: CountingContext, backend: str) -> int:
 def _bytes_of_one_block(graph: CountingContext) -> int:
     """Bytes of the blocks and, if there are several, of all edges as one block."""
     sizes = graph.prepared.sizes
-    held = int(graph.plan.scheme.block_bytes(sizes).sum())
+    nbytes = int(graph.plan.scheme.block_bytes(sizes).sum())
     if len(graph.blocks) != 1 or not ORDERS[graph.options.chosen_reorder].ordered:
-        held += 40 * int(sizes.edges.sum()) + 12 * graph.edges + 40 * graph.vertices
-    return held
+        nbytes += 40 * int(sizes.edges.sum()) + 12 * graph.edges + 40 * graph.vertices
+    return nbytes
 
 
 # on the worker
@@ -190,9 +190,9 @@ def _vertices(how: _How, block: OrientedCSR) -> int:
     return block.rows if block.members is not None else how.vertices
 
 
-def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
+def _together(how: _How, parts: list[OrientedCSR]) -> OrientedCSR:
     """Join all edges to one block in an order in which columns are below their rows: usually the existing order."""
-    blocks = list(given)  # the inputs of a task must not be modified
+    blocks = list(parts)  # the inputs of a task must not be modified
     if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
         return blocks[0]
     xp, shift = how.backend.array, shift_of(how.vertices)
@@ -266,12 +266,12 @@ def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
             triangles, wedges = triangles + more, wedges + walked
         return sums, triangles, wedges
 
-    made = results(splits, (partial(count, split) for split in range(splits)), splits)
-    supports, triangles = made[0][0], sum(of for _, of, _ in made)
-    for more, _, _ in made[1:]:
+    splits_counted = results(splits, (partial(count, split) for split in range(splits)), splits)
+    supports, triangles = splits_counted[0][0], sum(number for _, number, _ in splits_counted)
+    for more, _, _ in splits_counted[1:]:
         supports += more
     lengths = xp.diff(block.offsets)
-    walked, expected = sum(of for _, _, of in made), int(lengths[block.columns].sum())
+    walked, expected = sum(number for _, _, number in splits_counted), int(lengths[block.columns].sum())
     refuse_unless(walked == expected, f"the count handled {plural(walked, 'wedge')}, but the rows have {expected:,}")
     refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 per triangle")
     return supports, triangles
@@ -283,10 +283,10 @@ def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: in
     if peeled.following is None:
         return peeled
     rest, places = _cut(how, block, peeled.levels < 0)
-    more = _peeled(how, rest, peeled.left[places], peeled.following, last)
-    peeled.levels[places] = more.levels
-    peeled.left[places] = more.left
-    return Peeled(peeled.levels, peeled.left, peeled.triangles + more.triangles)
+    remainder = _peeled(how, rest, peeled.left[places], peeled.following, last)
+    peeled.levels[places] = remainder.levels
+    peeled.left[places] = remainder.left
+    return Peeled(peeled.levels, peeled.left, peeled.triangles + remainder.triangles)
 
 
 def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
@@ -297,8 +297,8 @@ def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
     supports, triangles = _supports(how, inside)
     closed = supports > 0
     if not bool(closed.all()):
-        inside, kept = _cut(how, inside, closed)
-        supports, places = supports[kept], kept if places is None else places[kept]
+        inside, inner = _cut(how, inside, closed)
+        supports, places = supports[inner], inner if places is None else places[inner]
     if inside.edges:
         peeled = _peeled(how, inside, supports, 1, MOST)
         refuse_unless(
@@ -334,10 +334,10 @@ def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]
     stays = peeled.levels < 0
     block, places = _cut(how, block, stays)
     supports = peeled.left[places]
-    left = int(supports.sum(dtype="int64"))
+    remaining = int(supports.sum(dtype="int64"))
     refuse_unless(
-        3 * (triangles - peeled.triangles) == left,
+        3 * (triangles - peeled.triangles) == remaining,
         f"{plural(triangles, 'triangle was', 'triangles were')} counted, {peeled.triangles:,} peeled, and edges have "
-        f"{left:,} left together",
+        f"{remaining:,} left together",
     )
     return block, supports

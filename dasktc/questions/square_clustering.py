@@ -38,7 +38,7 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
             "square clustering needs the whole graph in one process's memory, and this one was prepared on workers or "
             f"within {option('memory')}: prepare it with {advice(threads=1)} or more, and without {option('memory')}"
         )
-    outward, inward = (on_host(of) for of in executor.gather([oriented.out_degree.whole, oriented.in_degree.whole]))
+    outward, inward = (on_host(d) for d in executor.gather([oriented.out_degree.whole, oriented.in_degree.whole]))
     degrees = outward.astype(np.int64) + inward
     if graph.edges and 2 * graph.edges * int(degrees.max()) >= 1 << 63:
         raise InputError(

@@ -36,20 +36,20 @@ OPEN = {"oo": "021D", "ii": "021U", "io": "021C", "im": "111D", "mo": "111U", "m
 def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     """Count the vertex triples by type; see `Graph.triad_census`."""
     isolated = whole_number("isolated", isolated, 0, few="it is a number of vertices")
-    kept = attributes_of(graph)
-    if kept.neighbours is None:
+    data = attributes_of(graph)
+    if data.neighbours is None:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
     counts = np.zeros(64, np.int64)
-    for _, of_task in over_triples(graph, "triads", _codes, kept.directions):
+    for _, of_task in over_triples(graph, "triads", _codes, data.directions):
         counts += of_task
-    out, into, both = kept.neighbours
-    single, mutual = int(out.sum()), int(both.sum()) // 2
-    return _census(counts.tolist(), _pairs(out, into, both), single, mutual, graph.vertices + isolated)
+    out, into, reciprocal = data.neighbours
+    single, mutual = int(out.sum()), int(reciprocal.sum()) // 2
+    return _census(counts.tolist(), _pairs(out, into, reciprocal), single, mutual, graph.vertices + isolated)
 
 
-def _pairs(out: Array, into: Array, both: Array) -> Counter[str]:
+def _pairs(out: Array, into: Array, reciprocal: Array) -> Counter[str]:
     """Count all pairs of edges at a common vertex by type, including those in triangles."""
-    degrees = {"i": into, "m": both, "o": out}
+    degrees = {"i": into, "m": reciprocal, "o": out}
     counts: Counter[str] = Counter()
     for pair, name in OPEN.items():
         a, b = pair[0], pair[1]
@@ -68,8 +68,8 @@ def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, ver
         of_uv, of_uw, of_vw = directions
         count = codes[of_uv << 4 | of_uw << 2 | of_vw]
         census[_closed(*directions)] += count
-        for one, other in ((of_uv, of_uw), (_turned(of_uv), of_vw), (_turned(of_uw), _turned(of_vw))):
-            census[OPEN["".join(sorted("_oim"[way] for way in (one, other)))]] -= count
+        for first_edge, second_edge in ((of_uv, of_uw), (_turned(of_uv), of_vw), (_turned(of_uw), _turned(of_vw))):
+            census[OPEN["".join(sorted("_oim"[way] for way in (first_edge, second_edge)))]] -= count
     # the name of a type has its numbers of mutual, one-way and missing edges
     in_triads = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
     census["012"] = single * (vertices - 2) - sum(singles for singles, _ in in_triads.values())

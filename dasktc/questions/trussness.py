@@ -46,15 +46,15 @@ def trussness(graph: CountingContext, frame: str | None = None, edges: Any = Non
     kind = frame_kind(graph, frame, "edges")
     if edges is None:
         refuse_frame(graph, kind)
-    there, by_place, facts = _as_one_block(graph, None)
-    return edge_answer(there, by_place, "trussness", kind, edges, facts.total)
+    inner_graph, by_place, facts = _as_one_block(graph, None)
+    return edge_answer(inner_graph, by_place, "trussness", kind, edges, facts.total)
 
 
 def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
     """Find the k-truss; see `Graph.truss`."""
     kind = frame_kind(graph, frame, "edges")
-    there, by_place, facts = _as_one_block(graph, order_of_truss(k))
-    return edge_answer(there, by_place, "support", kind, total=facts.total)
+    inner_graph, by_place, facts = _as_one_block(graph, order_of_truss(k))
+    return edge_answer(inner_graph, by_place, "support", kind, total=facts.total)
 
 
 def order_of_truss(k: Any) -> int:
@@ -82,8 +82,8 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     InputError, CountError
         As `Graph.truss`.
     """
-    there, by_place, facts = _as_one_block(graph, k)
-    frames, _ = partitions(there, by_place, "trussness" if k is None else "support", total=facts.total)
+    inner_graph, by_place, facts = _as_one_block(graph, k)
+    frames, _ = partitions(inner_graph, by_place, "trussness" if k is None else "support", total=facts.total)
     return text_of_labels(graph, frames), facts
 
 

@@ -17,6 +17,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
@@ -125,40 +126,39 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     _refuse(graph)
     executor, prepared, ids = graph.executor, graph.prepared, graph.prepared.source.ids
     parts, backend = graph.plan.parts, graph.options.chosen_backend
+    submit, known, labels = partial(executor.submit, "update"), prepared.vertices, prepared.source.labels
     vectors = [vector.whole for vector in (prepared.graph.order, prepared.graph.out_degree, prepared.graph.in_degree)]
-    known = prepared.vertices
-
-    def submit(function: Any, *args: Any) -> Any:
-        return executor.submit("update", function, *args)
-
-    here, labels = executor.for_backend("cpu"), prepared.source.labels
     if labels is None:
-        sources = [_source(rows, ids) for rows in (remove, add)]
+        sources = [_open_rows(rows, ids) for rows in (remove, add)]
     else:
-        gone, fresh = (
-            pairs_of_labels(() if rows is None else rows, of) for rows, of in ((remove, "remove"), (add, "add"))
+        removed_pairs, added_pairs = (
+            pairs_of_labels(() if rows is None else rows, keyword)
+            for rows, keyword in ((remove, "remove"), (add, "add"))
         )
-        labels = labels.extended(chain.from_iterable(fresh))
-        sources = [_source(_positions_of(pairs, labels), ids) for pairs in (gone, fresh)]
-    removed, added = (read(here, source) for source in sources)
+        labels = labels.extended(chain.from_iterable(added_pairs))
+        sources = [_open_rows(_positions_of(pairs, labels), ids) for pairs in (removed_pairs, added_pairs)]
+    removed, added = (read(executor.for_backend("cpu"), source) for source in sources)
+    # Reduce the batch to the edges that change.
     batch = submit(_numbered, removed.frames, added.frames, known, vectors[0], ids)
-    present = [submit(_present, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
-    batch = submit(_net, batch, present)
-    near = [submit(_near, block, batch, backend) for block in graph.blocks.values()]
+    present = [submit(_present_keys, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
+    batch = submit(_effective, batch, present)
+    # Collect the neighbourhoods for the differences, and the rows whose ids change.
+    incident = [submit(_incident_keys, block, batch, backend) for block in graph.blocks.values()]
     first = submit(_first_moved, batch, *vectors[1:])
     tails = [submit(_rows_from, block, first, backend) for block in graph.blocks.values()]
-    edit = submit(_edited, batch, first, tails, *vectors, known, ids)
-    (difference,) = executor.gather([submit(_differences, batch, near, vectors[0], known, ids)])
-    (size,) = executor.gather([submit(_size, edit, parts)])
+    edit = submit(_make_edit, batch, first, tails, *vectors, known, ids)
+    (difference,) = executor.gather([submit(_differences, batch, incident, vectors[0], known, ids)])
+    (size,) = executor.gather([submit(_sizes, edit, parts)])
     triangles, vertices, counts = difference
     new = _prepared(graph, edit, size, counts)
     new = replace(new, source=replace(new.source, labels=labels))
     if labels is not None:
         labels.name_index(vertices)
+    # Write the new blocks.
     layout, edges = _layout(new), new.partition.sizes.edges
     make = executor.replicated if graph.plan.scheme.replicated else executor.submit
     blocks = {
-        place: make("blocks", _rebuilt, block, edit, place, layout, backend, int(edges[place]))
+        place: make("blocks", _rebuild, block, edit, place, layout, backend, int(edges[place]))
         for place, block in graph.blocks.items()
     }
     executor.wait(blocks.values())
@@ -199,7 +199,7 @@ def _refuse(graph: CountingContext) -> None:
 # the batch
 
 
-def _source(rows: Any, ids: Ids) -> Source:
+def _open_rows(rows: Any, ids: Ids) -> Source:
     """Open the rows that a caller passes; None, and empty frames and lists, have no rows."""
     options = ReadOptions(ids=ids)
     if rows is None or _is_empty(rows):
@@ -230,23 +230,21 @@ def _is_empty(rows: Any) -> bool:
 def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Array, ids: Ids) -> _Batch:
     """Make the keys of a batch, without edges to remove at vertices that the graph does not have."""
     order = on_host(order)
-    names, rank, size = (
-        known.external(np.arange(len(order))),
-        inverse(order, get_backend("cpu")).astype("int64"),
-        len(order),
-    )
-    if not size:
+    names, rank = known.external(np.arange(len(order))), inverse(order, get_backend("cpu")).astype("int64")
+    if not len(order):
         rank = np.zeros(1, "int64")  # for ids that are not found
-    (a, b), (c, d) = _ends(removed, ids), _ends(added, ids)
-    a, b, c_known, d_known = (places_among(names, end) for end in (a, b, c, d))
-    old = (a >= 0) & (b >= 0)
-    remove = np.unique(_key(rank.take(a[old]), rank.take(b[old])))
-    new = _distinct_ids([_those(end, place < 0, ids) for end, place in ((c, c_known), (d, d_known))], ids)
-    ends = [
-        np.where(place >= 0, rank.take(np.maximum(place, 0)), size + places_among(new, end))
-        for end, place in ((c, c_known), (d, d_known))
-    ]
-    keys = _key(*ends)
+    u, v = (places_among(names, end) for end in _ends(removed, ids))
+    old = (u >= 0) & (v >= 0)
+    remove = np.unique(_key(rank.take(u[old]), rank.take(v[old])))
+    # Vertices that the graph does not have get the next ids after its last.
+    ends = [(end, places_among(names, end)) for end in _ends(added, ids)]
+    new = _distinct_ids([_select(end, place < 0, ids) for end, place in ends], ids)
+    keys = _key(
+        *(
+            np.where(place >= 0, rank.take(np.maximum(place, 0)), len(order) + places_among(new, end))
+            for end, place in ends
+        )
+    )
     add = np.unique(keys)
     return _Batch(add, remove, new, len(keys) - len(add))
 
@@ -267,13 +265,13 @@ def _ends(frames: list[Any], ids: Ids) -> list[Any]:
     text = get_backend("cpu").text
     columns = ([text.arrow(frame[end]) for frame in frames] for end in ("src", "dst"))
     joined = (
-        pa.chunked_array([chunk for of in some for chunk in getattr(of, "chunks", [of])], pa.large_string())
-        for some in columns
+        pa.chunked_array([chunk for array in part for chunk in getattr(array, "chunks", [array])], pa.large_string())
+        for part in columns
     )
-    return [of.combine_chunks() for of in joined]
+    return [array.combine_chunks() for array in joined]
 
 
-def _those(values: Any, mask: Array, ids: Ids) -> Any:
+def _select(values: Any, mask: Array, ids: Ids) -> Any:
     return values[mask] if ids == "int" else values.filter(mask)
 
 
@@ -285,10 +283,12 @@ def _distinct_ids(columns: list[Any], ids: Ids) -> Any:
     return united.combine_chunks() if hasattr(united, "combine_chunks") else united
 
 
-def _present(block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: int, backend: str) -> tuple[Any, Any]:
+def _present_keys(
+    block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: int, backend: str
+) -> tuple[Any, Any]:
     """Select the keys to add, and those to remove, whose edges the block has."""
     return tuple(
-        keys[_positions(block.offsets, block.columns, *_numbers(keys, parts), backend)[1]]
+        keys[_positions(block.offsets, block.columns, *_rows_and_columns(keys, parts), backend)[1]]
         for keys in (_of_block(keys, place, parts) for keys in (batch.add, batch.remove))
     )
 
@@ -299,7 +299,7 @@ def _of_block(keys: Array, place: tuple[int, int], parts: int) -> Array:
     return keys[(high % parts == place[0]) & (low % parts == place[1])]
 
 
-def _numbers(keys: Array, parts: int) -> tuple[Array, Array]:
+def _rows_and_columns(keys: Array, parts: int) -> tuple[Array, Array]:
     """Return the row and column of each key's edge in its block."""
     high, low = unpack(keys, SHIFT)
     return high // parts, low // parts
@@ -309,29 +309,29 @@ def _positions(offsets: Array, columns: Array, row: Array, column: Array, backen
     """Bisect for the positions of edges, or where they would be, and whether they exist (on the host)."""
     xp = get_backend(backend).array
     rows = len(offsets) - 1
-    row, wanted = xp.asarray(np.minimum(row, rows)), xp.asarray(column)  # a row after the last has no entries
-    at, end = offsets.take(row), offsets.take(xp.minimum(row + 1, rows))
-    behind = end.copy()
+    row, target = xp.asarray(np.minimum(row, rows)), xp.asarray(column)  # a row after the last has no entries
+    start, end = offsets.take(row), offsets.take(xp.minimum(row + 1, rows))
+    row_end = end.copy()
     if len(columns) and len(row):
-        for _ in range(int((end - at).max()).bit_length()):
-            middle = (at + end) >> 1
-            below = (columns.take(xp.minimum(middle, len(columns) - 1)) < wanted) & (at < end)
-            at, end = xp.where(below, middle + 1, at), xp.where(below, end, middle)
-        there = (at < behind) & (columns.take(xp.minimum(at, len(columns) - 1)) == wanted)
-        return at, on_host(there)
-    return at, np.zeros(len(row), bool)
+        for _ in range(int((end - start).max()).bit_length()):
+            middle = (start + end) >> 1
+            below = (columns.take(xp.minimum(middle, len(columns) - 1)) < target) & (start < end)
+            start, end = xp.where(below, middle + 1, start), xp.where(below, end, middle)
+        exists = (start < row_end) & (columns.take(xp.minimum(start, len(columns) - 1)) == target)
+        return start, on_host(exists)
+    return start, np.zeros(len(row), bool)
 
 
-def _net(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
+def _effective(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
     """Return the edges that are really added or removed; an edge to remove and to add stays or is added."""
-    there, gone = (np.concatenate(keys) for keys in zip(*present, strict=True))
-    return batch._replace(add=np.setdiff1d(batch.add, there), remove=np.setdiff1d(gone, batch.add))
+    existing, removable = (np.concatenate(keys) for keys in zip(*present, strict=True))
+    return batch._replace(add=np.setdiff1d(batch.add, existing), remove=np.setdiff1d(removable, batch.add))
 
 
 # the differences
 
 
-def _near(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
+def _incident_keys(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
     """Return the keys of a block's edges that share an end with a changed edge."""
     xp = get_backend(backend).array
     ends = np.unique(np.concatenate(unpack(np.concatenate([batch.add, batch.remove]), SHIFT)))
@@ -339,11 +339,11 @@ def _near(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
     rows = (row - block.row_first) // block.stride
     places = [_entries(block, rows[rows < block.rows], backend)]
     numbers = (column - block.column_first) // block.stride
-    wanted = xp.zeros(int(numbers.max(initial=0)) + 2, dtype=bool)
-    wanted[xp.asarray(numbers)] = True
+    is_end = xp.zeros(int(numbers.max(initial=0)) + 2, dtype=bool)
+    is_end[xp.asarray(numbers)] = True
     for start in range(0, block.edges, CHUNK):
-        of = block.columns[start : start + CHUNK]
-        places.append(xp.flatnonzero(wanted.take(xp.minimum(of, len(wanted) - 1))) + start)
+        columns = block.columns[start : start + CHUNK]
+        places.append(xp.flatnonzero(is_end.take(xp.minimum(columns, len(is_end) - 1))) + start)
     return np.unique(_keys_at(block, xp.concatenate(places)))
 
 
@@ -351,7 +351,7 @@ def _entries(block: OrientedCSR, rows: Array, backend: str) -> Array:
     """Return the positions, in the columns, of all entries of these rows."""
     xp = get_backend(backend).array
     first, end = (on_host(block.offsets.take(xp.asarray(rows + k))) for k in (0, 1))
-    return xp.asarray(_ranges(first, end - first))
+    return xp.asarray(_expand(first, end - first))
 
 
 def _keys_at(block: OrientedCSR, places: Array) -> Array:
@@ -369,28 +369,28 @@ class _Counts(NamedTuple):
 
 
 def _differences(
-    batch: _Batch, near: list[Array], order: Array, known: VertexMap, ids: Ids
+    batch: _Batch, incident: list[Array], order: Array, known: VertexMap, ids: Ids
 ) -> tuple[int, pd.Series[int], _Counts]:
     """Count the change of the triangles of the graph and of each vertex."""
     import pandas as pd
 
-    before = np.unique(np.concatenate(near))
+    before = np.unique(np.concatenate(incident))
     after = np.union1d(np.setdiff1d(before, batch.remove), batch.add)
     by_vertex = np.zeros(len(order) + len(batch.new), "int64")
-    gained = _closed(after, batch.add, by_vertex)
+    gained = _count_closed(after, batch.add, by_vertex)
     np.negative(by_vertex, out=by_vertex)
-    lost = _closed(before, batch.remove, by_vertex)
+    lost = _count_closed(before, batch.remove, by_vertex)
     np.negative(by_vertex, out=by_vertex)
     changed = np.flatnonzero(by_vertex)
     old = changed[changed < len(order)]
     names = known.external(on_host(order).take(old)), batch.new.take(changed[len(old) :] - len(order))
-    joined, ascending = _joined(names, ids)
+    joined, ascending = _sorted_ids(names, ids)
     series = pd.DataFrame({"vertex": column(joined), "triangles": by_vertex[changed][ascending]})
     counts = _Counts(len(batch.add), len(batch.remove), batch.repeated)
     return gained - lost, series.set_index("vertex")["triangles"], counts
 
 
-def _joined(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
+def _sorted_ids(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
     """Return ids in ascending order, and the permutation that sorts them."""
     if ids == "int":
         joined = np.concatenate(names)
@@ -399,12 +399,12 @@ def _joined(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        joined = pa.concat_arrays([pa.array(of, pa.large_string()) for of in names])
+        joined = pa.concat_arrays([pa.array(part, pa.large_string()) for part in names])
         ascending = pc.array_sort_indices(joined).to_numpy()
     return joined.take(ascending), ascending
 
 
-def _closed(edges: Array, changed: Array, by_vertex: Array) -> int:
+def _count_closed(edges: Array, changed: Array, by_vertex: Array) -> int:
     """Count the triangles with a changed edge, and add them up by vertex.
 
     Parameters
@@ -417,34 +417,36 @@ def _closed(edges: Array, changed: Array, by_vertex: Array) -> int:
         Added to.
     """
     high, low = unpack(edges, SHIFT)
-    both = np.sort(np.concatenate([edges, pack(low, high, SHIFT)]))
+    neighbours = np.sort(np.concatenate([edges, pack(low, high, SHIFT)]))
+    # Take the neighbours of the end that has fewer.
     u, v = unpack(changed, SHIFT)
-    of_u, of_v = (_range(both, end) for end in (u, v))
-    swap = of_u[1] - of_u[0] > of_v[1] - of_v[0]
+    range_u, range_v = (_neighbours(neighbours, end) for end in (u, v))
+    swap = range_u[1] - range_u[0] > range_v[1] - range_v[0]
     short: Array = np.where(swap, v, u)
     long: Array = np.where(swap, u, v)
-    first, end = (np.where(swap, b, a) for a, b in zip(of_u, of_v, strict=True))
+    first, end = (np.where(swap, b, a) for a, b in zip(range_u, range_v, strict=True))
     triangles = 0
     for start, stop in _runs(end - first):
         sizes = (end - first)[start:stop]
         number = np.repeat(np.arange(start, stop), sizes)
-        third = both.take(_ranges(first[start:stop], sizes)) & ((1 << SHIFT) - 1)
-        there = _has(both, pack(long.take(number), third, SHIFT))
-        number, third = number[there], third[there]
+        third = neighbours.take(_expand(first[start:stop], sizes)) & ((1 << SHIFT) - 1)
+        # Keep those that are neighbours of the other end, too, in triangles whose other edges do not change earlier.
+        closes = _contains(neighbours, pack(long.take(number), third, SHIFT))
+        number, third = number[closes], third[closes]
         a, b = short.take(number), long.take(number)
-        one = (_number(changed, _key(a, third)) > number) & (_number(changed, _key(b, third)) > number)
+        is_first = (_position(changed, _key(a, third)) > number) & (_position(changed, _key(b, third)) > number)
         for ends in (a, b, third):
-            np.add.at(by_vertex, ends[one], 1)
-        triangles += int(one.sum())
+            np.add.at(by_vertex, ends[is_first], 1)
+        triangles += int(is_first.sum())
     return triangles
 
 
-def _range(both: Array, vertex: Array) -> tuple[Array, Array]:
+def _neighbours(edges: Array, vertex: Array) -> tuple[Array, Array]:
     """Return the ranges of vertices' neighbours."""
-    return both.searchsorted(vertex << SHIFT), both.searchsorted((vertex + 1) << SHIFT)
+    return edges.searchsorted(vertex << SHIFT), edges.searchsorted((vertex + 1) << SHIFT)
 
 
-def _ranges(first: Array, sizes: Array) -> Array:
+def _expand(first: Array, sizes: Array) -> Array:
     """Return the positions of several ranges, concatenated."""
     before = np.cumsum(sizes) - sizes
     positions: Array = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
@@ -462,14 +464,14 @@ def _runs(sizes: Array) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _has(ascending: Array, values: Array) -> Array:
+def _contains(ascending: Array, values: Array) -> Array:
     places = np.minimum(ascending.searchsorted(values), max(0, len(ascending) - 1))
     return ascending.take(places) == values if len(ascending) else np.zeros(len(values), bool)
 
 
-def _number(ascending: Array, values: Array) -> Array:
+def _position(ascending: Array, values: Array) -> Array:
     """Return the position of each value, or the length if it is missing."""
-    return np.where(_has(ascending, values), ascending.searchsorted(values), len(ascending))
+    return np.where(_contains(ascending, values), ascending.searchsorted(values), len(ascending))
 
 
 # the new graph
@@ -497,7 +499,7 @@ def _rows_from(block: OrientedCSR, first: tuple[int, Array], backend: str) -> Ar
     return _keys_at(block, xp.arange(start, block.edges, dtype="int64"))
 
 
-def _edited(
+def _make_edit(
     batch: _Batch,
     first: tuple[int, Array],
     tails: list[Array],
@@ -508,55 +510,56 @@ def _edited(
     ids: Ids,
 ) -> _Edit:
     """Compute the ids and degrees of the new graph, and the changes of its blocks."""
-    (kept, holes), old, more = first, len(order), len(batch.new)
-    source = np.concatenate([np.arange(kept), old + np.arange(more)])  # the old id of each new id
-    moved = np.setdiff1d(np.arange(kept, old), holes)
-    source[holes[holes < kept]] = moved
-    place = np.full(old + more, -1, "int64")
-    place[source] = np.arange(kept + more)
+    (unmoved, holes), old, added = first, len(order), len(batch.new)
+    source = np.concatenate([np.arange(unmoved), old + np.arange(added)])  # the old id of each new id
+    moved = np.setdiff1d(np.arange(unmoved, old), holes)
+    source[holes[holes < unmoved]] = moved
+    place = np.full(old + added, -1, "int64")
+    place[source] = np.arange(unmoved + added)
     tail = np.concatenate(tails)
     stays = np.union1d(np.setdiff1d(tail, batch.remove), batch.add)
     insert = np.unique(_key(*(place.take(end) for end in unpack(stays, SHIFT))))
     delete = np.union1d(tail, batch.remove)
     degrees = []
     for end, degree in enumerate((out_degree, in_degree)):
-        counts = np.zeros(kept + more, "int64")
-        counts[:kept] = on_host(degree)[:kept]
-        gone = unpack(delete, SHIFT)[end]
-        np.subtract.at(counts, gone[gone < kept], 1)
+        counts = np.zeros(unmoved + added, "int64")
+        counts[:unmoved] = on_host(degree)[:unmoved]
+        ends = unpack(delete, SHIFT)[end]
+        np.subtract.at(counts, ends[ends < unmoved], 1)
         np.add.at(counts, unpack(insert, SHIFT)[end], 1)
         degrees.append(counts)
-    dense, names = _renamed(on_host(order).astype("int64"), holes, batch.new, known, ids)
+    dense, names = _rename(on_host(order).astype("int64"), holes, batch.new, known, ids)
     return _Edit(delete, insert, dense.take(source), degrees[0], degrees[1], names)
 
 
-def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -> tuple[Array, VertexMap]:
+def _rename(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -> tuple[Array, VertexMap]:
     """Return the new dense id of each old id and each new vertex, and the map of the caller's ids."""
     names = known.external(np.arange(len(order)))
     alive = np.ones(len(order), bool)
     alive[order.take(holes)] = False
-    names = _those(names, alive, ids)
+    names = _select(names, alive, ids)
     if ids == "int":
         before = names.searchsorted(new)
     else:
         places = range(len(names))
-        below = (bisect_left(places, of.as_py(), key=lambda place: names[place].as_py()) for of in new)
+        below = (bisect_left(places, name.as_py(), key=lambda place: names[place].as_py()) for name in new)
         before = np.fromiter(below, "int64", len(new))
-    mine = before + np.arange(len(new))  # positions of new ids among all
-    others = np.arange(len(names)) + before.searchsorted(np.arange(len(names)), side="right")
+    new_places = before + np.arange(len(new))  # positions of new ids among all
+    old_places = np.arange(len(names)) + before.searchsorted(np.arange(len(names)), side="right")
     dense = np.full(len(order), -1, "int64")
-    dense[alive] = others
+    dense[alive] = old_places
     where = np.empty(len(names) + len(new), "int64")
-    where[others], where[mine] = np.arange(len(names)), len(names) + np.arange(len(new))
+    where[old_places], where[new_places] = np.arange(len(names)), len(names) + np.arange(len(new))
     if ids == "int":
         renamed: VertexMap = SortedMap(np.concatenate([names, new]).take(where), lazy_backend("cpu"))
     else:
         import pyarrow as pa
 
         renamed = TextMap(
-            pa.concat_arrays([pa.array(of, pa.large_string()) for of in (names, new)]).take(where), lazy_backend("cpu")
+            pa.concat_arrays([pa.array(name, pa.large_string()) for name in (names, new)]).take(where),
+            lazy_backend("cpu"),
         )
-    return np.concatenate([dense.take(order), mine]), renamed
+    return np.concatenate([dense.take(order), new_places]), renamed
 
 
 class _Size(NamedTuple):
@@ -568,13 +571,13 @@ class _Size(NamedTuple):
     more: Array
 
 
-def _size(edit: _Edit, parts: int) -> _Size:
-    more = np.zeros((parts, parts), "int64")
+def _sizes(edit: _Edit, parts: int) -> _Size:
+    growth = np.zeros((parts, parts), "int64")
     for keys, sign in ((edit.delete, -1), (edit.insert, 1)):
         high, low = unpack(keys, SHIFT)
-        np.add.at(more, (high % parts, low % parts), sign)
+        np.add.at(growth, (high % parts, low % parts), sign)
     edges = int(edit.out_degree.sum())
-    return _Size(len(edit.order), wedges_of(edit.in_degree, edit.out_degree), edges, more)
+    return _Size(len(edit.order), wedges_of(edit.in_degree, edit.out_degree), edges, growth)
 
 
 def _vector(edit: _Edit, name: str, backend: str) -> Array:
@@ -589,10 +592,10 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
     """Make the facts that the pipeline would have of the new graph."""
     executor, prepared, plan, backend = graph.executor, graph.prepared, graph.plan, graph.options.chosen_backend
     check_size(size.vertices)
-    held = int((prepared.sizes.edges + size.more).sum())
-    if not size.edges == held == plan.edges + counts.added - counts.removed:
+    block_edges = int((prepared.sizes.edges + size.more).sum())
+    if not size.edges == block_edges == plan.edges + counts.added - counts.removed:
         raise CountError(
-            f"the new degrees are those of {plural(size.edges, 'edge')}, the new blocks have {held:,}, but "
+            f"the new degrees are those of {plural(size.edges, 'edge')}, the new blocks have {block_edges:,}, but "
             f"{plan.edges:,} + {counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; report "
             "this with `dasktc info`"
         )
@@ -618,31 +621,31 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
     return replace(new, plan=replace(revised, vertices=size.vertices, choice=plan.choice))
 
 
-def _rebuilt(
+def _rebuild(
     block: OrientedCSR, edit: _Edit, place: tuple[int, int], layout: Layout, backend: str, edges: int
 ) -> OrientedCSR:
     """Write a new block without some edges and with others; the old block is read once."""
     xp, parts, rows = get_backend(backend).array, layout.rows.parts, layout.rows.sizes[place[0]]
-    row, column = _numbers(_of_block(edit.delete, place, parts), parts)
-    at, there = _positions(block.offsets, block.columns, row, column, backend)
+    row, column = _rows_and_columns(_of_block(edit.delete, place, parts), parts)
+    position, exists = _positions(block.offsets, block.columns, row, column, backend)
     drop = xp.zeros(block.edges, dtype=bool)
-    drop[at] = True
-    columns = block.columns[~drop] if there.all() else block.columns  # refused below
+    drop[position] = True
+    columns = block.columns[~drop] if exists.all() else block.columns  # refused below
     lengths = np.zeros(rows, "int64")
-    held = np.diff(on_host(block.offsets))[:rows]
-    lengths[: len(held)] = held
+    old_lengths = np.diff(on_host(block.offsets))[:rows]
+    lengths[: len(old_lengths)] = old_lengths
     np.subtract.at(lengths, row[row < rows], 1)
     offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
-    row, column = _numbers(_of_block(edit.insert, place, parts), parts)
-    at, _ = _positions(offsets, columns, row, column, backend)
-    fresh = xp.zeros(len(columns) + len(row), dtype=bool)
-    fresh[at + xp.arange(len(row), dtype="int64")] = True
-    written = xp.empty(len(fresh), dtype="int32")
-    written[fresh] = xp.asarray(column.astype("int32"))
-    written[~fresh] = columns
+    row, column = _rows_and_columns(_of_block(edit.insert, place, parts), parts)
+    position, _ = _positions(offsets, columns, row, column, backend)
+    is_new = xp.zeros(len(columns) + len(row), dtype=bool)
+    is_new[position + xp.arange(len(row), dtype="int64")] = True
+    written = xp.empty(len(is_new), dtype="int32")
+    written[is_new] = xp.asarray(column.astype("int32"))
+    written[~is_new] = columns
     np.add.at(lengths, row, 1)
     offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
-    made = OrientedCSR(offsets, written, layout.rows.stride, *firsts, layout.graph.ordered, place)
-    check_edges(made, edges)
-    return made
+    rebuilt = OrientedCSR(offsets, written, layout.rows.stride, *firsts, layout.graph.ordered, place)
+    check_edges(rebuilt, edges)
+    return rebuilt

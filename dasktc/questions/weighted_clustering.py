@@ -37,15 +37,15 @@ Array = Any
 def clustering(graph: CountingContext, weight: str | int | None, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute weighted, directed, or weighted and directed clustering coefficients; see `Graph.clustering`."""
     weight = weight_name(weight)
-    kept, kind = attributes_of(graph, weight), frame_kind(graph, frame)
+    data, kind = attributes_of(graph, weight), frame_kind(graph, frame)
     sums = np.zeros(graph.vertices)
-    for (index, table, stream), by_role in over_triples(graph, "clustering", _sums, _values(graph, kept, weight)):
+    for (index, table, stream), by_role in over_triples(graph, "clustering", _sums, _values(graph, data, weight)):
         for ids_of, of_role in zip((index.row_ids, stream.row_ids, table.column_ids), by_role, strict=True):
             ids = ids_of(np.arange(len(of_role)))
-            there = ids < len(sums)  # a block may have one more row, without edges
-            sums[ids[there]] += of_role[there]
+            known = ids < len(sums)  # a block may have one more row, without edges
+            sums[ids[known]] += of_role[known]
     with np.errstate(invalid="ignore", divide="ignore"):
-        coefficients = np.where(sums == 0, 0.0, sums / _pairs(graph, kept))
+        coefficients = np.where(sums == 0, 0.0, sums / _pairs(graph, data))
     order, executor = graph.prepared.graph.order, graph.executor
     values = Sharded(order.starts, [executor.submit("clustering", executor.backend.array.asarray, coefficients)])
     return vertex_answer(graph, [values], {"clustering": reals}, kind, vertices)
@@ -53,39 +53,39 @@ def clustering(graph: CountingContext, weight: str | int | None, frame: str | No
 
 def attributes_of(graph: CountingContext, weight: str | None = None) -> EdgeAttributes:
     """Return the attributes kept of edges; InputError unless they include weights of this name."""
-    kept: EdgeAttributes | None = graph.prepared.attributes
-    if weight is not None and (kept is None or kept.weight != weight):
-        has = "without weights" if kept is None or kept.weight is None else f"with {option('weight', kept.weight)}"
-        asked = option("weight", weight)
-        raise InputError(f"{asked} is asked for, but the graph was prepared {has}: prepare it with {asked}")
-    if kept is None:
+    data: EdgeAttributes | None = graph.prepared.attributes
+    if weight is not None and (data is None or data.weight != weight):
+        has = "without weights" if data is None or data.weight is None else f"with {option('weight', data.weight)}"
+        name = option("weight", weight)
+        raise InputError(f"{name} is asked for, but the graph was prepared {has}: prepare it with {name}")
+    if data is None:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
-    return kept
+    return data
 
 
-def _values(graph: CountingContext, kept: EdgeAttributes, weight: str | None) -> dict[Any, Array]:
+def _values(graph: CountingContext, data: EdgeAttributes, weight: str | None) -> dict[Any, Array]:
     """Return the edge values whose products are added up, by block."""
     if weight is None:
-        return {place: (1.0 + (directions == 3)) for place, directions in kept.directions.items()}
-    if kept.largest == 0 and graph.edges:
+        return {place: (1.0 + (directions == 3)) for place, directions in data.directions.items()}
+    if data.largest == 0 and graph.edges:
         raise InputError(
-            f"the largest weight of {shown(kept.weight)} is 0: weights are divided by it; shift them so that it is not"
+            f"the largest weight of {shown(data.weight)} is 0: weights are divided by it; shift them so that it is not"
         )
-    if any(not np.isfinite(roots).all() for roots in kept.roots.values()):
+    if any(not np.isfinite(roots).all() for roots in data.roots.values()):
         raise InputError(
-            f"weights of {shown(kept.weight)} divided by the largest, {kept.largest:g}, exceed float64: shift them"
+            f"weights of {shown(data.weight)} divided by the largest, {data.largest:g}, exceed float64: shift them"
         )
-    return kept.roots
+    return data.roots
 
 
-def _pairs(graph: CountingContext, kept: EdgeAttributes) -> Array:
+def _pairs(graph: CountingContext, data: EdgeAttributes) -> Array:
     """Return the number of pairs of neighbours, or of arcs, by which each vertex's sum is divided."""
-    if kept.neighbours is None:
+    if data.neighbours is None:
         oriented = graph.prepared.graph
-        both = graph.executor.gather([oriented.out_degree.whole, oriented.in_degree.whole])
-        degree = both[0].astype(np.float64) + both[1]
+        degrees = graph.executor.gather([oriented.out_degree.whole, oriented.in_degree.whole])
+        degree = degrees[0].astype(np.float64) + degrees[1]
         return degree * (degree - 1) / 2
-    out, into, both_ways = (of.astype(np.float64) for of in kept.neighbours)
+    out, into, both_ways = (vector.astype(np.float64) for vector in data.neighbours)
     arcs = out + into + 2 * both_ways
     return arcs * (arcs - 1) - 2 * both_ways
 
@@ -117,9 +117,9 @@ def over_triples(
     """
     executor, wedges = graph.executor, 0
     todo = iter(jobs(graph.plan, graph.options.chosen_kernel, "cpu"))
-    while some := list(islice(todo, executor.workers)):
+    while batch := list(islice(todo, executor.workers)):
         calls = []
-        for job in some:
+        for job in batch:
             blocks = [graph.blocks[place] for place in job.triple.places]
             calls.append((function, job, *blocks, [values[place] for place in job.triple.places]))
         for blocks, result, walked in executor.gather(executor.submit_all(stage, _evaluated, calls)):

@@ -64,18 +64,18 @@ def line_chart(x: Sequence[float], y: Sequence[float], says: Sequence[str], axes
     up = _scale([0.0, *y] if not axes[1].log else y, axes[1].log, HEIGHT - BOTTOM, TOP)
     parts = []
     for value in across.ticks:
-        at = across.place(value)
-        parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
-        parts.append(f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{short(value)}</text>')
+        place = across.place(value)
+        parts.append(f'<line class="grid" x1="{place:.1f}" x2="{place:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+        parts.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{short(value)}</text>')
     for value in up.ticks:
-        at = up.place(value)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{short(value)}</text>')
+        place = up.place(value)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{place:.1f}" y2="{place:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{place + 4:.1f}" text-anchor="end">{short(value)}</text>')
     points = [(across.place(a), up.place(b)) for a, b in zip(x, y, strict=True)]
     parts.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
     parts += [
-        f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="3.2"><title>{html_text(said)}</title></circle>'
-        for (a, b), said in zip(points, says, strict=True)
+        f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="3.2"><title>{html_text(text)}</title></circle>'
+        for (a, b), text in zip(points, says, strict=True)
     ]
     middle, half = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     label, upright = (html_text(axis.label) for axis in axes)
@@ -110,9 +110,9 @@ def timeline_chart(times: Timeline, shown: Sequence[int], width: int = 940) -> s
         parts += (_tasks if single else _shares)(times, worker, scale, top)
         top += height + 4
     for value in scale.ticks:
-        at = scale.place(value)
-        parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{top}"/>')
-        parts.append(f'<text x="{at:.1f}" y="{top + 14}" text-anchor="middle">{short(value)}</text>')
+        x = scale.place(value)
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{top}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{top + 14}" text-anchor="middle">{short(value)}</text>')
     middle = (NAMES + width) / 2
     parts.append(f'<text class="label" x="{middle}" y="{top + 32}" text-anchor="middle">'
                  "seconds since the first task began</text>")  # fmt: skip
@@ -123,11 +123,11 @@ def _tasks(times: Timeline, worker: int, scale: _Scale, top: int) -> list[str]:
     drawn = []
     for task in np.flatnonzero(times.worker == worker):
         began, ended = float(times.began[task]), float(times.ended[task])
-        at, end = scale.place(began), scale.place(ended)
+        x, end = scale.place(began), scale.place(ended)
         y = top + int(times.lane[task]) * LANE
-        said = f"{began:.4g} to {ended:.4g} s"
-        drawn.append(f'<rect class="task" x="{at:.2f}" y="{y}" width="{max(0.6, end - at):.2f}" height="{LANE - 2}">'
-                     f"<title>{said}</title></rect>")  # fmt: skip
+        span = f"{began:.4g} to {ended:.4g} s"
+        drawn.append(f'<rect class="task" x="{x:.2f}" y="{y}" width="{max(0.6, end - x):.2f}" height="{LANE - 2}">'
+                     f"<title>{span}</title></rect>")  # fmt: skip
     return drawn
 
 

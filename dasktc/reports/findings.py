@@ -91,25 +91,25 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
         A check failed.
     """
     allowed = max(LEAST_SECONDS, result.seconds["total"])
-    edges, vertices, left = None, None, []
+    edges, vertices, omitted = None, None, []
     try:
         counting, visits = _counting(graph, result), support_kernel(graph) == "visit"
         by_vertex, by_edge = (VISITED, VISITED) if visits else (BY_VERTEX, BY_EDGE)
         if graph.counted.by_edge is not None or by_edge * counting <= allowed:
             edges = edge_summary(graph)
         else:
-            left.append(_too_long("edges", by_edge * counting, allowed, "per_edge"))
+            omitted.append(_too_long("edges", by_edge * counting, allowed, "per_edge"))
         if any((edges, graph.counted.by_vertex)) or by_vertex * counting <= allowed:
             vertices = vertex_summary(graph)
         else:
-            left.append(_too_long("vertices", by_vertex * counting, allowed, "per_vertex"))
+            omitted.append(_too_long("vertices", by_vertex * counting, allowed, "per_vertex"))
     except (InputError, DeviceMemoryError) as error:
-        left.append(f"Triangles by vertex or by edge were not counted: {error}.")
+        omitted.append(f"Triangles by vertex or by edge were not counted: {error}.")
     degrees = degree_bins(graph) if vertices is None else vertices.bins
     largest, pairs = degree_facts(graph)
     transitivity = 3 * result.triangles / pairs if pairs else 0.0
     average = None if vertices is None else mean_clustering(vertices.bins)
-    return Findings(degrees, vertices, edges, largest, transitivity, average, " ".join(left))
+    return Findings(degrees, vertices, edges, largest, transitivity, average, " ".join(omitted))
 
 
 def _counting(graph: CountingContext, result: TriangleCount) -> float:

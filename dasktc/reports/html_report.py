@@ -134,8 +134,8 @@ def _graph(findings: Findings) -> list[str]:
     charts = [_density("Degrees", findings.degrees, "degree", "vertices", "degree of a vertex")]
     if findings.edges is not None:
         bins = findings.edges.bins
-        none = int(bins.loc[bins["support"] == 0, "edges"].sum())
-        title = f"Triangles by edge; {plural(none, 'edge is', 'edges are')} in none"
+        without_triangle = int(bins.loc[bins["support"] == 0, "edges"].sum())
+        title = f"Triangles by edge; {plural(without_triangle, 'edge is', 'edges are')} in none"
         charts.append(_density(title, bins[bins["support"] > 0], "support", "edges", "triangles of an edge (support)"))
     if findings.vertices is not None:
         charts.append(_clustering(findings.vertices.bins))
@@ -152,8 +152,8 @@ def _graph(findings: Findings) -> list[str]:
     if findings.edges is not None:
         tables.append(("Edges with most triangles", findings.edges.most))
     if tables:
-        made = "".join(f"<div><h3>{title}</h3>{_table(frame)}</div>" for title, frame in tables)
-        parts.append(f'<div class="side">{made}</div>')
+        figures = "".join(f"<div><h3>{title}</h3>{_table(frame)}</div>" for title, frame in tables)
+        parts.append(f'<div class="side">{figures}</div>')
     return parts
 
 
@@ -166,7 +166,7 @@ def _density(title: str, bins: pd.DataFrame, name: str, count: str, label: str) 
         for first, last, number in zip(bins[name], bins["last"], bins[count], strict=True)
     ]
     axes = Axis(label), Axis(f"{count} at each {name}")
-    return f"<h3>{title}</h3>{line_chart(x.tolist(), y.tolist(), [f'{name} {said}' for said in says], axes)}"
+    return f"<h3>{title}</h3>{line_chart(x.tolist(), y.tolist(), [f'{name} {noun}' for noun in says], axes)}"
 
 
 def _clustering(bins: pd.DataFrame) -> str:
@@ -269,11 +269,11 @@ def _of_all(shown: int, count: int) -> str:
 def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: RunFacts | None) -> list[str]:
     parts = []
     if resumed := result.stats.resumed:
-        said = (
+        text = (
             f"{plural(resumed, 'task was', 'tasks were')} in the checkpoint, which keeps no times: the timeline "
             "shows the others."
         )
-        parts.append(f"<p class='note'>{said}</p>")
+        parts.append(f"<p class='note'>{text}</p>")
     if len(times.began):
         shown = _chosen(times.busy.tolist())
         parts += [f"<div class='wide'>{timeline_chart(times, shown)}</div>", _of_all(len(shown), len(times.workers))]
@@ -298,8 +298,8 @@ def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: R
     if after:
         table["largest memory"] = [format_size(after[name].peak) if name in after else "ended" for name in names]
         sent = [_sent(name, before, after) for name in names]
-        if any(of is not None for of in sent):
-            table["sent"] = ["" if of is None else format_size(of) for of in sent]
+        if any(number is not None for number in sent):
+            table["sent"] = ["" if number is None else format_size(number) for number in sent]
         if any(usage.spilled for usage in after.values()):
             table["spilled by Dask"] = [format_size(after[name].spilled) if name in after else "" for name in names]
     rows = _chosen(busy.tolist())
@@ -317,12 +317,12 @@ def _sent(name: str, before: dict[str, Usage], after: dict[str, Usage]) -> int |
 def _network(result: TriangleCount, run: RunFacts | None) -> str:
     if run is None:
         return ""
-    sent = [of for of in (_sent(name, run.before, run.after) for name in run.after) if of is not None]
+    sent = [number for number in (_sent(name, run.before, run.after) for name in run.after) if number is not None]
     if not sent:
         return "<p class='note'>Network: one process counted; nothing was sent.</p>"
     rate = sum(sent) / max(result.seconds["total"], 1e-9)
-    said = f"Network: workers sent {format_size(sum(sent))} to each other and to the client, {format_size(int(rate))} "
-    return f"<p class='note'>{said}per second on average over the whole count.</p>"
+    text = f"Network: workers sent {format_size(sum(sent))} to each other and to the client, {format_size(int(rate))} "
+    return f"<p class='note'>{text}per second on average over the whole count.</p>"
 
 
 def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
@@ -338,11 +338,11 @@ def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
         f"<div{' class=plan' if planned else ''} style='width:{100 * size / largest:.1f}%'></div></td></tr>"
         for name, size, planned in rows
     )
-    said = (
+    text = (
         f"The plan allows {format_size(plan.memory)} of data per worker. For each process the peak resident memory so "
         "far is shown, less its memory when the count began: with code loaded meanwhile, without GPU memory."
     )
-    return [f"<div class='wide'><table class='bars'>{''.join(cells)}</table></div>", f"<p class='note'>{said}</p>"]
+    return [f"<div class='wide'><table class='bars'>{''.join(cells)}</table></div>", f"<p class='note'>{text}</p>"]
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> str:

@@ -54,14 +54,14 @@ class Outputs:
         ------
         InputError
         """
-        given = {"per_vertex": self.per_vertex, "per_edge": self.per_edge, "report": self.report}
-        wanted = [Path(path_text(name, out)).absolute() for name, out in given.items() if out is not None]
+        paths = {"per_vertex": self.per_vertex, "per_edge": self.per_edge, "report": self.report}
+        outputs = [Path(path_text(name, out)).absolute() for name, out in paths.items() if out is not None]
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
                 check_target(out, suffixes, self.force)
-        for one, other in combinations(wanted, 2):
-            if one == other or is_same_target(one, other):
-                where = other if one == other else f"{other} is the file of {one}, which"
+        for path, second in combinations(outputs, 2):
+            if path == second or is_same_target(path, second):
+                where = second if path == second else f"{second} is the file of {path}, which"
                 raise InputError(
                     f"{where} is named for two outputs: the second would replace the first; name another file"
                 )

@@ -27,9 +27,9 @@ def plot_degrees(graph: CountingContext, ax: Axes | None = None) -> Axes:
 def plot_support(graph: CountingContext, ax: Axes | None = None) -> Axes:
     """Plot the distribution of triangles by edge; see `Graph.plot_support`."""
     axes, bins = _axes(ax), edge_summary(graph).bins
-    none = int(bins.loc[bins["support"] == 0, "edges"].sum())
+    without_triangle = int(bins.loc[bins["support"] == 0, "edges"].sum())
     axes.loglog(*density(bins[bins["support"] > 0], "support", "edges"), marker="o", markersize=4)
-    title = f"Triangles of {plural(graph.edges, 'edge')}, of which {plural(none, 'is', 'are')} in none"
+    title = f"Triangles of {plural(graph.edges, 'edge')}, of which {plural(without_triangle, 'is', 'are')} in none"
     axes.set(title=title, xlabel="triangles of an edge (support)", ylabel="edges of a support")
     axes.grid(alpha=0.3)
     return axes

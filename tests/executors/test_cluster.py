@@ -30,7 +30,8 @@ from distributed import Client, Future, LocalCluster, get_client
 
 import dasktc
 from dasktc import generate
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
+from dasktc.api.opener import as_source
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors import connect as places
 from dasktc.executors.connect import active_client, connect

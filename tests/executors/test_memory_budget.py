@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import generate
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
+from dasktc.api.opener import as_source
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import DaskExecutor
@@ -256,7 +257,7 @@ import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 from dasktc.bench.pipeline import _warm
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.api.count import as_source
+from dasktc.api.opener import as_source
 
 @contextmanager
 def given(number, threads):

@@ -109,7 +109,7 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
 )
 def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
     (tmp_path / "there.csv").write_text("mine")
-    with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError, match=why):
+    with mock.patch("dasktc.api.count._prepared_graph") as build, pytest.raises(InputError, match=why):
         dasktc.triangle_count(source_of(EDGES), **keywords(**{option: tmp_path / name}))
     assert not build.called
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
@@ -141,7 +141,7 @@ def test_two_outputs_that_are_one_file_through_a_link_are_refused_before_the_cou
         pairs += [("real/there.csv", "folder/there.csv")]
     before = sorted(tmp_path.rglob("*"))
     for one, other in (*pairs, *(pair[::-1] for pair in pairs)):
-        with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
+        with mock.patch("dasktc.api.count._prepared_graph") as build, pytest.raises(InputError) as caught:
             dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / one, per_edge=tmp_path / other, force=force)
         assert not build.called
         assert re.search(r"is named for two outputs: the second would replace the first", str(caught.value))
@@ -165,7 +165,7 @@ def test_names_of_another_case_are_one_file_where_the_file_system_says_so(tmp_pa
 def test_a_report_needs_sorted_rows(tmp_path):
     given = {"kernel": "trust", "sort_rows": False, "partition": "whole"}
     for name, value in {"report": "r.html", "per_edge": "e.csv", "per_vertex": "v.csv", "checkpoint": "k"}.items():
-        with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError) as caught:
+        with mock.patch("dasktc.api.count._prepared_graph") as build, pytest.raises(InputError) as caught:
             dasktc.triangle_count(source_of(EDGES), **keywords(**given, **{name: tmp_path / value}))
         assert not build.called
         assert str(caught.value) == (
@@ -223,7 +223,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, option, name):
 def test_a_folder_that_is_not_ours_is_refused_before_anything_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     with (
-        mock.patch("dasktc.api.count._prepared") as build,
+        mock.patch("dasktc.api.count._prepared_graph") as build,
         pytest.raises(InputError, match="cannot be written to by this"),
     ):
         dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
@@ -252,7 +252,7 @@ def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
     plan = replace(graph.plan, memory=1_000)
     tight = replace(graph._context, prepared=replace(graph._context.prepared, plan=plan))
     with (
-        mock.patch("dasktc.api.count._prepared", return_value=tight),
+        mock.patch("dasktc.api.count._prepared_graph", return_value=tight),
         pytest.raises(InputError, match="it keeps a number for every edge"),
     ):
         dasktc.triangle_count(source_of(EDGES), per_edge=tmp_path / "e.csv", progress=lambda *step: said.append(step))

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
 from dasktc.api.graph import Graph
+from dasktc.api.opener import as_source
 from dasktc.backends.csr import on_host
 from dasktc.backends.host_threads import allowed_threads
 from dasktc.bench.measure import columns_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from processes import DASK, DASKTC
 
-from dasktc.cli.cluster_templates import SAMPLES, sample
+from dasktc.cli.cluster_samples import SAMPLES, sample
 
 GRAPH = str(Path(__file__).parent / "data" / "email-Eu-core.csv.gz")
 TRIANGLES = "105,461"

@@ -21,7 +21,7 @@ from processes import DASK, DASKTC, patience, until
 from samples import GRAPH, TRIANGLES, environment, executable, written
 
 from dasktc.cli import main as cli
-from dasktc.cli.cluster_templates import SAMPLES, sample
+from dasktc.cli.cluster_samples import SAMPLES, sample
 
 
 @pytest.mark.parametrize("kind", SAMPLES)

@@ -14,7 +14,7 @@ from daemons import Slurm, lacking, started
 from processes import Authority, lines, patience, until
 from samples import GRAPH, TRIANGLES, written
 
-from dasktc.cli.cluster_templates import sample
+from dasktc.cli.cluster_samples import sample
 from dasktc.counting.checkpoint import FILE
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 import click
 
 from dasktc.cli.bench import bench
-from dasktc.cli.cluster_templates import SAMPLES
+from dasktc.cli.cluster_samples import SAMPLES
 from dasktc.cli.generate import generate
 from dasktc.cli.help import INPUT, METHOD, OUTPUT, PLACE, SAFETY, Command, Group, argument, option
 from dasktc.cli.options import (

@@ -592,6 +592,6 @@ def test_visits_take_what_is_planned_for():
     visit.support(task)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    planned = visit.support_bytes(3, columns)
+    planned = sizes.visit_bytes(3, columns)
     assert peak <= planned + (1 << 16)
     assert planned <= peak + (1 << 16)

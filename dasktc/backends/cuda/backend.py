@@ -1,6 +1,6 @@
 """The CUDA backend: cuDF, CuPy, and kernels compiled by NVRTC.
 
-Imported only by `dasktc.backends.cuda.module`, because this module needs a GPU, its driver, CuPy and cuDF.
+Imported only by `dasktc.backends.select.cuda_module`, because this module needs a GPU, its driver, CuPy and cuDF.
 """
 
 from __future__ import annotations
@@ -69,6 +69,9 @@ class CudaDevice:
         attributes = cp.cuda.Device().attributes
         self.processors = int(attributes["MultiProcessorCount"])
         self.shared_bytes = int(attributes.get("MaxSharedMemoryPerBlockOptin", 1 << 17))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, ()  # the receiver's own
 
     def pointer(self, array: Array) -> int:
         """Address of an array's first element."""
@@ -280,8 +283,13 @@ def refuse_without_gpu() -> None:
 
 
 @said_in_one_line
-def backend() -> Backend:
+def backend(host: Backend) -> Backend:
     """Build the backend; needs cuDF and a GPU. `get_backend` does it once per process.
+
+    Parameters
+    ----------
+    host : Backend
+        Reads the parts that the device cannot.
 
     Raises
     ------
@@ -302,7 +310,7 @@ def backend() -> Backend:
         name="cuda",
         frame=frames,
         array=cp,
-        read=lambda part, upstream: cuda_frames.read(made, part, upstream),
+        read=lambda part, upstream: cuda_frames.read(made, host, part, upstream),
         text=TextIds(
             cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of, cuda_frames.column_of
         ),

@@ -54,9 +54,6 @@ class RankedIds(RangeMap):
     table: Array | None
     edges: DeviceEdges
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.low, self.size, self.table)
-
     @property
     def first(self) -> int | None:
         """The smallest id, where the others follow it without gaps; else None."""
@@ -81,13 +78,6 @@ class RankedIds(RangeMap):
             return np.asarray(dense, dtype="int64") + self.low
         bits = np.ascontiguousarray(on_host(self.table)[::2]).astype("<u4").view("u1")
         return (np.flatnonzero(np.unpackbits(bits, bitorder="little")) + self.low).take(dense)
-
-
-def _received(low: int, size: int, table: Array | None) -> RankedIds:
-    from dasktc.backends import get_backend
-
-    edges: Any = get_backend("cuda").edges
-    return RankedIds(low, size, table, edges)
 
 
 @dataclass(frozen=True)

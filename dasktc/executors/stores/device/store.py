@@ -76,11 +76,11 @@ class DeviceStore(LocalStore):
         from dasktc.backends.cuda import memory as cuda_memory
         from dasktc.executors.stores.device import copies as cuda_copies
 
-        get_backend("cuda")
+        backend = get_backend("cuda")
         self._work, self._budget, self._entrywise = work, max(budget, 1), entrywise
         self._small, self._small_on_host = (small_for(self._budget), SMALL) if small is None else (small, small)
         self._limit = self._task_memory = self.memory_per_call = self._budget - self._budget // 4
-        self._budgeted, self._copies = cuda_memory.Budget(self._budget), cuda_copies.DeviceCopier(host)
+        self._budgeted, self._copies = cuda_memory.Budget(self._budget, backend), cuda_copies.DeviceCopier(host)
         self._results: weakref.WeakSet[DeviceHandle] = weakref.WeakSet()
         self._usage = DeviceUsage()
         self._expected: dict[Any, Arrival] = {}

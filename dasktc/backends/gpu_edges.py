@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dasktc.backends.csr import Array
-from dasktc.backends.cuda import module
 from dasktc.backends.cuda.edge_functions import made
+from dasktc.backends.select import cuda_module
 from dasktc.errors import InputError, neutral_text
 
 __all__ = ["make_on_host", "no_gpu"]
@@ -15,7 +15,7 @@ __all__ = ["make_on_host", "no_gpu"]
 def no_gpu() -> str | None:
     """Why this process cannot generate edges on a GPU, for which CuPy suffices; None where it can."""
     try:
-        module().refuse_without_gpu()
+        cuda_module().refuse_without_gpu()
     except InputError as error:
         return neutral_text(error)
     return None
@@ -34,5 +34,5 @@ def make_on_host(part: Any) -> tuple[Array, Array] | None:
         None for a part that is not generated, or whose recipe has no kernel.
     """
     recipe = getattr(part, "recipe", None)
-    ends = None if recipe is None else made(module().device(), recipe, part.first, part.last)
+    ends = None if recipe is None else made(cuda_module().device(), recipe, part.first, part.last)
     return None if ends is None else (ends[0].get(), ends[1].get())

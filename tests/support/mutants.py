@@ -258,7 +258,7 @@ MUTANTS = [
     # kernels of the CPU
     Mutant("trust-deep", "bucket_depth", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "system/test_contracts.py", "half_empty"),
     Mutant("trust-small", "insert", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "backends/cpu/test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
-    Mutant("visit-bytes", "support_bytes", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "system/test_contracts.py", "visits_take"),
+    Mutant("visit-bytes", "cpu.sizes.visit_bytes", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "system/test_contracts.py", "visits_take"),
     Mutant("deferred", "sizes", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "system/test_past_32_bits.py", "deferred"),
     Mutant("hub-reach", "_by_rows", "table[u + 1] - table[begin] > REACH", "table[u + 1] - table[begin] > 4 * REACH", "system/test_past_32_bits.py", "put_off_may_stand_far"),
     Mutant("hub-reach-vertices", "_vertices_by_rows", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH)", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > 4 * REACH)", "system/test_past_32_bits.py", "put_off_may_stand_far"),

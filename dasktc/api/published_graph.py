@@ -9,7 +9,7 @@ from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.errors import InputError, shown
 from dasktc.executors.connect import active_client, check_client, joined
 from dasktc.executors.place import Place
-from dasktc.executors.signals import held
+from dasktc.executors.process.signals import held
 
 if TYPE_CHECKING:
     from dasktc.executors.place import ClientLike
@@ -44,9 +44,7 @@ def get_graph(name: str, client: ClientLike | None = None) -> Graph:
     with ExitStack() as stack:
         connected = place.client or active_client()
         if place.connects:
-            connection = joined(place.scheduler, place.scheduler_file, place.security)
-            stack.push(connection)  # before it is entered, so that an interrupt closes it
-            connected = connection.__enter__()
+            connected = stack.enter_context(joined(place.scheduler, place.scheduler_file, place.security))
         if connected is None:
             raise InputError(
                 "no client is connected: published graphs are on a cluster; make a distributed.Client first"

@@ -1,4 +1,4 @@
-"""What dasktc uses of Dask beyond its documented interface: all of it stands here, and nothing elsewhere.
+"""What dasktc uses of Dask beyond its documented interface: all of it stands here.
 
 Dask's pages call the state of its scheduler an internal detail, and its dashboard and the heartbeats of its workers
 have no interface for others. Every entry was seen with Dask and distributed 2026.8.0, has a test in `test_internals.py`
@@ -11,10 +11,12 @@ that fails where it no longer holds, and a way on where a version lacks it.
 | | `Scheduler.task_groups`, `WorkerState.processing` | a stage shows no share before it ends |
 | `block_bytes` | `WorkerState.has_what`, `TaskState.prefix` | the page shows no blocks in memory |
 | `add_metrics` | `Worker.metrics` | the page shows no steps within tasks, no bytes sent, no names of processes |
-| `resources_of` | `Worker.transfer_outgoing_bytes_total`, `memory_manager` | unknown, as where there is no worker |
 | `keep_futures` | `Client._inform_scheduler_of_futures` | a graph from a pickle lives as long as the pickled one |
 | `add_pages` | `Scheduler.http_application`, `distributed.dashboard` | no page `/dasktc` |
-| `group_pages` | `TaskGroupGraph` of the dashboard | Dask's own page `/groups`, which answers 500 |
+| `group_graph` | `TaskGroupGraph` of the dashboard | Dask's own page `/groups`, which answers 500 |
+
+One more is in `process/usage.py`, which imports nothing from here: `resources_of` reads a worker's bytes sent, spilled
+and allowed (`transfer_outgoing_bytes_total`, `memory_manager`); without them they are unknown.
 """
 
 from __future__ import annotations
@@ -23,18 +25,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 __all__ = [
-    "Resources",
     "add_metrics",
     "add_pages",
     "block_bytes",
+    "group_graph",
     "group_pages",
     "is_own",
     "keep_futures",
     "look",
-    "resources_of",
     "retry_erred",
     "template",
 ]
@@ -157,23 +158,6 @@ def has_metric(worker: Any, name: str) -> bool:
     return name in getattr(worker, "metrics", {})
 
 
-class Resources(NamedTuple):
-    """What a worker has sent to other workers and clients, has on its disk and may take, in bytes; None: unknown."""
-
-    sent: int | None = None
-    spilled: int = 0
-    limit: int | None = None
-
-
-def resources_of(worker: Any) -> Resources:
-    """Network, disk and memory of a worker."""
-    with suppress(*LACKING):
-        memory = worker.memory_manager
-        spilled = int(getattr(getattr(memory.data, "spilled_total", None), "disk", 0))
-        return Resources(int(worker.transfer_outgoing_bytes_total), spilled, memory.memory_limit)
-    return Resources()
-
-
 def keep_futures(client: Any) -> None:
     """Tell the scheduler that a client needs all its futures, also those that it has from a pickle."""
     with suppress(*LACKING):
@@ -226,17 +210,17 @@ def template(source: str) -> Any:
     return env.from_string(source)
 
 
-def group_pages() -> dict[str, Draw]:
-    """Dask's pages of task groups, laid out by their dependencies; none where a version has no such plot.
+def group_graph() -> Any:
+    """The class of Dask's plot of task groups, with a layout by dependencies; None where a version has no such plot.
 
     Dask 2026.8 takes the groups in descending order of their names, because `dask.order.order` no longer regards the
     dependencies that it is passed; its page answers 500 (KeyError) if a group's name follows that of one it needs,
     and if two groups need each other, as those of a stage whose tasks are submitted ahead may.
     """
     try:
-        from distributed.dashboard.components.scheduler import BOKEH_THEME, TaskGroupGraph
+        from distributed.dashboard.components.scheduler import TaskGroupGraph
     except LACKING:
-        return {}
+        return None
 
     class GroupGraph(TaskGroupGraph):  # type: ignore[misc, unused-ignore]
         def update_layout(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -248,8 +232,17 @@ def group_pages() -> dict[str, Draw]:
             nodes = {name: {"x": x, "y": y} for name, (x, y) in places_of_groups(needs).items()}
             return nodes, {name: {"nstart": needs[name], "nend": [name] * len(needs[name])} for name in groups}
 
+    return GroupGraph
+
+
+def group_pages() -> dict[str, Draw]:
+    """Dask's pages of task groups with that plot; none where there is no such plot."""
+    if (graph_class := group_graph()) is None:
+        return {}
+    from distributed.dashboard.components.scheduler import BOKEH_THEME
+
     def draw(source: str, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
-        graph = GroupGraph(scheduler, sizing_mode="stretch_both")
+        graph = graph_class(scheduler, sizing_mode="stretch_both")
         graph.update()
         document.add_periodic_callback(graph.update, 200)
         document.title = "Dask: Task Groups Graph"

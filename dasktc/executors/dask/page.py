@@ -29,7 +29,7 @@ from dasktc.errors import html_text
 from dasktc.executors.dask.internals import add_pages, group_pages, template
 from dasktc.executors.dask.run_state import Runs, RunState
 from dasktc.executors.dask.worker_state import PROCESS
-from dasktc.executors.progress import clock_time, words_of
+from dasktc.executors.progress.tracker import clock_time, words_of
 from dasktc.options import format_size
 
 __all__ = ["RunPage", "add_page"]

@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from dasktc.executors.dask.worker_events import TOPIC, outbox_of
-from dasktc.executors.progress import Event, Tracker
+from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.once import LOCK
 
 __all__ = [

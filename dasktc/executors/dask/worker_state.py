@@ -13,8 +13,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from dasktc.executors.dask.internals import add_metrics, has_metric, resources_of
-from dasktc.executors.environment import this_process
+from dasktc.executors.dask.internals import add_metrics, has_metric
+from dasktc.executors.process.usage import resources_of, this_process
 
 __all__ = ["PROCESS", "SENT", "WorkerState", "meter_transfers", "worker_state"]
 

@@ -17,8 +17,8 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, Options
-from dasktc.pipeline.edge_keys import unpack
 from dasktc.pipeline.prepare import Prepared, prepare_edges
+from dasktc.pipeline.stages.edge_keys import unpack
 from dasktc.registry import KERNELS, ORDERS
 
 EVERY_KERNEL = list(KERNELS["cpu"])

@@ -36,8 +36,8 @@ from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method
-from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline import canonicalize as edge_stage
+from dasktc.pipeline.stages import blocks as building
 from dasktc.planning import scratch
 from dasktc.planning.plan import Triple
 
@@ -163,13 +163,13 @@ def with_a_column_changed(block):
 
 
 def build_with(damage, place=(0, 0)):
-    stack = building._stack
+    stack = building.stack
 
     def damaged(slabs, at, layout, backend):
         block = stack(slabs, at, layout, backend)
         return damage(block) if at == place else block
 
-    return mock.patch.object(building, "_stack", damaged)
+    return mock.patch.object(building, "stack", damaged)
 
 
 @pytest.mark.parametrize("partition", [{"partition": "whole"}, {"partition": "hash2d", "parts": 2}])
@@ -212,7 +212,7 @@ def test_a_task_refuses_blocks_of_other_places():
             counting._count(job, *right[:role], other, *right[role + 1 :])
 
 
-@pytest.mark.parametrize("stage", ["_keys", "distinct"])
+@pytest.mark.parametrize("stage", ["keys_of", "distinct"])
 def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(stage):
     """No later check can notice them; only the source's known answer and its duplicates reveal them."""
     honest = getattr(edge_stage, stage)

@@ -29,8 +29,8 @@ from dasktc.io.source import Source
 from dasktc.options import Method, Options
 from dasktc.pipeline import autotune as choose
 from dasktc.pipeline import canonicalize as edge_stage
-from dasktc.pipeline import orient
-from dasktc.pipeline.edge_keys import shift_of
+from dasktc.pipeline.stages import orient
+from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")

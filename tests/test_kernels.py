@@ -36,7 +36,7 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.options import Method
-from dasktc.pipeline.orient import inverse, order_by
+from dasktc.pipeline.stages.orient import inverse, order_by
 
 
 def block(edges, vertices, parts=1, i=0, j=0, ordered=True):

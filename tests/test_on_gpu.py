@@ -44,6 +44,7 @@ from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize
 from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.stages.blocks import Filling
 from dasktc.planning.grid import Axis, Layout, Shape
 
 EDGES = skewed_edges(60, 700, 7)
@@ -507,8 +508,8 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeyp
     monkeypatch.setattr(canonicalize, "_piece_edges", lambda edges, executor: 150)
     monkeypatch.setattr(canonicalize, "EDGE_BYTES", {"cpu": 40, "cuda": 500})
     monkeypatch.setattr(canonicalize, "ROW_BYTES", {"int": 500, "text": 500})
-    dealt, rows_of = [], orient._rows_of
-    monkeypatch.setattr(orient, "_rows_of", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
+    dealt, rows_of = [], orient.first_rows
+    monkeypatch.setattr(orient, "first_rows", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
     source = kronecker(7, 8, parts=3)
     expected = dasktc.triangle_count(source, backend="cuda", **keywords(**options))
     with on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
@@ -523,7 +524,7 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeyp
 
 
 def test_edges_that_a_block_lost_are_an_error(small, emulated, tmp_path):
-    filling = build_blocks._Filling((0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True)), 5, emulated)
+    filling = Filling((0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True)), 5, emulated)
     slab = cupy_strict.asarray(np.array([0, 1, 1])), cupy_strict.asarray(np.array([0], "int32"))
     more = cupy_strict.asarray(np.array([0, 2, 3])), cupy_strict.asarray(np.array([0, 1, 2], "int32"))
     with on_gpu(tmp_path, 0, TO_HOST) as tasks:

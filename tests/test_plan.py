@@ -38,8 +38,8 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options, bytes_of, format_size
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline.build_blocks import build_blocks
-from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import lay_out, prepare_edges
+from dasktc.pipeline.stages.id_maps import MAX_VERTICES
 from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
 from dasktc.planning.plan import Limits, make_plan

@@ -33,7 +33,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Method, Options
-from dasktc.pipeline.id_maps import MAX_VERTICES
+from dasktc.pipeline.stages.id_maps import MAX_VERTICES
 from dasktc.planning.cost_model import network, predict
 from dasktc.planning.placement import Shares
 from dasktc.planning.rates import CALL_SECONDS, RATES

@@ -14,8 +14,8 @@ from pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_e
 from tiers import some
 
 from dasktc.executors.base import CPU
-from dasktc.pipeline import reorder
-from dasktc.pipeline.orient import order_by, wedges_of
+from dasktc.pipeline.stages import reorder
+from dasktc.pipeline.stages.orient import order_by, wedges_of
 
 
 def sequential_ids(out, rank, bands):

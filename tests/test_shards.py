@@ -37,15 +37,15 @@ from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edges
-from dasktc.pipeline import id_maps
-from dasktc.pipeline import orient_sharded as by_shard
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
 from dasktc.pipeline.sharded import unique as numbering
 from dasktc.pipeline.sharded import vertex_budget as vertex_room
-from dasktc.pipeline.sharded.unique import integers, numbered, places
-from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
+from dasktc.pipeline.sharded.unique import numbered, places
+from dasktc.pipeline.sharded.vectors import Sharded, added, moved, taken
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
-from dasktc.pipeline.vertex_ids import texts
+from dasktc.pipeline.stages import id_maps
+from dasktc.pipeline.stages.ids import texts
+from dasktc.pipeline.stages.shards import even, integers, refuse_beyond
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import SCHEMES
 
@@ -412,8 +412,8 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
 
 def test_weights_that_do_not_fit_64_bits_are_refused():
     with pytest.raises(InputError, match=r"4,294,967,296 weights of 2,147,483,648 vertices do not fit 64 bits"):
-        by_shard._refuse_beyond(2**32, 31)
-    by_shard._refuse_beyond(2**31, 31)
+        refuse_beyond(2**32, 31)
+    refuse_beyond(2**31, 31)
 
 
 @pytest.fixture(scope="module")

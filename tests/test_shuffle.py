@@ -27,10 +27,12 @@ from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
 from dasktc.pipeline.canonicalize import canonical
-from dasktc.pipeline.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
-from dasktc.pipeline.id_maps import MAX_VERTICES
-from dasktc.pipeline.orient import total
 from dasktc.pipeline.prepare import silent
+from dasktc.pipeline.stages.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
+from dasktc.pipeline.stages.id_maps import MAX_VERTICES
+from dasktc.pipeline.stages.orient import total
+from dasktc.pipeline.stages.read import Span
+from dasktc.pipeline.stages.shuffle import WANTED_SAMPLES
 from dasktc.pipeline.vertex_ids import vertex_map
 
 EDGES = skewed_edges(60, 700, 3)
@@ -203,7 +205,7 @@ def test_samples_do_not_grow_with_the_edges(size):
     """Some 2^14 keys reach the client, whatever the size of a part; ranges then differ by a few percent."""
     held, sampled = ranges([size] * 10, 4)
     assert sum(held) > 9 * size
-    assert 0 < sampled <= shuffle.WANTED_SAMPLES + 10
+    assert 0 < sampled <= WANTED_SAMPLES + 10
     assert max(held) < 1.05 * sum(held) / 4
 
 
@@ -308,7 +310,7 @@ def test_partitions_hold_each_edge_once_in_ascending_order():
     with many_partitions(large=100):
         tasks = Watched(3)
         frames = [part.read(get_backend("cpu")) for part in source_of(edges, parts=5).parts]
-        vertices, _ = vertex_map(tasks, frames, "int", span=edge_stage.Span(0, 2**40, 1))
+        vertices, _ = vertex_map(tasks, frames, "int", span=Span(0, 2**40, 1))
         proper = [frame[frame["src"] != frame["dst"]] for frame in frames]
         given = edge_stage.Frames(proper, sum(map(len, proper)), 0, None)
         found = canonical(tasks, given, vertices, vertices.size)

@@ -32,8 +32,9 @@ from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
 from dasktc.pipeline.autotune import rules
-from dasktc.pipeline.edge_keys import cut, distinct
-from dasktc.pipeline.orient import row_starts
+from dasktc.pipeline.stages.edge_keys import cut, distinct
+from dasktc.pipeline.stages.orient import row_starts
+from dasktc.pipeline.stages.shuffle import quantiles
 from dasktc.planning import cost_model
 from dasktc.registry import KERNELS
 
@@ -331,9 +332,9 @@ def test_keys_of_several_arrays_are_distinct(batch, monkeypatch):
 def test_weighted_quantiles():
     """A sample of one part may stand for more keys than that of another."""
     samples = [np.arange(0, 100, 10), np.arange(100, 200)]
-    assert shuffle.quantiles(samples, [1_000, 1_000], 2) == [100]
-    assert shuffle.quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
-    assert shuffle.quantiles([np.arange(0)], [0], 4) == []
+    assert quantiles(samples, [1_000, 1_000], 2) == [100]
+    assert quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
+    assert quantiles([np.arange(0)], [0], 4) == []
 
 
 @pytest.mark.parametrize("scale", [1, 40], ids=["as wide as rows", "wide"])

@@ -21,8 +21,8 @@ from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
-from dasktc.pipeline import id_maps
 from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.stages import id_maps
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import SCHEMES
 

@@ -20,8 +20,8 @@ from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.pipeline import id_maps
 from dasktc.pipeline.prepare import prepare_edges
+from dasktc.pipeline.stages import id_maps
 from dasktc.pipeline.vertex_ids import SortedMap, TableMap, TextMap
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -34,10 +34,10 @@ from dasktc.options import (
     whole_number,
 )
 from dasktc.pipeline.autotune import choose
-from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.id_maps import MAX_VERTICES
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan

@@ -95,8 +95,9 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     from dasktc.io.generators.synthetic import kronecker
     from dasktc.options import Options
     from dasktc.pipeline.canonicalize import canonical, read
-    from dasktc.pipeline.edge_keys import shift_of, unpack
-    from dasktc.pipeline.vertex_ids import IdRange, vertex_map
+    from dasktc.pipeline.stages.edge_keys import shift_of, unpack
+    from dasktc.pipeline.stages.ids import IdRange
+    from dasktc.pipeline.vertex_ids import vertex_map
 
     executor, source = LocalExecutor(), kronecker(scale)
     frames = read(executor, source)

@@ -16,7 +16,7 @@ from dasktc.counting.edge_frames import edges_in_parts
 from dasktc.counting.external_ids import SHIFT
 from dasktc.counting.frames import array_module, external_ids
 from dasktc.counting.vertex_counts import coefficients, degrees, known_edges, pairs_of, triangles_by_id
-from dasktc.pipeline.edge_keys import unpack
+from dasktc.pipeline.stages.edge_keys import unpack
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,9 +18,9 @@ import numpy as np
 from dasktc.backends.csr import on_host
 from dasktc.counting.frames import column, frame_of
 from dasktc.executors.base import CPU, Executor
-from dasktc.pipeline.edge_keys import pack, unpack
-from dasktc.pipeline.orient_sharded import localised
 from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, there, zipped
+from dasktc.pipeline.stages.edge_keys import pack, unpack
+from dasktc.pipeline.stages.shards import localised
 
 __all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "shares_of", "values_in_shards"]
 

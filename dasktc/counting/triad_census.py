@@ -18,7 +18,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.weighted_clustering import attributes_of, over_triples
 from dasktc.errors import InputError
 from dasktc.options import whole_number
-from dasktc.pipeline.attributes import AGAINST, ALONG
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG
 from dasktc.wording import advice
 
 __all__ = ["TYPES", "triad_census"]

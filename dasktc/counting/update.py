@@ -30,13 +30,15 @@ from dasktc.errors import CountError, InputError
 from dasktc.io.labels import Labels, pairs_of_labels
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
-from dasktc.pipeline.build_blocks import GridPartition, check_edges
+from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.canonicalize import read
-from dasktc.pipeline.edge_keys import pack, shift_of, unpack
-from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap, check_size
-from dasktc.pipeline.orient import Oriented, inverse, wedges_of
+from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages.blocks import check_edges
+from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, VertexMap, check_size
+from dasktc.pipeline.stages.orient import inverse, wedges_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS

@@ -31,7 +31,8 @@ from dasktc.counting.frames import (
     unknown,
 )
 from dasktc.errors import InputError
-from dasktc.pipeline.sharded.vectors import Sharded, even
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages.shards import even
 from dasktc.wording import advice
 
 __all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]

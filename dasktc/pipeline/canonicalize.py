@@ -6,8 +6,8 @@ Loops are removed, directions dropped, and of equal edges one is kept. From here
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,22 +15,47 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import PARTITION_EDGES, Backend
-from dasktc.backends.csr import on_host
-from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.measured import Measured
-from dasktc.io.evidence import Notes, Reading, judge_all, runs_of, say_zeros
+from dasktc.io.evidence import Reading, runs_of
 from dasktc.io.source import Part, Source
-from dasktc.options import Ids
-from dasktc.pipeline.edge_keys import distinct, distinct_of, pack, shift_of
-from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
-from dasktc.pipeline.sharded.vectors import with_entries, zipped
-from dasktc.pipeline.shuffle import Inputs, deal_here, quantiles, redistribute, sample_step, splitters
-from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
+from dasktc.pipeline.sharded.vectors import zipped
+from dasktc.pipeline.shuffle import Inputs, deal_here, redistribute, splitters
+from dasktc.pipeline.stages.canonical import (
+    distinct_in_buckets,
+    ends_of,
+    keys_in_range,
+    keys_of,
+    keys_of_places,
+    keys_of_samples,
+)
+from dasktc.pipeline.stages.edge_keys import distinct, shift_of
+from dasktc.pipeline.stages.ids import IdRange
+from dasktc.pipeline.stages.read import (
+    NoPart,
+    Span,
+    join_parts,
+    judged,
+    part_size,
+    read_chunks,
+    read_parts,
+    slices_of_ends,
+    slices_of_rows,
+)
+from dasktc.pipeline.stages.shards import with_entries
+from dasktc.pipeline.stages.shuffle import quantiles, sample_step
+from dasktc.pipeline.vertex_ids import SplitIds
 from dasktc.planning.placement import ONE_PARTITION
 
-__all__ = ["Canonical", "Frames", "canonical", "edges_of", "judged", "noted", "partition_count", "read"]
+__all__ = [
+    "Canonical",
+    "Frames",
+    "canonical",
+    "edges_of",
+    "partition_count",
+    "read",
+]
 
 Array = Any
 Frame = Any
@@ -41,8 +66,6 @@ EDGE_BYTES = {"cpu": 40, "cuda": 240}
 
 Six times as many on a device, so that most of the budget is left for results, which then stay there.
 """
-SAMPLED = 1 << 8
-"""Edges sampled from each array that a device reads within a budget."""
 SPLIT_BYTES = 100
 """As EDGE_BYTES, where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
 PIECES, PIECE_EDGES = 8, 1 << 26
@@ -107,19 +130,9 @@ class Frames(NamedTuple):
     reading: Reading = Reading()
 
 
-class _Counts(NamedTuple):
-    """Statistics of frames: rows, loops, where ids are integers their span and a sample of the edges; parts' notes."""
-
-    rows: int
-    loops: int
-    span: Span | None = None
-    sample: Any = None
-    notes: tuple[Notes, ...] = ()
-
-
 def read(executor: Executor, source: Source) -> Frames:
     """Read the parts of a source; on a cluster neighbouring parts are grouped to one partition per worker thread."""
-    parts = source.parts or (_NoPart(source.ids),)
+    parts = source.parts or (NoPart(source.ids),)
     if executor.memory_per_call is None:
         groups = _grouped(parts, executor)
         upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
@@ -132,11 +145,11 @@ def read(executor: Executor, source: Source) -> Frames:
     else:
         most = max(1, (executor.memory_in_parallel or executor.memory_per_call) // ROW_BYTES[source.ids])
         if executor.backend.on_device:
-            parts = _joined(parts, most)
+            parts = join_parts(parts, most)
         upstream_of = executor.upstream([part.upstream for part in parts])
         groups, runs = [(part,) for part in parts], runs_of(len(parts))
         given = [(part, up, most, executor.backend, runs) for part, up in zip(parts, upstream_of, strict=True)]
-        streamed = executor.stream("read-rows", _read_chunks, given)
+        streamed = executor.stream("read-rows", read_chunks, given)
         frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
     rows = sum(of.rows for of in totals)
     notes = [of for counts in totals for of in counts.notes]
@@ -151,32 +164,6 @@ def read(executor: Executor, source: Source) -> Frames:
     return Frames(frames, rows, sum(of.loops for of in totals), span, samples, at, reading)
 
 
-def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Reading:
-    """Judge the choice of a source's id columns by the rows that its parts noted, and return what was read.
-
-    Parameters
-    ----------
-    source : Source
-    parts : sequence of Part
-        Those that were read, in order.
-    notes : sequence of Notes
-        Of those of them that note their rows.
-
-    Raises
-    ------
-    InputError
-        As `evidence.judge`.
-    """
-    noting = [part for part in parts if hasattr(part, "noting")]
-    choices = [(getattr(part, "choice", None), getattr(part, "begins", True)) for part in noting]
-    samples = [(choice, of.sample(begins)) for (choice, begins), of in zip(choices, notes, strict=True)]
-    judge_all(samples)
-    if not any(doubt.zeros for part in parts if (doubt := getattr(part, "doubt", None))):  # else it was said
-        say_zeros(samples)
-    reading = source.read
-    return replace(reading, comments_below=reading.comments_below + sum(of.comments for of in notes))
-
-
 def _grouped(parts: Sequence[Part], executor: Executor) -> list[tuple[Part, ...]]:
     """Group neighbouring parts: on a cluster into as many groups of about equal size as there are worker threads.
 
@@ -184,77 +171,23 @@ def _grouped(parts: Sequence[Part], executor: Executor) -> list[tuple[Part, ...]
     """
     if not executor.exchanges or any(part.upstream is not None or hasattr(part, "places") for part in parts):
         return [
-            (part,) for part in (_joined(parts, _most_joined(parts, executor)) if executor.backend.on_device else parts)
+            (part,)
+            for part in (join_parts(parts, _most_joined(parts, executor)) if executor.backend.on_device else parts)
         ]
-    joined = _joined(parts, sum(map(_size, parts)))
+    joined = join_parts(parts, sum(map(part_size, parts)))
     if len(joined) == 1 and hasattr(joined[0], "shares"):
         return [(share,) for share in joined[0].shares(executor.workers)]
-    known = [size for size in map(_size, parts) if size]
-    sizes = [_size(part) or max(1, sum(known) // max(1, len(known))) for part in parts]
+    known = [size for size in map(part_size, parts) if size]
+    sizes = [part_size(part) or max(1, sum(known) // max(1, len(known))) for part in parts]
     total, groups, before = sum(sizes), [list[Part]() for _ in range(executor.workers)], 0
     for part, size in zip(parts, sizes, strict=True):
         groups[min(len(groups) - 1, (2 * before + size) * len(groups) // (2 * total))].append(part)
         before += size
     together = (
-        _joined(group, sum(map(_size, group))) if executor.backend.on_device else tuple(group) for group in groups
+        join_parts(group, sum(map(part_size, group))) if executor.backend.on_device else tuple(group)
+        for group in groups
     )
     return [group for group in together if group]
-
-
-def _size(part: Any) -> int:
-    """Rows or bytes of a part, to compare it with other parts of its source; 0 where the part states neither."""
-    start, stop, rows = (getattr(part, name, None) for name in ("start", "stop", "rows"))
-    if isinstance(rows, int):
-        return rows
-    return stop - start if isinstance(start, int) and isinstance(stop, int) else 0
-
-
-def _joined(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
-    """Join generated parts into larger ones of at most `most` rows: a large part takes as many calls as a small one."""
-    if not all(hasattr(part, "joined") for part in parts):
-        return tuple(parts)
-    merged = list[Any]()
-    for part in parts:
-        fits = merged and merged[-1].rows + part.rows <= most  # type: ignore[attr-defined]
-        both = merged[-1].joined(part) if fits else None
-        merged[-1:] = [both] if both else [*merged[-1:], part]
-    return tuple(merged)
-
-
-@dataclass(frozen=True)
-class _NoPart:
-    """The part of a source that has none: reads as an empty frame."""
-
-    ids: Ids
-    upstream: None = None
-
-    def read(self, backend: Backend, upstream: Any = None) -> Frame:
-        none = backend.frame.Series([], dtype="int32" if self.ids == "int" else "str")
-        return backend.frame.DataFrame({"src": none, "dst": none})
-
-
-def _read(
-    parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int], int], backend: Backend, runs: int = 1
-) -> Measured:
-    """Read parts, drop loops and sample every `step_of(rows)`-th edge: a frame, or one frame a part."""
-    noting, notes = zip(*(noted(part, runs) for part in parts), strict=True)
-    pairs = list(zip(noting, upstream, strict=True))
-    made = [_without_loops(backend.read(*pair), backend) for pair in with_steps(pairs)]
-    stage_ended("read")
-    frames, counts = [frame for frame, _ in made], [of for _, of in made]
-    spans, total = [of.span for of in counts if of.span is not None], sum(of.rows for of in counts)
-    known = len(spans) == len(counts)
-    step = step_of(total)
-    sample = np.concatenate([_sample(frame, step) for frame in frames], axis=1) if known else None
-    of_parts = tuple(of for of in notes if of is not None)
-    facts = _Counts(total, sum(of.loops for of in counts), Span.of(spans) if known else None, sample, of_parts)
-    return Measured(frames[0] if len(frames) == 1 else frames, facts)
-
-
-def _sample(frame: Frame, step: int) -> Array:
-    """Both ends of every `step`-th edge of a frame of integers, on the host."""
-    ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-    return np.stack([on_host(end[::step]).astype("int64") for end in ends])
 
 
 def _most_joined(parts: Sequence[Any], executor: Executor) -> int:
@@ -262,12 +195,22 @@ def _most_joined(parts: Sequence[Any], executor: Executor) -> int:
     return min(_piece_edges(rows, executor), -(-rows // executor.workers))
 
 
+def _read(
+    parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int], int], backend: Backend, runs: int
+) -> Measured:
+    """Read parts as `read_parts` does; a worker's heartbeats say how far it is."""
+    steps = with_steps(list(zip(parts, upstream, strict=True)))
+    made = Measured(*read_parts(steps, step_of, backend, runs))
+    stage_ended("read")
+    return made
+
+
 def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
     """Slice frames above the size limit of a device's edge arrays; the slices are views."""
     result, most = list[Any](), _piece_edges(sum(rows), executor)
     while frames:
         frame, size = frames.pop(), rows.pop()
-        result += [frame] if size <= most else executor.stream("read-rows", _frame_slices, [(frame, most)])
+        result += [frame] if size <= most else executor.stream("read-rows", slices_of_ends, [(frame, most)])
     return result
 
 
@@ -276,71 +219,13 @@ def _shared_out(executor: Executor, frames: list[Any], rows: int) -> list[Any]:
     if rows <= ONE_PARTITION:
         return frames
     most = max(ONE_PARTITION, -(-rows // executor.workers))
-    return executor.stream("read-rows", _slices_of_rows, [(frame, most) for frame in frames])
-
-
-def _slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
-    for first in range(0, max(1, len(frame)), most):
-        yield frame.iloc[first : first + most]
+    return executor.stream("read-rows", slices_of_rows, [(frame, most) for frame in frames])
 
 
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Largest number of edges in one edge array of a device."""
     least = min(PIECE_EDGES, max(SPLIT_EDGES, -(-edges // LEAST_PIECES)))
     return max(least, -(-edges // (PIECES * executor.workers)))
-
-
-def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
-    for first in range(0, len(ends[0]), most):
-        yield _ends(ends, first, first + most)
-
-
-def noted(part: Any, runs: int) -> tuple[Any, Notes | None]:
-    """Return a part that notes at most `runs` runs of its rows as it is read, and these notes, where it can."""
-    if not hasattr(part, "noting"):
-        return part, None
-    notes = Notes(runs)
-    return part.noting(notes), notes
-
-
-def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: int = 1) -> Iterator[Any]:
-    """Read a part as frames of at most `most` rows, each followed by its statistics; the last ones have the notes.
-
-    A part without a chunked reader is read at once, and its frame is sliced.
-    """
-    part, notes = noted(part, runs)
-    counts: _Counts | None = None
-    chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
-    for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
-        rows = len(frame[0] if isinstance(frame, tuple) else frame)
-        for first in range(0, max(1, rows), most):
-            some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]
-            if counts is not None:
-                yield counts
-            proper, counts = _without_loops(some, backend)
-            if isinstance(proper, tuple):
-                counts = counts._replace(sample=_sample(proper, max(1, counts.rows // SAMPLED)))
-            yield proper
-    assert counts is not None
-    yield counts if notes is None else counts._replace(notes=(notes,))
-
-
-def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:
-    own = backend.raw_edges
-    integers = isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"
-    if own is not None and integers:
-        ends = arrays_of(frame)
-        facts = own.facts(*ends)
-        return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
-    rows = len(frame)
-    if integers:
-        shared: Any = backend.shared
-        src, dst, loops, low, high = shared.proper(*arrays_of(frame))
-        frame = backend.frame.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame
-        return frame, _Counts(rows, loops, Span.of_frame(low, high, rows - loops))
-    proper = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
-    kept = int(proper.sum())
-    return frame if kept == rows else frame[proper].reset_index(drop=True), _Counts(rows, rows - kept)
 
 
 def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold: Fold | None = None) -> Canonical:
@@ -365,24 +250,24 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold
     starts: list[int] | None = None
     keys: list[Array] = []
     if isinstance(vertices, IdRange):
-        chosen = None if executor.backend.on_device else _ends_of
-        given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend), frames.at, chosen)
-        keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
+        chosen = None if executor.backend.on_device else ends_of
+        given = Inputs(frames.frames, keys_of, (vertices, shift, executor.backend), frames.at, chosen)
+        keys = [keys_in_range(sample, vertices, shift) for sample, _ in frames.samples]
         starts = quantiles(keys, [edges for _, edges in frames.samples], count)
     else:
         if isinstance(vertices, SplitIds):
             frames.frames.clear()
             ends = zipped(vertices.edges, vertices.numbers)
-            given = Inputs(executor.map("canonical", with_entries, ends, _own_keys, shift, executor.backend))
+            given = Inputs(executor.map("canonical", with_entries, ends, keys_of_places, shift, executor.backend))
         elif executor.backend.on_device and frames.samples and not executor.exchanges:
-            given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend))
+            given = Inputs(frames.frames, keys_of, (vertices, shift, executor.backend))
             samples = [sample for sample, _ in frames.samples]
-            made = executor.submit("canonical", _sample_keys, vertices, samples, shift, executor.backend)
+            made = executor.submit("canonical", keys_of_samples, vertices, samples, shift, executor.backend)
             (keys,) = executor.gather([made])
             starts = quantiles(keys, [edges for _, edges in frames.samples], count)
         else:
             given = Inputs(
-                executor.map("canonical", _keys, frames.frames, vertices, shift, executor.backend), at=frames.at
+                executor.map("canonical", keys_of, frames.frames, vertices, shift, executor.backend), at=frames.at
             )
         if starts is None:
             starts = splitters(executor, "canonical", given.handles, rows, count)
@@ -401,82 +286,17 @@ def sorts_here(executor: Executor, keys: int) -> bool:
 def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: Any, shift: int) -> list[Any]:
     """Canonical keys as ascending slices of one array; the list of frames is emptied."""
     if isinstance(vertices, IdRange) and rows >= MADE_TWICE:
-        keys = [ends for frame in frames for ends in _ends_of(frame, vertices, shift, executor.backend)]
+        keys = [ends for frame in frames for ends in ends_of(frame, vertices, shift, executor.backend)]
         frames.clear()
     else:
-        keys = executor.map("canonical", _keys, frames, vertices, shift, executor.backend)
+        keys = executor.map("canonical", keys_of, frames, vertices, shift, executor.backend)
     dealt = deal_here(executor, "canonical", keys, 1 << 2 * shift)
-    return executor.map("canonical", _distinct_here, list(dealt.spans), dealt.buckets, shift, executor.backend)
-
-
-def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Backend) -> Array:
-    return distinct_of(buckets, *span, shift, backend)
+    return executor.map("canonical", distinct_in_buckets, list(dealt.spans), dealt.buckets, shift, executor.backend)
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:
     """Count the canonical edges."""
     return sum(executor.gather(executor.map("canonical", len, list(edges.partitions))))
-
-
-def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
-    """Keys of the edges of a frame, or of a list of frames."""
-    if isinstance(frames, list):
-        return backend.array.concatenate([_keys(frame, vertices, shift, backend) for frame in frames])
-    frame = frames
-    if isinstance(vertices, IdRange | RankedIds | TableMap):
-        return backend.edges.keys(*arrays_of(frame), vertices, shift)
-    if not backend.on_device:
-        return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
-    rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), backend.chunk
-    keys = backend.array.empty(rows, dtype="int64")
-    for start in range(0, rows, chunk):
-        ends = _ends(frame, start, start + chunk)
-        part = keys[start : start + chunk]
-        part[:] = _packed(ends, vertices, shift, backend)
-        if isinstance(frame, tuple):
-            part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
-    return keys
-
-
-def _ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
-    """The edges of a frame, or of a list of frames, from which their keys are made as they are read."""
-    shared: Any = backend.shared
-    listed = frames if isinstance(frames, list) else [frames]
-    return [shared.ends(*arrays_of(frame), ids.low, shift) for frame in listed]
-
-
-def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
-    """Keys of sampled edges in NumPy, from the offsets of their ids from the smallest id."""
-    high, low = np.minimum(*ends), np.maximum(*ends)
-    if ids.low:
-        high, low = high.astype("int64") - ids.low, low.astype("int64") - ids.low
-    return pack(high, low, shift)
-
-
-def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
-    """Keys of sampled edges by any id map, computed on the backend's device."""
-    xp = backend.array
-    return [on_host(_keys((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples]
-
-
-def _own_keys(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:
-    """Keys of a frame's edges, from the dense ids of the frame's own vertices."""
-    xp = backend.array
-    a, b = numbers.take(ends[0]), numbers.take(ends[1])
-    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
-
-
-def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
-    """Both columns of a range of rows, from a frame or from a pair of arrays."""
-    if isinstance(frame, tuple):
-        return frame[0][start:stop], frame[1][start:stop]
-    rows = frame.iloc[start:stop]
-    return rows["src"], rows["dst"]
-
-
-def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: Backend) -> Array:
-    xp, (a, b) = backend.array, (vertices.dense(end) for end in ends)
-    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
 def partition_count(edges: int, executor: Executor, edge_bytes: int | None = None) -> int:

@@ -12,77 +12,53 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import isqrt
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from dasktc.backends import Backend
-from dasktc.backends.csr import aligned, on_host
-from dasktc.backends.cuda.launch_trust import SMALL_ROW
+from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.dask.worker_events import stage_ended
 from dasktc.executors.measured import Measured
 from dasktc.pipeline.canonicalize import Canonical
-from dasktc.pipeline.edge_keys import cut, unpack
 from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages.orient import (
+    CUTS,
+    Facts,
+    Ranks,
+    add_degrees,
+    add_sources,
+    add_sums,
+    dense_ids,
+    facts_of,
+    first_rows,
+    in_degrees,
+    no_sums,
+    oriented,
+    oriented_in_place,
+    oriented_in_ranges,
+    oriented_slices,
+    out_degrees,
+    ranks_and_starts,
+    ranks_of,
+    sum_of,
+    total,
+    totals_of,
+    zero_degrees,
+)
 
 __all__ = [
-    "CUTS",
-    "RESIDUES",
-    "Facts",
     "Oriented",
-    "Ranks",
     "SlabsAhead",
-    "add_degrees",
-    "add_sources",
     "degrees_of",
-    "inverse",
-    "order_by",
     "orient",
-    "oriented",
-    "oriented_in_ranges",
-    "row_starts",
-    "total",
-    "wedges_of",
 ]
 
 Array = Any
-CHUNK = 1 << 22
-"""Vertices whose wedges are summed in one pass."""
-CUTS = 1024
-"""Ranges of rows with about equally many edges; the row ranges of blocks are made of these."""
 
 
-RESIDUES = 12
-"""Modulus of the ends' remainders by which edges are counted: measures grids of n parts where n divides it."""
 RANK_BYTES = 4
 FEW = 8
 """Most partial sums that are handed to their consumers without a task that adds them up."""
-
-
-class Facts(NamedTuple):
-    """Statistics of an oriented graph's vertices that the plan needs.
-
-    Attributes
-    ----------
-    vertices, edges, wedges : int
-        The vertices with an edge; Σ in(v)·out(v).
-    lengths : array of int64
-        Number of rows of each length, on the host.
-    cuts : list of int, length CUTS + 1
-        Entry k: the row in which the running sum of row lengths reaches k / CUTS of the edges; empty where no caller
-        cuts rows.
-    processors : int
-        Multiprocessors of the device.
-    """
-
-    vertices: int
-    edges: int
-    wedges: int
-    lengths: Array
-    cuts: list[int]
-    processors: int
 
 
 class SlabsAhead(Protocol):
@@ -105,21 +81,6 @@ class SlabsAhead(Protocol):
         planner : str or None
             That worker.
         """
-
-
-class Ranks(NamedTuple):
-    """Ranks of the vertices, and ranges of rows with about equally many edges.
-
-    Attributes
-    ----------
-    rank : array of int32, shape (V,)
-        By dense id.
-    starts : list of int
-        First oriented key of each range but the first.
-    """
-
-    rank: Array
-    starts: list[int]
 
 
 class Oriented(NamedTuple):
@@ -212,7 +173,7 @@ def orient(
     samples = ahead.samples(edges.partitions) if ahead else None
     ranks = _ranks_for(executor, degrees, len(edges.partitions), size, edges.rows, shift, samples)
     rank, planner = ranks[0], executor.homes(1)[0] if ahead else None
-    sources = Fold(partial(_zeros, size, backend), partial(add_sources, shift=shift, backend=backend), total)
+    sources = Fold(partial(zero_degrees, size, backend), partial(add_sources, shift=shift, backend=backend), total)
     if executor.distributed:
         calls = [(keys, own, shift, backend) for keys, own in zip(edges.partitions, ranks, strict=True)]
         edges.partitions.clear()
@@ -220,15 +181,15 @@ def orient(
         outward = _folded(executor, sources, list(partitions))
         slabs = ahead.slabs(list(partitions), ranks, outward, planner) if ahead else []
     elif ranges is None or edges.sample is None or _exceeds(executor.memory_per_call, edges.sample):
-        turn = _oriented_in_place if executor.shares_memory else oriented
+        turn = oriented_in_place if executor.shares_memory else oriented
         partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)
         outward = [folded]
     else:
-        (rows,) = executor.gather([executor.submit("orient", _rows_of, edges.sample, rank, ranges, shift, backend)])
-        sums = Fold(partial(_no_sums, size, backend), partial(_add_sums, shift=shift, backend=backend), list.pop)
+        (rows,) = executor.gather([executor.submit("orient", first_rows, edges.sample, rank, ranges, shift, backend)])
+        sums = Fold(partial(no_sums, size, backend), partial(add_sums, shift=shift, backend=backend), list.pop)
         starts = [row << shift for row in rows[1:]]
         made, folded = executor.map_and_fold(
-            "orient", _oriented_slices, edges.partitions, sums, rank, starts, shift, backend
+            "orient", oriented_slices, edges.partitions, sums, rank, starts, shift, backend
         )
         outward, residues = executor.transpose("orient", [folded], 2)
         partitions = [piece for of in executor.transpose("orient", made, len(rows)) for piece in of]
@@ -244,7 +205,7 @@ def orient(
         (facts,) = executor.gather([executor.submit("orient-plan", _facts, list(vectors), cuts, executor.backend)])
     order, out_degree, in_degree = (
         Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, executor.backend))
-        for function in (_dense, _out_degree, _in_degree)
+        for function in (dense_ids, out_degrees, in_degrees)
     )
     degrees_by_rank = order, out_degree, in_degree
     graph = Oriented(partitions, *degrees_by_rank, facts.wedges, facts.edges, facts, rows, counts, slabs)
@@ -253,7 +214,7 @@ def orient(
 
 def degrees_of(size: int, shift: int, backend: Backend) -> Fold:
     """Make the fold that reduces partitions of canonical edges to the degrees of all ids below `size`."""
-    return Fold(partial(_zeros, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
+    return Fold(partial(zero_degrees, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
 
 
 def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
@@ -280,7 +241,7 @@ def _ranks_for(
     homes = executor.homes(count)
     if len(degrees) < 2 or RANK_BYTES * size <= executor.task_bytes or len(degrees) ** 2 * size > edges:
         homes = [None] * count
-    ranked, given = (_ranks, ()) if samples is None else (_ranks_and_starts, (*samples, shift))
+    ranked, given = (ranks_of, ()) if samples is None else (ranks_and_starts, (*samples, shift))
     ranks = {
         home: executor.submit("orient", ranked, list(degrees), *given, executor.backend, prefer=home)
         for home in dict.fromkeys(homes)
@@ -292,196 +253,20 @@ def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *g
     return [executor.submit("degrees", function, vectors, *given)]
 
 
-def _sum(vectors: list[Array]) -> Array:
-    return total(vectors) if len(vectors) > 1 else vectors[0]
-
-
-def _ranks(degrees: list[Array], backend: Backend) -> Array:
-    return inverse(order_by(_sum(degrees), backend), backend)
-
-
-def _ranks_and_starts(degrees: list[Array], samples: list[Array], ranges: int, shift: int, backend: Backend) -> Ranks:
-    """Ranks, and the starts of ranges by samples of canonical keys; whoever has the same input computes the same."""
-    rank = _ranks(degrees, backend)
-    return Ranks(rank, row_starts(samples, rank, ranges, shift, backend))
-
-
-def _dense(vectors: list[Array], vertices: int, backend: Backend) -> Array:
-    """Dense id of each rank: the vertex's position among the vertices with an edge."""
-    degree, rank, _ = vectors
-    order = inverse(rank, backend)[:vertices]
-    if vertices < len(degree):
-        order = (backend.array.cumsum(degree > 0, dtype="int64") - 1).take(order)
-    return order.astype("int32", copy=False)
-
-
-def _out_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
-    return vectors[2][:vertices]
-
-
-def _in_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
-    degree, rank, outward = vectors
-    inward = degree.take(inverse(rank, backend)[:vertices])
-    inward -= outward[:vertices]
-    return inward
-
-
 def _measured(
     degrees: list[Array], ranks: Array | Ranks, outward: list[Array], cuts: int, backend: Backend
 ) -> Measured:
-    vectors = [_sum(degrees), ranks.rank if isinstance(ranks, Ranks) else ranks, _sum(outward)]
+    vectors = [sum_of(degrees), ranks.rank if isinstance(ranks, Ranks) else ranks, sum_of(outward)]
     return Measured(vectors, _facts(vectors, cuts, backend))
 
 
 def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
-    """Compute the plan's statistics from degrees and ranks by id, and from out-degrees by rank."""
-    degree, _, outward = vectors
-    xp, own = backend.array, backend.vertices
-    edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
-    rows = outward[:vertices]
-    wedges = wedges_of(_in_degree(vectors, vertices, backend), rows) if own is None else own.wedges(*vectors)
+    """Statistics for the plan; says that orientation has ended when the totals are known."""
+    totals = totals_of(vectors, backend)
     stage_ended("orient")
-    bins = 1 + max(SMALL_ROW, isqrt(2 * edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
-    counts = xp.bincount(rows, minlength=bins) if own is None else own.lengths(rows, bins)
-    places = []
-    if cuts:
-        wanted = xp.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
-        places = xp.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
-    lengths = on_host(counts).astype("int64", copy=False)
-    return Facts(vertices, edges, wedges, lengths, places, backend.processors())
-
-
-def total(vectors: list[Array]) -> Array:
-    """Sum vectors into a new one; the inputs, which may also be other tasks' inputs, stay unchanged.
-
-    The list belongs to the task and is emptied vector by vector: one that is mapped from a file is in memory only while
-    it is added.
-    """
-    result = vectors.pop().copy()
-    while vectors:
-        result += vectors.pop()
-    return result
-
-
-def order_by(weight: Array, backend: Backend) -> Array:
-    """Sort the vertices by descending weight, ties by ascending id, with one integer sort.
-
-    Parameters
-    ----------
-    weight : array of integers, shape (V,), not negative
-    backend : Backend
-
-    Returns
-    -------
-    array of int32, shape (V,)
-        The vertices in this order; int64 where a weight and an id do not fit 63 bits together.
-    """
-    xp, own = backend.array, backend.vertices
-    if own is not None and (order := own.order(weight)) is not None:
-        return order
-    if not len(weight):
-        return _zeros(0, backend)
-    bits, top = max(1, (len(weight) - 1).bit_length()), int(weight.max())
-    if (top + 1) << bits > 2**63 - 1:
-        return xp.argsort(top - weight, kind="stable")
-    keys = weight.astype("int64")
-    keys *= -1
-    keys += top
-    keys <<= bits
-    keys |= xp.arange(len(weight), dtype="int32")
-    keys = backend.sort(keys, (top + 1) << bits)
-    keys &= (1 << bits) - 1
-    return keys.astype("int32", copy=False)
-
-
-def _zeros(size: int, backend: Backend) -> Array:
-    return backend.array.zeros(size, dtype="int32")
-
-
-def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
-    """Add the degrees that canonical edges contribute to `degree`, in place."""
-    backend.edges.add_degrees(degree, keys, shift)
-    return degree
-
-
-def add_sources(out_degree: Array, keys: Array | list[Any], shift: int, backend: Backend) -> Array:
-    """Add the out-degrees that oriented edges, which may be cut, contribute to `out_degree`, in place."""
-    if isinstance(keys, list):
-        for some in keys:
-            add_sources(out_degree, some, shift, backend)
-    else:
-        backend.edges.add_sources(out_degree, keys, shift)
-    return out_degree
-
-
-def inverse(order: Array, backend: Backend) -> Array:
-    """The inverse of a permutation, int32: each vertex's rank in an order."""
-    xp, own = backend.array, backend.vertices
-    if own is not None and order.dtype == "int32":
-        return own.inverse(order)
-    rank = xp.empty(len(order), dtype="int32")
-    rank[order] = xp.arange(len(order), dtype="int32")
-    return rank
-
-
-def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
-    """Relabel canonical keys by rank, the larger rank as the source; the edges keep their positions."""
-    return backend.edges.oriented(keys, aligned(rank), shift)
-
-
-def oriented_in_ranges(keys: Array, ranks: Ranks, shift: int, backend: Backend) -> list[list[Array]]:
-    """Orient keys, and cut them into the ranges of rows, in one pass."""
-    shared: Any = backend.shared
-    return [[some] for some in backend.edges.split(shared.oriented(keys, aligned(ranks.rank), shift), ranks.starts)]
-
-
-def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
-    """First keys of all ranges of rows but the first, with about equally many edges each, by sampled canonical keys."""
-    rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
-    return [int(rows[len(rows) * number // ranges]) << shift if len(rows) else 0 for number in range(1, ranges)]
-
-
-def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:
-    """Orient keys, and cut them before each of `starts`."""
-    return cut(oriented(keys, rank, shift, backend), starts, 1 << 2 * shift, backend)
-
-
-def _no_sums(size: int, backend: Backend) -> list[Array]:
-    """Zeroed sums: out-degrees, and numbers of edges by the remainders of their two ends."""
-    return [_zeros(size, backend), backend.array.zeros(RESIDUES**2, dtype="uint64")]
-
-
-def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backend) -> list[Array]:
-    residues = backend.raw_edges.residues  # type: ignore[union-attr]
-    counted = [residues(keys, shift, RESIDUES) for keys in slices]  # allocates all it needs before anything is added
-    for keys, counts in zip(slices, counted, strict=True):
-        add_sources(sums[0], keys, shift, backend)
-        sums[1] += counts
-    return sums
+    return facts_of(vectors, totals, cuts, backend)
 
 
 def _exceeds(memory: int | None, sample: Array) -> bool:
     """Whether a call's budget is too small to orient a sample: its keys, both ends and the result."""
     return memory is not None and 4 * int(sample.nbytes) > memory
-
-
-def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
-    """Cut rows into ranges with about equally many edges, by a sample of canonical keys; return their first rows."""
-    sources, targets = unpack(on_host(oriented(backend.array.asarray(sample), rank, shift, backend)), shift)
-    sources = np.sort(sources[sources != targets])
-    return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})
-
-
-def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
-    """Orient keys in place, as `oriented` does; nobody else may use these keys."""
-    shared: Any = backend.shared
-    return shared.orient(keys, aligned(rank), shift)
-
-
-def wedges_of(inward: Array, outward: Array) -> int:
-    """Σ in·out as an exact Python int: factors are split so that no partial sum exceeds 64 bits."""
-    wedges = 0
-    for start in range(0, len(inward), CHUNK):
-        of, by = (vector[start : start + CHUNK].astype("int64", copy=False) for vector in (inward, outward))
-        wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
-    return wedges

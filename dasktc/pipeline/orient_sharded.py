@@ -11,23 +11,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dasktc.backends import Backend
-from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.pipeline.canonicalize import Canonical, edges_of
-from dasktc.pipeline.edge_keys import pack, ranked, unpack
-from dasktc.pipeline.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
-from dasktc.pipeline.reorder import band_of, collective_degree, first_visit, relabel
+from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.sharded.unique import places
-from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken, with_entries, zipped
-from dasktc.wording import advice, plural
+from dasktc.pipeline.sharded.vectors import Sharded, added, moved, taken, zipped
+from dasktc.pipeline.stages.orient import wedges_of
+from dasktc.pipeline.stages.reorder import collective_degree, first_visit, relabel, visit_keys
+from dasktc.pipeline.stages.shards import (
+    even,
+    id_bits,
+    in_degree_of,
+    largest,
+    localised,
+    oriented_locally,
+    refuse_beyond,
+    tie_of,
+    weight_keys,
+    with_degrees,
+    with_entries,
+)
 
 __all__ = [
     "by_banded_collective_degree",
     "by_collective_degree",
     "by_dense_id",
     "by_indegree",
-    "localised",
     "orient_by_shard",
     "reorder_by_shard",
 ]
@@ -51,7 +60,7 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     shards : int
     """
     starts, number = even(size, shards), edges_of(executor, edges)
-    results = executor.map("orient", _with_degrees, edges.partitions, shift, executor.backend)
+    results = executor.map("orient", with_degrees, edges.partitions, shift, executor.backend)
     ids, local, degrees = executor.transpose("orient", results, 3)
     degree = added(executor, "orient", ids, degrees, starts)
     degrees.clear()
@@ -59,13 +68,13 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     del degree
     ranks = taken(executor, "orient", rank, ids)
     del rank
-    results = executor.map("orient", with_entries, zipped(local, ranks), _oriented, shift, executor.backend)
+    results = executor.map("orient", with_entries, zipped(local, ranks), oriented_locally, shift, executor.backend)
     partitions, ids, sources = executor.transpose("orient", results, 3)
     outward = added(executor, "orient", ids, sources, ascending.starts)
-    bits = _bits(size)
+    bits = id_bits(size)
     pairs = zipped(list(ascending.parts), list(outward.parts))
-    inward = Sharded(ascending.starts, executor.map("orient", _in_degree, pairs, top, bits))
-    order = Sharded(ascending.starts, executor.map("orient", _tie, ascending.parts, bits))
+    inward = Sharded(ascending.starts, executor.map("orient", in_degree_of, pairs, top, bits))
+    order = Sharded(ascending.starts, executor.map("orient", tie_of, ascending.parts, bits))
     pairs = zipped(list(inward.parts), list(outward.parts))
     wedges = sum(executor.gather([executor.submit("orient", wedges_of, *pair) for pair in pairs]))
     return Oriented(partitions, order, outward, inward, wedges, number)
@@ -94,36 +103,7 @@ def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None,
 # one partition as a small graph
 
 
-def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
-    """Relabel edges to their own vertices: the distinct ids, ascending, and keys over positions among these."""
-    ends = backend.array.concatenate(unpack(keys, shift))
-    ids, places = ranked(ends, 1 << shift, backend)
-    return [ids.astype("int32"), pack(places[: len(keys)], places[len(keys) :], shift)]
-
-
-def _with_degrees(keys: Array, shift: int, backend: Backend) -> list[Array]:
-    ids, local = localised(keys, shift, backend)
-    return [ids, local, add_degrees(_none(ids, backend), local, shift, backend)]
-
-
-def _none(ids: Array, backend: Backend) -> Array:
-    return backend.array.zeros(len(ids), dtype="int32")
-
-
-def _oriented(local: Array, rank: Array, shift: int, backend: Backend) -> list[Array]:
-    """Oriented keys of a partition, the ranks that occur in it, ascending, and the out-degree of each in it."""
-    order = rank.argsort()
-    by_rank = oriented(local, inverse(order, backend), shift, backend)
-    sources = add_sources(_none(rank, backend), by_rank, shift, backend)
-    ranks = rank.take(order)
-    return [relabel(by_rank, ranks, shift, backend), ranks, sources]
-
-
 # orders
-
-
-def _bits(size: int) -> int:
-    return max(1, (size - 1).bit_length())
 
 
 def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded, Sharded, int]:
@@ -138,40 +118,10 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded
     top : int
         The largest weight.
     """
-    top, bits = max(executor.gather(weight.map(executor, stage, _largest)), default=0), _bits(weight.size)
-    _refuse_beyond(top + 1, bits)
-    keys = Sharded(weight.starts, weight.map(executor, stage, _weight_keys, top, bits, executor.backend))
+    top, bits = max(executor.gather(weight.map(executor, stage, largest)), default=0), id_bits(weight.size)
+    refuse_beyond(top + 1, bits)
+    keys = Sharded(weight.starts, weight.map(executor, stage, weight_keys, top, bits, executor.backend))
     return *places(executor, stage, keys, (top + 1) << bits), top
-
-
-def _refuse_beyond(weights: int, bits: int) -> None:
-    if weights << bits > 2**63 - 1:
-        raise InputError(
-            f"{plural(weights, 'weight')} of {1 << bits:,} vertices do not fit 64 bits together: vertices in shards "
-            f"are sorted as such numbers; give a larger {advice('memory')}, so that they need no shards, or "
-            f"{advice(reorder='degree')}"
-        )
-
-
-def _largest(weight: Array, first: int) -> int:
-    return int(weight.max()) if len(weight) else 0
-
-
-def _weight_keys(weight: Array, first: int, top: int, bits: int, backend: Backend) -> Array:
-    keys = (top - weight) << bits
-    keys |= backend.array.arange(first, first + len(weight), dtype="int64")
-    return keys
-
-
-def _tie(keys: Array, bits: int) -> Array:
-    return keys & ((1 << bits) - 1)
-
-
-def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
-    """In-degrees: the degrees, recovered from the sorted keys, less the out-degrees."""
-    keys, outward = pair
-    # Adding them up from the edges' ends, as out-degrees are, would take one more exchange between all workers.
-    return top - (keys >> bits) - outward
 
 
 def by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Sharded:
@@ -196,8 +146,8 @@ def by_banded_collective_degree(executor: Executor, graph: Oriented, shift: int)
 
 def _collective(executor: Executor, graph: Oriented, shift: int, banded: bool) -> Sharded:
     size, starts = graph.order.size, graph.order.starts
-    bits, bands = _bits(size), (3 if banded else 1) * (size + 1)
-    _refuse_beyond(bands, bits)
+    bits, bands = id_bits(size), (3 if banded else 1) * (size + 1)
+    refuse_beyond(bands, bits)
     ids, local = executor.transpose(
         "reorder", executor.map("reorder", localised, list(graph.partitions), shift, executor.backend), 2
     )
@@ -208,11 +158,5 @@ def _collective(executor: Executor, graph: Oriented, shift: int, banded: bool) -
     firsts = executor.map("reorder", with_entries, inputs, first_visit, size, shift, executor.backend)
     first = added(executor, "reorder", ids, firsts, starts, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
-    keys = Sharded(starts, executor.map("reorder", _visit_keys, given, size, bits, banded))
+    keys = Sharded(starts, executor.map("reorder", visit_keys, given, size, bits, banded))
     return places(executor, "reorder", keys, bands << bits)[1]
-
-
-def _visit_keys(given: list[Array], size: int, bits: int, banded: bool) -> Array:
-    out_degree, first, dense = given
-    band = band_of(out_degree) if banded else 0
-    return (band * (size + 1) + first.astype("int64")) << bits | dense

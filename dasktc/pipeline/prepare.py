@@ -19,15 +19,16 @@ from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition, slabs_ahead
 from dasktc.pipeline.canonicalize import Canonical, canonical, partition_count, read
-from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.id_maps import check_size
 from dasktc.pipeline.orient import Oriented, degrees_of, orient
 from dasktc.pipeline.orient_sharded import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.reorder import reorder
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
+from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.pipeline.stages.id_maps import check_size
+from dasktc.pipeline.stages.ids import IdRange, map_of_degrees
 from dasktc.pipeline.vertex_assignment import own_parts
-from dasktc.pipeline.vertex_ids import IdRange, SplitIds, observed, vertex_map
+from dasktc.pipeline.vertex_ids import SplitIds, vertex_map
 from dasktc.planning.cost_model import counting_seconds
 from dasktc.planning.distribution import stage_seconds
 from dasktc.planning.grid import Shape
@@ -290,7 +291,7 @@ def _single_block(options: Options) -> bool:
 
 
 def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
-    return [executor.submit("ids", observed, vectors, ids, executor.backend)]
+    return [executor.submit("ids", map_of_degrees, vectors, ids, executor.backend)]
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:

@@ -19,29 +19,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dasktc.backends import Backend
-from dasktc.backends.csr import aligned
 from dasktc.executors.base import Executor, tree
-from dasktc.pipeline.edge_keys import ends_of, pack, transform, unpack
-from dasktc.pipeline.orient import Oriented, inverse, order_by, total
-from dasktc.pipeline.sharded.vectors import Sharded, joined
+from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages.orient import inverse, order_by, total
+from dasktc.pipeline.stages.reorder import by_band_and_visit, by_visit, collective_degree, first_visit, relabel, take
+from dasktc.pipeline.stages.shards import joined
 
 __all__ = [
-    "band_of",
     "by_banded_collective_degree",
     "by_collective_degree",
     "by_dense_id",
     "by_indegree",
-    "collective_degree",
-    "first_visit",
-    "relabel",
     "reorder",
 ]
 
 Array = Any
 Chosen = Callable[[Executor, Oriented, int], Any]
-LARGE_DEGREE = 100
-"""TRUST, section 4.3: rows with more entries get a CTA each, others a warp."""
 
 
 def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: int) -> Oriented:
@@ -67,7 +61,7 @@ def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: i
     place = executor.submit("reorder", inverse, ranks, executor.backend)
     partitions = executor.map("reorder", relabel, graph.partitions, place, shift, executor.backend)
     order, outward, inward = (
-        Sharded(vector.starts, [executor.submit("reorder", _take, vector.whole, ranks)])
+        Sharded(vector.starts, [executor.submit("reorder", take, vector.whole, ranks)])
         for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
@@ -85,12 +79,12 @@ def by_indegree(executor: Executor, graph: Oriented, shift: int) -> Any:
 
 def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
     """Handle of the ranks in TRUST's collective degree order (section 4.1)."""
-    return _collective(executor, graph, shift, _visited)
+    return _collective(executor, graph, shift, by_visit)
 
 
 def by_banded_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
     """Handle of the ranks in TRUST's collective degree order, in bands of out-degree (section 5.1)."""
-    return _collective(executor, graph, shift, _banded)
+    return _collective(executor, graph, shift, by_band_and_visit)
 
 
 def _collective(executor: Executor, graph: Oriented, shift: int, ranked: Callable[..., Array]) -> Any:
@@ -103,56 +97,3 @@ def _collective(executor: Executor, graph: Oriented, shift: int, ranked: Callabl
     )
     first = tree(executor, "reorder", partial(joined, how="minimum", backend=executor.backend), firsts)
     return executor.submit("reorder", ranked, out, first, graph.order.whole, executor.backend)
-
-
-def collective_degree(keys: Array, out_degree: Array, shift: int, backend: Backend) -> Array:
-    """Collective degree of each u over these edges: the sum of its out-neighbours' out-degrees, int64."""
-    xp = backend.array
-    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy's add.at has no int64
-    for source, target in ends_of(keys, shift, backend):
-        xp.add.at(sums, source, out_degree.take(target).astype("uint64"))
-    return sums.view("int64")
-
-
-def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: Backend) -> Array:
-    """For each v, the earliest visit of a vertex that points to v, int32; `size` (= V) where none does."""
-    xp = backend.array
-    first = xp.full(len(visit), size, dtype="int32")
-    for source, target in ends_of(keys, shift, backend):
-        xp.minimum.at(first, target, visit.take(source))
-    return first
-
-
-def _visited(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
-    """Ranks sorted by (first visit, dense id), as two stable integer sorts."""
-    by_id = inverse(order, backend).astype("int64")
-    return by_id.take(order_by(len(first) - first.astype("int64").take(by_id), backend))
-
-
-def _banded(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
-    """Ranks sorted by (out-degree band, first visit, dense id)."""
-    size = len(out_degree)
-    band = band_of(out_degree)
-    by_id = inverse(order, backend).astype("int64")
-    weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(by_id)
-    return by_id.take(order_by(weight, backend))
-
-
-def band_of(out_degree: Array) -> Array:
-    """TRUST's band of each out-degree: 0 above 100, 1 from 2 to 100, 2 below 2."""
-    return 2 - (out_degree >= 2).astype("int64") - (out_degree > LARGE_DEGREE)
-
-
-def relabel(keys: Array, place: Array, shift: int, backend: Backend) -> Array:
-    """Relabel both ends of keys by their new ids; the edges keep their positions."""
-    place = aligned(place)
-
-    def relabelled(chunk: Array) -> Array:
-        source, target = unpack(chunk, shift)
-        return pack(place.take(source), place.take(target), shift)
-
-    return transform(keys, relabelled, backend)
-
-
-def _take(vector: Array, chosen: Array) -> Array:
-    return vector.take(chosen)

@@ -34,10 +34,8 @@ from dasktc.io.evidence import Reading
 from dasktc.io.saved_folder import FILE, MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
-from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
 from dasktc.pipeline.autotune import Facts, choose, look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
-from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
@@ -52,8 +50,11 @@ from dasktc.pipeline.saved_checks import (
     ranks,
     refuse_against_ranks,
 )
-from dasktc.pipeline.sharded.vectors import Sharded, even
+from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, VertexMap
+from dasktc.pipeline.stages.shards import even
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import builders

@@ -15,7 +15,6 @@ keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import isqrt
@@ -24,32 +23,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import Backend
-from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
-from dasktc.pipeline.edge_keys import cut
+from dasktc.pipeline.stages.shuffle import (
+    Pick,
+    Ranges,
+    all_ranges,
+    cut_input,
+    cut_together,
+    deal_into,
+    keys_of_input,
+    reduce_range,
+    reduce_slices,
+    sample,
+    sample_step,
+)
 
 __all__ = [
     "Inputs",
-    "Ranges",
     "cuts_partitions",
     "deal_here",
     "exchange",
-    "quantiles",
     "redistribute",
     "redistribute_cut",
     "reduced",
-    "sample_step",
     "splitters",
 ]
 
 Array = Any
 DIRECT = 1 << 12
 """Largest number of slice tasks in a shuffle of one step."""
-SAMPLES, WANTED_SAMPLES, SHARE = 64, 1 << 14, 64
-"""Least sampled keys per range, sampled keys in all where those are fewer, and the keys of which one is sampled then.
-Sizes of ranges differ by about a tenth with 64 samples each; with 2^14 samples, 128 KiB, two ranges differ by 1 % and
-sixteen by 3 %. Every worker waits for the largest range."""
 FEW = {"cpu": 4, "cuda": 64}
 """Most ranges for which a pass per range over a partition is cheap, so that the partition need not be cut."""
 KEY_BYTES = 8
@@ -131,7 +133,7 @@ def redistribute(
         return reduced(executor, stage, ranges, reduce, given, fold)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
-    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
+    held, make = _taken_over(handles), None if keys is None else partial(keys_of_input, chosen or keys, shared)
     leaving = _leaving(at, to)
     whole = _whole(executor, sources, leaving, total)
     cuts = count > FEW[executor.backend.name] or not (whole or executor.backend.on_device)
@@ -139,10 +141,10 @@ def redistribute(
         given_up, held = held, []
         for k in range(sources):
             one = given_up[k], make, starts, bound, executor.backend
-            held.append(executor.submit(stage, _all_ranges, *one, prefer=at[k]))
+            held.append(executor.submit(stage, all_ranges, *one, prefer=at[k]))
             given_up[k] = None
     spans = list(pairwise([0, *starts, bound]))
-    picks = [itemgetter(r) if cuts else _Pick(make, spans[r], executor.backend, count == 1) for r in range(count)]
+    picks = [itemgetter(r) if cuts else Pick(make, spans[r], executor.backend, count == 1) for r in range(count)]
     apart = [[]] * count if whole else leaving
     return _picked(executor, stage, held, picks, apart, at, to, reduce, given), None
 
@@ -200,7 +202,7 @@ def _picked(
     for r, pick in enumerate(picks):
         pieces = [executor.submit(stage, pick, held[k], prefer=at[k], urgent=True) for k in apart[r]]
         own = [held[k] for k in range(len(held)) if k not in apart[r]]
-        results.append(executor.submit(stage, _range, own, pieces, pick, reduce, given[r], prefer=to[r]))
+        results.append(executor.submit(stage, reduce_range, own, pieces, pick, reduce, given[r], prefer=to[r]))
     return results
 
 
@@ -209,26 +211,6 @@ def _whole(executor: Executor, sources: int, leaving: list[list[int]], total: in
     count = len(leaving)
     spared = KEY_BYTES * total * (sources - 1) * (count - 1) // (sources * count)  # bytes, for each worker
     return 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
-
-
-@dataclass(frozen=True)
-class _Pick:
-    """Selects one range's keys from an uncut input of a shuffle, or all of them."""
-
-    make: Callable[[Any], Any] | None
-    span: tuple[int, int]
-    backend: Backend
-    everything: bool
-
-    def __call__(self, item: Any) -> list[Any]:
-        """Return the keys as arrays that `merge` takes."""
-        made = item if self.make is None else self.make(item)
-        keys = made if isinstance(made, list) else [made]
-        if self.everything:
-            return keys
-        picked = [self.backend.edges.between(some, *self.span) for some in keys]
-        # on a device each piece travels as one array
-        return [self.backend.array.concatenate(picked)] if self.backend.on_device and len(picked) > 1 else picked
 
 
 def _taken_over(handles: list[Any]) -> list[Any]:
@@ -247,56 +229,8 @@ def reduced(
     """Reduce the slices of each range, and empty the list; parameters and results are those of `redistribute`."""
     pairs = [list(pair) for pair in zip(_taken_over(ranges), given, strict=True)]
     if fold is None:
-        return executor.map(stage, _reduced, pairs, reduce), None
-    return executor.map_and_fold(stage, _reduced, pairs, fold, reduce)
-
-
-def _reduced(pair: list[Any], reduce: Callable[..., Any]) -> Any:
-    arrays, given = pair
-    pair.clear()
-    return reduce(arrays, *given)
-
-
-def _keys_of(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> Array:
-    return keys(item, *shared)
-
-
-def _all_ranges(
-    item: Any, make: Callable[[Any], Any] | None, starts: list[int], bound: int, backend: Backend
-) -> list[list[Array]]:
-    """Cut an input before each of `starts`: the arrays of each range."""
-    made = item if make is None else make(item)
-    slices = [cut(keys, starts, bound, backend) for keys in (made if isinstance(made, list) else [made])]
-    return [list(of_range) for of_range in zip(*slices, strict=True)]
-
-
-def _range(
-    own: list[Any],
-    came: list[list[Array]],
-    pick: Callable[[Any], list[Any]],
-    reduce: Callable[..., Any],
-    given: tuple[Any, ...],
-) -> Any:
-    """Pick a range's keys out of local inputs, add the pieces that arrived, and reduce them."""
-    keys = [array for arrays in came for array in arrays]
-    came.clear()
-    while own:
-        keys += pick(own.pop())
-    return reduce(keys, *given)
-
-
-class Ranges(NamedTuple):
-    """Keys in this process's memory, dealt to buckets by their leading digit and not yet sorted.
-
-    Attributes
-    ----------
-    buckets : radix.Buckets
-    spans : list of (int, int)
-        Half-open ranges of buckets, one per call.
-    """
-
-    buckets: Any
-    spans: list[tuple[int, int]]
+        return executor.map(stage, reduce_slices, pairs, reduce), None
+    return executor.map_and_fold(stage, reduce_slices, pairs, fold, reduce)
 
 
 def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int) -> Ranges:
@@ -326,14 +260,9 @@ def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int) -> Ra
     places += ends[:-1] - counts
     dealt, target = list(zip(given, places, strict=True)), np.empty(total, np.int64)
     given.clear()
-    executor.map(stage, _dealt, dealt, shift, target, executor.backend)
+    executor.map(stage, deal_into, dealt, shift, target, executor.backend)
     buckets = shared.Buckets(target, ends, shift)
     return Ranges(buckets, buckets.ranges(RANGES_A_THREAD * executor.workers))
-
-
-def _dealt(given: tuple[Any, Array], shift: int, target: Array, backend: Backend) -> None:
-    shared: Any = backend.shared
-    shared.deal(given[0], shift, given[1], target)
 
 
 def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
@@ -365,17 +294,8 @@ def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], 
 
 def _in_one_step(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
     given = (inputs.keys, starts, bound, executor.backend, *inputs.shared)
-    slices = executor.map(stage, _cut, inputs.handles, *given)
+    slices = executor.map(stage, cut_input, inputs.handles, *given)
     return executor.transpose(stage, slices, len(starts) + 1)
-
-
-def _cut(
-    item: Any, keys: Callable[..., Array] | None, starts: list[int], bound: int, backend: Backend, *shared: Any
-) -> list[Array]:
-    """Cut an input, or the keys made of it, before each of `starts`."""
-    made = item if keys is None else keys(item, *shared)
-    del item
-    return cut(made, starts, bound, backend)
 
 
 def _in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
@@ -388,15 +308,9 @@ def _in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[i
         ]
         slices_of_range.clear()
         within = starts[number * width : (number + 1) * width - 1]
-        slices = executor.map(stage, _cut_together, groups, within, bound, executor.backend)
+        slices = executor.map(stage, cut_together, groups, within, bound, executor.backend)
         ranges += executor.transpose(stage, slices, len(within) + 1)
     return ranges
-
-
-def _cut_together(arrays: list[Array], starts: list[int], bound: int, backend: Backend) -> list[Array]:
-    keys = backend.array.concatenate(arrays)
-    arrays.clear()
-    return cut(keys, starts, bound, backend)
 
 
 def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count: int) -> list[int]:
@@ -404,35 +318,5 @@ def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count
     if count == 1:
         return []
     step = sample_step(total, count)
-    samples = np.sort(np.concatenate(executor.gather(executor.map(stage, _sample, list(keys), step))))
+    samples = np.sort(np.concatenate(executor.gather(executor.map(stage, sample, list(keys), step))))
     return sorted({int(samples[len(samples) * r // count]) for r in range(1, count)}) if len(samples) else []
-
-
-def sample_step(keys: int, ranges: int, parts: int = 1) -> int:
-    """Distance between sampled keys in one of so many equal parts of all keys, which has `keys` of them."""
-    return max(1, min(keys // (SAMPLES * ranges), max(SHARE, parts * keys // WANTED_SAMPLES)))
-
-
-def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]:
-    """Cut sampled keys into at most `count` ranges of about equal weight; return the first key of all but the first.
-
-    Parameters
-    ----------
-    samples : list of arrays of int64
-    weights : list of int
-        Number of keys that each array was sampled from.
-    count : int
-    """
-    if count == 1 or not sum(map(len, samples)):
-        return []
-    each = [np.full(len(of), weight / max(1, len(of))) for of, weight in zip(samples, weights, strict=True)]
-    keys, weight = np.concatenate(samples), np.concatenate(each)
-    order = np.argsort(keys, kind="stable")
-    sums = weight.take(order).cumsum()
-    places = sums.searchsorted([sums[-1] * r / count for r in range(1, count)], side="right")
-    return sorted({int(keys[order[min(place, len(order) - 1)]]) for place in places} - {0})
-
-
-def _sample(keys: Array, step: int) -> Array:
-    """Every `step`-th key, in host memory."""
-    return on_host(keys[::step].copy())

@@ -7,53 +7,45 @@ resulting map (of size V, or of the ids' range). Where such a map does not fit o
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from dasktc.backends import Backend
-from dasktc.executors.base import CPU, Executor, Fold, tree
+from dasktc.executors.base import Executor, Fold, tree
 from dasktc.options import Ids
-from dasktc.pipeline.edge_keys import ranked
-from dasktc.pipeline.id_maps import (
+from dasktc.pipeline.sharded.unique import numbered
+from dasktc.pipeline.sharded.vectors import Sharded, zipped
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.id_maps import (
     MAX_VERTICES,
-    SortedMap,
-    TableMap,
-    TextMap,
-    VertexMap,
-    arrays_of,
     check_size,
     map_of,
 )
-from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite
-from dasktc.pipeline.sharded.vectors import Sharded, either, zipped
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.ids import (
+    IdRange,
+    clear_marks,
+    distinct_integers,
+    distinct_texts,
+    map_of_integers,
+    map_of_marks,
+    map_of_texts,
+    mark_ids,
+    places_of_integers,
+    places_of_texts,
+    text_size,
+    texts,
+    unite_texts,
+)
+from dasktc.pipeline.stages.read import Span
+from dasktc.pipeline.stages.shards import either, integers, unite
 
-__all__ = ["IdRange", "Span", "SplitIds", "observed", "vertex_map"]
+__all__ = ["SplitIds", "vertex_map"]
 
 Array = Any
 Frame = Any
-CHUNK = 1 << 13
 NO_BOUND = VertexBudget(None)
 TABLE_BYTES = 21
 """Bytes per id of the range that building a table takes: flags, the table, and the ids twice."""
-
-
-class IdRange(NamedTuple):
-    """Integer ids of a narrow range, whose offsets serve as dense ids until the degrees tell which ids occur.
-
-    Attributes
-    ----------
-    low, width : int
-        The smallest id, and the number of ids up to the largest one.
-    """
-
-    low: int
-    width: int
 
 
 class SplitIds(NamedTuple):
@@ -74,36 +66,6 @@ class SplitIds(NamedTuple):
     numbers: list[list[Any]]
 
 
-class Span(NamedTuple):
-    """The smallest and largest id of some edges (low > high where there are none), and the number of their rows."""
-
-    low: int
-    high: int
-    rows: int
-
-    @classmethod
-    def of_frame(cls, low: int, high: int, rows: int) -> Span:
-        """The span of one frame; any low > high is an empty span."""
-        return cls(low, high, rows) if low <= high else cls(0, -1, 0)
-
-    @classmethod
-    def measured(cls, frame: Frame) -> Span:
-        """The span of a frame of integers, or of a list of frames."""
-        if isinstance(frame, list):
-            return cls.of([cls.measured(one) for one in frame])
-        if not len(frame):
-            return cls(0, -1, 0)
-        ends = [frame[name].values for name in ("src", "dst")]
-        return cls(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
-
-    @classmethod
-    def of(cls, frames: Sequence[Span]) -> Span:
-        """The span of all frames together."""
-        there = [span for span in frames if span.rows]
-        low, high = min((span.low for span in there), default=0), max((span.high for span in there), default=-1)
-        return cls(low, high, sum(span.rows for span in there))
-
-
 def vertex_map(
     executor: Executor,
     frames: list[Any],
@@ -115,7 +77,7 @@ def vertex_map(
 
     Integer ids of a range no wider than the number of rows need no map, provided that there is no memory budget or that
     a device has room for vectors of the range: their offsets are used as ids until the degrees are known (`IdRange`,
-    `observed`).
+    `map_of_degrees`).
 
     Parameters
     ----------
@@ -144,29 +106,33 @@ def vertex_map(
         if executor.memory_per_call is not None:
             most = min(most, executor.memory_per_call // TABLE_BYTES)
         if split:
-            places = executor.map("vertices", _places, list(frames), low, width, executor.backend)
+            places = executor.map("vertices", places_of_integers, list(frames), low, width, executor.backend)
             return _split(executor, places, ids, budget.shards), budget
         if width <= most:
             return _table(executor, frames, low, width), budget
-    frame_ids = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), executor.backend)
+    frame_ids = executor.map(
+        "vertices", distinct_texts if ids == "text" else distinct_integers, list(frames), executor.backend
+    )
     if ids == "text" and not (budget.on_device and budget.memory_per_call is None):
-        sizes = executor.gather(executor.map("vertices", _text_size, list(frame_ids), executor.backend))
+        sizes = executor.gather(executor.map("vertices", text_size, list(frame_ids), executor.backend))
         total, nbytes = (sum(of) for of in zip(*sizes, strict=True))
         budget = budget.of(total, nbytes)
         if budget.shards(total) > 1:
             given = zipped(list(frames), frame_ids)
             return _split(
-                executor, executor.map("vertices", _text_places, given, executor.backend), ids, budget.shards
+                executor, executor.map("vertices", places_of_texts, given, executor.backend), ids, budget.shards
             ), budget
-    merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
+    merge, made = (unite_texts, map_of_texts) if ids == "text" else (unite, map_of_integers)
     united = tree(executor, "vertices", partial(merge, backend=executor.backend), frame_ids)
     return executor.submit("vertices", made, united, executor.backend), budget
 
 
 def _table(executor: Executor, frames: list[Any], low: int, width: int) -> Any:
-    mark = Fold(partial(_marks, width, executor.backend), partial(_mark, low=low, backend=executor.backend), either)
+    mark = Fold(
+        partial(clear_marks, width, executor.backend), partial(mark_ids, low=low, backend=executor.backend), either
+    )
     return executor.submit(
-        "vertices", _table_map, executor.fold("vertices", mark, list(frames)), low, width, executor.backend
+        "vertices", map_of_marks, executor.fold("vertices", mark, list(frames)), low, width, executor.backend
     )
 
 
@@ -183,140 +149,3 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, shards: Call
     if shards(distinct.size) > 1:
         return SplitIds(distinct, edges, numbers)
     return executor.submit("vertices", map_of, list(distinct.parts), ids, executor.backend)
-
-
-def _places(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:
-    xp, pairs = backend.array, list[Any](map(arrays_of, _listed(frames)))
-    if backend.raw_edges is not None:  # its frames still contain loops
-        pairs = [_proper(*pair) for pair in pairs]
-    ends = xp.concatenate([end.astype("int64", copy=False) for of in zip(*pairs, strict=True) for end in of])
-    if width < 2**63:
-        ends -= low
-        ids, places = ranked(ends, max(1, width), backend)
-        ids += low
-    else:
-        ids, places = xp.unique(ends, return_inverse=True)
-    return [ids, places.astype("int32", copy=False).reshape(2, -1)]
-
-
-def _text_size(ids: Any, backend: Backend) -> tuple[int, int]:
-    return len(ids), int(backend.text.arrow(ids).nbytes)
-
-
-def _text_places(given: list[Any], backend: Backend) -> list[Any]:
-    frames, ids = given
-    known, xp = TextMap(backend.text.ascending(ids), backend), backend.array
-    places = [
-        xp.concatenate([known.dense(frame[name]).astype("int32", copy=False) for frame in _listed(frames)])
-        for name in ("src", "dst")
-    ]
-    return [backend.text.arrow(known.ids), xp.stack(places)]
-
-
-def _marks(width: int, backend: Backend) -> Array:
-    """Allocate cleared flags, one per id of a range, in the backend's own form where it has one."""
-    own = backend.raw_edges
-    return backend.array.zeros(width, dtype=bool) if own is None else own.marks(width)
-
-
-def _mark(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
-    """Mark the ids of a frame, or of a list of frames, in place."""
-    if isinstance(frame, list):
-        for one in frame:
-            _mark(present, one, low, backend)
-        return present
-    backend.edges.mark(present, *arrays_of(frame), low)
-    return present
-
-
-def _table_map(present: Array, low: int, width: int, backend: Backend) -> VertexMap:
-    xp, own = backend.array, backend.raw_edges
-    if own is not None:
-        ranked_ids: VertexMap = own.ranked(present, low, width)
-        check_size(ranked_ids.size)
-        return ranked_ids
-    ids = xp.flatnonzero(present)
-    check_size(len(ids))
-    table = xp.zeros(len(present), dtype="int32")
-    table[ids] = xp.arange(len(ids), dtype="int32")
-    return TableMap(low, table, ids + low if low else ids)
-
-
-def observed(vectors: list[Array], ids: IdRange, backend: Backend) -> VertexMap:
-    """Build the map of the ids of a range that have a degree; `vectors` are those that `orient` made, degrees first."""
-    xp, own = backend.array, backend.raw_edges
-    present = vectors[0] > 0
-    if own is None:
-        return _table_map(present, *ids, backend)
-    there, marks = xp.flatnonzero(present) + ids.low, own.marks(ids.width)
-    own.mark(marks, there[:-1], there[1:], ids.low)  # edges from each id to the next: no vertex is alone
-    return _table_map(marks, *ids, backend)
-
-
-def _integer_ids(frames: Frame | list[Frame], backend: Backend) -> Array:
-    if isinstance(frames, list):
-        return unite([_integer_ids(frame, backend) for frame in frames], backend)
-    frame = frames
-    distinct = backend.distinct
-    ends = _proper(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
-    return unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
-
-
-def _proper(src: Array, dst: Array) -> list[Array]:
-    """Both ends of all edges that are not loops."""
-    proper = src != dst
-    return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
-
-
-def _text_ids(frames: Frame | list[Frame], backend: Backend) -> Any:
-    return backend.text.unite([frame[end] for frame in _listed(frames) for end in ("src", "dst")])
-
-
-def _listed(frames: Frame | list[Frame]) -> list[Frame]:
-    return frames if isinstance(frames, list) else [frames]
-
-
-def _unite_text(columns: list[Any], backend: Backend) -> Any:
-    return backend.text.unite(columns)
-
-
-def texts(backend: Backend) -> ValueOps:
-    """Operations of `sharded.unique` on columns of text ids, which are on the host; numbers are the backend's."""
-    return ValueOps(_cut_text, _ascending_union, partial(_find_text, backend=backend), _hash_text)
-
-
-def _ascending_union(columns: list[Any]) -> Any:
-    return CPU.text.ascending(CPU.text.unite(columns))
-
-
-def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
-    """Cut ascending ids into copies: Arrow sends a slice together with the whole array that it was cut from."""
-    import pyarrow as pa
-
-    cuts = [bisect_left(range(len(ids)), start, key=lambda place: ids[place].as_py()) for start in starts]
-    return [pa.concat_arrays([ids[begin:end]]) for begin, end in pairwise([0, *cuts, len(ids)])]
-
-
-def _find_text(values: Any, among: Any, backend: Backend) -> Array:
-    return backend.array.asarray(CPU.text.dense(among, values))
-
-
-def _hash_text(ids: Any) -> Array:
-    """Hashes of text ids below 2^63, computed in chunks because each id temporarily becomes a Python object."""
-    import pandas as pd
-
-    hashes = np.empty(len(ids), dtype="uint64")
-    for start in range(0, len(ids), CHUNK):
-        chunk = ids[start : start + CHUNK].to_numpy(zero_copy_only=False)
-        hashes[start : start + CHUNK] = pd.util.hash_array(chunk, categorize=False)
-    return hashes >> np.uint64(1)
-
-
-def _text_map(ids: Any, backend: Backend) -> TextMap:
-    check_size(len(ids))
-    return TextMap(backend.text.ascending(ids), backend)
-
-
-def _sorted_map(ids: Array, backend: Backend) -> SortedMap:
-    check_size(len(ids))
-    return SortedMap(ids, backend)

@@ -12,8 +12,16 @@ from dasktc.options import Ids
 from dasktc.wording import plural
 
 __all__ = [
-    "MAX_VERTICES", "SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "check_size", "map_of", "offsets",
-]  # fmt: skip
+    "MAX_VERTICES",
+    "SortedMap",
+    "TableMap",
+    "TextMap",
+    "VertexMap",
+    "arrays_of",
+    "check_size",
+    "map_of",
+    "offsets",
+]
 
 Array = Any
 MAX_VERTICES = 2**31 - 1

@@ -1,0 +1,1 @@
+"""Planes: how partitions of a graph move in each execution mode."""

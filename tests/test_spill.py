@@ -35,7 +35,7 @@ from dasktc.executors.spill.value_files import ALIGNMENT, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir, check_place
 from dasktc.io.write import write_page
 from dasktc.options import RunOptions
-from dasktc.pipeline.vertex_ids import TableMap, TextMap
+from dasktc.pipeline.stages.id_maps import TableMap, TextMap
 from dasktc.planning.schemes import Triple, hash2d
 
 NUMBERS = arrays.arrays(st.sampled_from(["int32", "int64", "bool", "float64"]), arrays.array_shapes(min_side=0))

@@ -22,7 +22,7 @@ from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.pipeline.stages import id_maps
-from dasktc.pipeline.vertex_ids import SortedMap, TableMap, TextMap
+from dasktc.pipeline.stages.id_maps import SortedMap, TableMap, TextMap
 
 LEAST, MOST = -(2**63), 2**63 - 1
 

@@ -36,7 +36,7 @@ from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method
-from dasktc.pipeline import canonicalize as edge_stage
+from dasktc.pipeline.planes import process
 from dasktc.pipeline.stages import blocks as building
 from dasktc.planning import scratch
 from dasktc.planning.plan import Triple
@@ -215,8 +215,8 @@ def test_a_task_refuses_blocks_of_other_places():
 @pytest.mark.parametrize("stage", ["keys_of", "distinct"])
 def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(stage):
     """No later check can notice them; only the source's known answer and its duplicates reveal them."""
-    honest = getattr(edge_stage, stage)
-    with mock.patch.object(edge_stage, stage, lambda *args: honest(*args)[:-1]), pytest.raises(CountError):
+    honest = getattr(process, stage)
+    with mock.patch.object(process, stage, lambda *args: honest(*args)[:-1]), pytest.raises(CountError):
         dasktc.triangle_count(source_of(complete(9), triangles=84))
 
 

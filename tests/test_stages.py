@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from unittest import mock
@@ -14,7 +15,7 @@ import oracle
 import pytest
 from distributed import Client, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
-from pipeline import random_edges, skewed_edges, source_of
+from pipeline import random_edges, skewed_edges, source_of, tuned
 from processes import patience, until
 from tiers import each_once, some
 
@@ -29,9 +30,8 @@ from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method, Options, RunOptions
-from dasktc.pipeline import canonicalize as edge_stage
-from dasktc.pipeline import shuffle
 from dasktc.pipeline.autotune import rules
+from dasktc.pipeline.planes import choice
 from dasktc.pipeline.stages.edge_keys import cut, distinct
 from dasktc.pipeline.stages.orient import row_starts
 from dasktc.pipeline.stages.shuffle import quantiles
@@ -51,7 +51,7 @@ def workers(request):
             n_workers=request.param, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-        mock.patch.object(edge_stage, "ONE_PARTITION", 1),
+        tuned(one_partition=1),
         mock.patch.object(cost_model, "ONE_PARTITION", 1),
     ):
         yield cluster, client
@@ -175,7 +175,8 @@ def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
     tasks = DaskExecutor(client)
     if pieces:
         tasks.task_bytes = 0
-        monkeypatch.setitem(shuffle.FEW, "cpu", 2)
+        tuning = replace(choice.TUNING, passes={"cpu": 2})
+        monkeypatch.setattr(choice, "TUNING", tuning)
     graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
     for place, block in plain._context.blocks.items():
         (there,) = tasks.gather([graph._context.blocks[place]])

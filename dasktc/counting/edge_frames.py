@@ -46,7 +46,7 @@ from dasktc.executors.base import Executor
 from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
-from dasktc.pipeline.shuffle import splitters
+from dasktc.pipeline.planes.exchange import splitters
 from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.pipeline.stages.id_maps import VertexMap
 from dasktc.planning.schemes import Block

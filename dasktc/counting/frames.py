@@ -24,7 +24,7 @@ from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.gpu_discovery import installed
 from dasktc.io.memory.columns import Place, settle, to_ids
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.id_maps import VertexMap
 from dasktc.registry import check_choice
 from dasktc.wording import plural

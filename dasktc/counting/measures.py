@@ -24,7 +24,7 @@ from dasktc.counting.vertex_counts import (
     triangles_by_id,
 )
 from dasktc.counting.vertex_frames import Columns, refuse_series, total_of, vertex_answer, vertex_partitions
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 
 __all__ = [
     "average_clustering",

@@ -21,7 +21,7 @@ from dasktc.counting.tasks import refuse_unless
 from dasktc.counting.vertex_counts import triangles_by_id
 from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import InputError
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.edge_keys import pack, shift_of
 from dasktc.wording import advice, option, plural
 

@@ -25,7 +25,7 @@ from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, job
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
 from dasktc.options import check_keywords, format_size
-from dasktc.pipeline.shuffle import splitters
+from dasktc.pipeline.planes.exchange import splitters
 from dasktc.pipeline.stages.id_maps import VertexMap
 from dasktc.wording import plural
 

@@ -14,7 +14,7 @@ from dasktc.counting.peeling import Facts, core_vector, truss
 from dasktc.counting.vertex_frames import Columns, refuse_series, vertex_answer
 from dasktc.options import whole_number
 from dasktc.pipeline.build_blocks import GridPartition
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Sizes

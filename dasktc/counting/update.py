@@ -31,10 +31,9 @@ from dasktc.io.labels import Labels, pairs_of_labels
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
 from dasktc.pipeline.build_blocks import GridPartition
-from dasktc.pipeline.canonicalize import read
-from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.planes import Handles, Oriented, choose
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, plan_again
-from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.stages.blocks import check_edges
 from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, VertexMap, check_size
@@ -142,8 +141,8 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         )
         labels = labels.extended(chain.from_iterable(fresh))
         sources = [_source(_positions_of(pairs, labels), ids) for pairs in (gone, fresh)]
-    removed, added = (read(here, source) for source in sources)
-    batch = submit(_numbered, removed.frames, added.frames, known, vectors[0], ids)
+    removed, added = (choose(here, graph.options).read(source) for source in sources)
+    batch = submit(_numbered, removed.frames.take(), added.frames.take(), known, vectors[0], ids)
     present = [submit(_present, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
     batch = submit(_net, batch, present)
     near = [submit(_near, block, batch, backend) for block in graph.blocks.values()]
@@ -610,7 +609,7 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
     least = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # keeps the grid
     new = replace(
         prepared,
-        graph=Oriented([], order, out_degree, in_degree, size.wedges, size.edges),
+        graph=Oriented(Handles(), order, out_degree, in_degree, size.wedges, size.edges),
         partition=partition,
         plan=least,
         numbered=executor.submit("update", _names, edit),

@@ -17,8 +17,8 @@ from dasktc.counting.external_ids import shares_of
 from dasktc.counting.frames import array_module
 from dasktc.counting.tasks import refuse_unless
 from dasktc.options import CountOptions
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Progress
-from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.stages.orient import total
 from dasktc.planning.schemes import Block
 

@@ -31,7 +31,7 @@ from dasktc.counting.frames import (
     unknown,
 )
 from dasktc.errors import InputError
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.shards import even
 from dasktc.wording import advice
 

@@ -25,7 +25,7 @@ from dasktc.counting.tasks import Job, jobs, task_of
 from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import CountError, InputError, shown
 from dasktc.options import weight_name
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.attributes import EdgeAttributes
 from dasktc.wording import advice, option, plural
 

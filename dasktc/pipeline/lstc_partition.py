@@ -20,7 +20,7 @@ one part's degrees and numbers are in memory: its degrees, whose sums are its nu
 `PartEdges` of the backend makes these passes.
 
 Vectors of all vertices that exceed one process are sharded: each partition of edges, as a small graph over its own
-vertices, fetches their entries (see `pipeline.orient_sharded`). The functions and results are the same.
+vertices, fetches their entries (see `planes.sharded`). The functions and results are the same.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ import numpy as np
 
 from dasktc.executors.base import Executor, tree
 from dasktc.options import Options
-from dasktc.pipeline.canonicalize import partition_count
-from dasktc.pipeline.orient import Oriented
-from dasktc.pipeline.sharded.vectors import Sharded, added, taken, zipped
-from dasktc.pipeline.shuffle import Inputs, exchange, splitters
+from dasktc.pipeline.planes.base import Plane
+from dasktc.pipeline.planes.exchange import Inputs, splitters
+from dasktc.pipeline.planes.graph import Oriented
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, scatter_entries, zipped
 from dasktc.pipeline.stages.lstc import (
     block_of_part,
     counts_of,
@@ -55,7 +55,7 @@ from dasktc.pipeline.stages.lstc import (
     together,
 )
 from dasktc.pipeline.stages.orient import total
-from dasktc.pipeline.stages.shards import either, localised, with_entries
+from dasktc.pipeline.stages.shards import localised, logical_or, with_entries
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import Where
@@ -107,9 +107,9 @@ class ProxyPartition(NamedTuple):
         """Handle of the ids of a part's vertices."""
         return self.members[side]
 
-    def build(self, executor: Executor, graph: Oriented, where: Where) -> dict[Block, Any]:
+    def build(self, plane: Plane, graph: Oriented, where: Where) -> dict[Block, Any]:
         """Build each part's two blocks: (part, 0), rows of local vertices, and (part, 1), all rows."""
-        return _build(executor, graph, self, where)
+        return _build(plane, graph, self, where)
 
 
 class _Edges(NamedTuple):
@@ -150,7 +150,7 @@ class _Edges(NamedTuple):
             return executor.map(
                 self.stage, function, list(self.partitions), *(vector.whole for vector in vectors), *shared
             )
-        entries = [taken(executor, self.stage, vector, self.ids) for vector in vectors]
+        entries = [gather_entries(executor, self.stage, vector, self.ids) for vector in vectors]
         return executor.map(self.stage, with_entries, zipped(list(self.partitions), *entries), function, *shared)
 
     def masks(self, function: Any, *vectors: Sharded) -> Sharded:
@@ -158,9 +158,9 @@ class _Edges(NamedTuple):
         executor, before = self.executor, vectors[-1]
         made = self.map(function, [*vectors])
         if not self.ids:
-            return Sharded(before.starts, [tree(executor, self.stage, either, [*made, *before.parts])])
-        new = added(executor, self.stage, list(self.ids), made, before.starts, ("bitwise_or", 0))
-        return Sharded(before.starts, executor.map(self.stage, either, zipped(list(before.parts), new.parts)))
+            return Sharded(before.starts, [tree(executor, self.stage, logical_or, [*made, *before.parts])])
+        new = scatter_entries(executor, self.stage, list(self.ids), made, before.starts, ("bitwise_or", 0))
+        return Sharded(before.starts, executor.map(self.stage, logical_or, zipped(list(before.parts), new.parts)))
 
     def inside(self, bits: Sharded) -> list[int]:
         """Number of edges in each part that has the vertices with its bit, and all edges among them."""
@@ -175,19 +175,19 @@ class _Edges(NamedTuple):
         if not self.ids:
             summed = [[tree(executor, self.stage, total, given) for given in both]]
         else:
-            sums = [added(executor, self.stage, list(self.ids), given, own.starts) for given in both]
+            sums = [scatter_entries(executor, self.stage, list(self.ids), given, own.starts) for given in both]
             summed = zipped(*(vector.parts for vector in sums))
         counts = executor.gather([executor.submit(self.stage, counts_of, *pair) for pair in summed])
         local, edges, wedges = map(sum, zip(*counts, strict=True))
         return local, edges, wedges
 
 
-def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
+def part_vertices(plane: Plane, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
     """Assign the vertices to parts, and determine which proxies and edges each part keeps.
 
     Parameters
     ----------
-    executor : Executor
+    plane : Plane
     graph : Oriented
     parts : int
         n, at most 64.
@@ -200,8 +200,9 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     InputError
         METIS is asked for and not installed, or the graph is too large for it; a file of parts is refused.
     """
+    executor = plane.executor
     edges = _Edges.of(executor, graph, parts, shape.shift)
-    own = assigned(executor, graph, options, parts, shape)
+    own = assigned(plane, graph, options, parts, shape)
     local = Sharded(own.starts, own.map(executor, "plan", own_bits, executor.backend))
     induced = edges.masks(neighbours, local)
     tails, heads = _kept(edges, options.proxies, local, induced)
@@ -223,7 +224,7 @@ def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sh
     if how == "tight":
         nothing = Sharded(local.starts, local.map(edges.executor, edges.stage, no_bits))
         heads = edges.masks(targets, local, nothing)
-        both = edges.executor.map(edges.stage, either, zipped(list(local.parts), list(heads.parts)))
+        both = edges.executor.map(edges.stage, logical_or, zipped(list(local.parts), list(heads.parts)))
         return Sharded(local.starts, both), heads
     kept, before = local, -1
     while (reached := sum(map(sum, _held_in_shards(edges, kept)))) > before:
@@ -252,18 +253,15 @@ def _members(executor: Executor, own: Sharded, tails: Sharded, part: int) -> tup
     return tuple(executor.submit("plan", together, given, executor.backend) for given in (members, local))
 
 
-# edges of the parts
-
-
 # blocks
 
 
-def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
-    """Build each part's two blocks: its local vertices' edges, and all its edges; empties the graph's partitions."""
+def _build(plane: Plane, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
+    """Build each part's two blocks: its local vertices' edges, and all its edges; takes the partitions over."""
     built, shift, columns, parts = {}, parted.shape.shift, parted.sizes.edges, len(parted.members)
+    executor = plane.executor
     edges = _Edges.of(executor, graph, parts, shift, "blocks")
-    graph.partitions.clear()
-    graph.take_slabs()
+    graph.partitions.take()
     before = _held_in_shards(edges, parted.tails)
     for part, members in enumerate(parted.members):
         firsts = [0, *accumulate(held[part] for held in before)]
@@ -276,9 +274,9 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
         )
         numbered = edges.map(keys_in_part, [number])
         held, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor))
+        cuts = splitters(executor, "blocks", numbered, held, plane.partitions(held))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(executor, "blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
+        ranges = plane.exchange("blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
         at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
             executor.submit("blocks", slabs_of_part, keys, span, parted.local[part], shift, executor.backend, prefer=at)

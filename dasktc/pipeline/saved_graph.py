@@ -37,7 +37,9 @@ from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.autotune import Facts, choose, look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
 from dasktc.pipeline.lstc_partition import ProxyPartition
-from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.planes.choice import choose as choose_plane
+from dasktc.pipeline.planes.graph import Handles, Oriented
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
 from dasktc.pipeline.saved_checks import (
     BlockRead,
@@ -50,8 +52,6 @@ from dasktc.pipeline.saved_checks import (
     ranks,
     refuse_against_ranks,
 )
-from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, VertexMap
 from dasktc.pipeline.stages.shards import even
@@ -595,7 +595,7 @@ def open_plan(
     )
     proxies = tuple(Proxies(*of) for of in content["proxies"])
     ids = [_places(saved.folder, arrays) for arrays in content["id_shards"]]
-    budget = vertex_budget_of(executor, options, saved.ids)
+    budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":
         budget = budget.of(vertices, sum(place.nbytes for of in ids for place in of.values()))
     budget.check(vertices, plan.partition)
@@ -607,7 +607,7 @@ def open_plan(
         for name in VECTORS
     )
     of_graph, to_stream = content["wedges"]
-    graph = Oriented([], order, out_degree, in_degree, of_graph, edges)
+    graph = Oriented(Handles(), order, out_degree, in_degree, of_graph, edges)
     partition = _partition(content, sizes, proxies, to_stream)
     numbered = Sharded(starts, partial(_open_ids, executor, ids, starts, shards == 1))
     source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor
-from dasktc.options import Ids, Options, bytes_of, format_size
+from dasktc.options import Ids, format_size
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.wording import advice, option, plural
 
-__all__ = ["VertexBudget", "vertex_budget_of"]
+__all__ = ["VertexBudget"]
 
 ID_BYTES = {"int": 42, "text": 200}
 """Bytes a vertex that merging the ids of two partitions takes (text: ids of about ten characters)."""
@@ -131,24 +130,3 @@ class VertexBudget(NamedTuple):
 
 def _parts_text(count: int) -> str:
     return "one piece" if count == 1 else f"{count:,} shards"
-
-
-def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBudget:
-    """Derive the memory budget of vertex vectors from an executor and the options.
-
-    Parameters
-    ----------
-    executor : Executor
-    options : Options
-    ids : {"int", "text"}
-    """
-    backend, how, given = executor.backend, options.chosen_reorder, bytes_of(options.memory)
-    if backend.on_device or executor.memory_per_call is not None or not executor.distributed:
-        at_a_time = 1 if executor.distributed else executor.workers
-        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend.on_device, at_a_time=at_a_time)
-        return (
-            budget._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else budget
-        )
-    share = executor.memory(given)
-    budget = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
-    return budget._replace(memory=given / share) if given and share else budget

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "places_before",
     "slab",
     "slab_of_ranks",
+    "slab_spans",
     "stack",
     "stacked",
     "sums_of_parts",
@@ -106,6 +108,21 @@ def fill_rows(
         begin, behind = min(first << rows, last), min(end << rows, last)
         edge, of_rows = int(buckets.ends[first]), offsets[begin : behind + 1]
         shared.write_rows(keys, begin << shift, 1 << shift, edge, of_rows, columns[edge : edge + len(keys)])
+
+
+def slab_spans(layout: Layout, rows: list[list[int]]) -> list[tuple[int, int, int, int, int]]:
+    """Arguments of `slab` for every slab of every block: its range of keys, and how keys make rows.
+
+    Parameters
+    ----------
+    layout : Layout
+    rows : list of lists of int
+        For each row of the grid, the first row of each slab.
+    """
+    firsts, widths, slabs = layout.first_keys, layout.widths, len(rows[0])
+    starts = [firsts[block] + row * widths[block] for block, (i, _) in enumerate(layout.places) for row in rows[i]]
+    spans = pairwise([*starts, firsts[-1]])
+    return [(*span, widths[number // slabs], firsts[-1], layout.loose_bits) for number, span in enumerate(spans)]
 
 
 def block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: Backend) -> Array:

@@ -164,7 +164,7 @@ def unite_texts(columns: list[Any], backend: Backend) -> Any:
 
 
 def texts(backend: Backend) -> ValueOps:
-    """Operations of `sharded.unique` on columns of text ids, which are on the host; numbers are the backend's."""
+    """Operations of `planes.distinct` on columns of text ids, which are on the host; numbers are the backend's."""
     return ValueOps(_cut_text, _ascending_union, partial(_find_text, backend=backend), _hash_text)
 
 

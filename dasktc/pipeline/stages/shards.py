@@ -22,7 +22,6 @@ __all__ = [
     "by_place",
     "cut",
     "cut_pairs",
-    "either",
     "entries_of",
     "even",
     "filled",
@@ -33,6 +32,7 @@ __all__ = [
     "joined",
     "largest",
     "localised",
+    "logical_or",
     "mixed",
     "number_values",
     "oriented_locally",
@@ -122,7 +122,7 @@ def even(size: int, count: int) -> tuple[int, ...]:
 
 
 def with_entries(given: list[Any], function: Any, *shared: Any) -> Any:
-    """Call `function(keys, *entries, *shared)` of keys and, for each vector, their entries as `taken` has them.
+    """Call `function(keys, *entries, *shared)` of keys and, for each vector, the entries that they need.
 
     The last of `shared` is the backend.
     """
@@ -178,7 +178,7 @@ def joined(vectors: list[Array], how: str, backend: Backend) -> Array:
     return result
 
 
-def either(vectors: list[Array]) -> Array:
+def logical_or(vectors: list[Array]) -> Array:
     """Combine vectors by bitwise OR into a new one; parameters as of `joined`."""
     result = vectors.pop().copy()
     while vectors:

@@ -1,9 +1,9 @@
 """Sharded vertex vectors, for graphs whose vertex arrays exceed one process.
 
 Shard s holds entries `starts[s]` to `starts[s + 1]`. A partition of edges contains few of the vertices. It gathers
-their entries (`taken`) by an ascending list of vertices, cut at the shards' borders, and scatters updates
-(`added`) likewise. Lists and entries are inputs of tasks and go directly from worker to worker. Where vertex arrays fit
-one process, a vector has one shard (`Sharded.whole`).
+their entries (`gather_entries`) by an ascending list of vertices, cut at the shards' borders, and scatters updates
+(`scatter_entries`) likewise. Lists and entries are inputs of tasks and go directly from worker to worker. Where vertex
+arrays fit one process, a vector has one shard (`Sharded.whole`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.stages.shards import by_place, cut, cut_pairs, entries_of, filled, joined, put
 
 __all__ = [
+    "GROUP",
     "Sharded",
-    "added",
-    "moved",
-    "taken",
-    "there",
+    "gather_entries",
+    "permuted",
+    "scatter_entries",
+    "vectors_on_host",
     "zipped",
 ]
 
@@ -82,7 +83,7 @@ def zipped(*lists: list[Any]) -> list[list[Any]]:
     return rows
 
 
-def there(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
+def vectors_on_host(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
     """The executor for work on the host, and the vectors there."""
     if not executor.backend.on_device:
         return executor, list(vectors)
@@ -90,7 +91,7 @@ def there(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, 
     return executor.for_backend("cpu"), copies
 
 
-def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
+def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
     """Gather entries of a sharded vector by many lists of indices.
 
     Parameters
@@ -117,7 +118,7 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
     return [list(entries) for entries in zip(*answers, strict=True)]
 
 
-def added(
+def scatter_entries(
     executor: Executor,
     stage: str,
     ids: list[Any],
@@ -162,7 +163,7 @@ def added(
     return Sharded(starts, parts)
 
 
-def moved(
+def permuted(
     executor: Executor,
     stage: str,
     vector: Sharded,
@@ -182,4 +183,4 @@ def moved(
     """
     pairs = executor.map(stage, by_place, zipped(list(vector.parts), list(place.parts)))
     ids, values = executor.transpose(stage, pairs, 2)
-    return added(executor, stage, ids, values, starts or vector.starts)
+    return scatter_entries(executor, stage, ids, values, starts or vector.starts)

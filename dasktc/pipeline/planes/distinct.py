@@ -12,7 +12,7 @@ from itertools import accumulate, chain
 from typing import Any
 
 from dasktc.executors.base import Executor, tree
-from dasktc.pipeline.sharded.vectors import Sharded, zipped
+from dasktc.pipeline.planes.vectors import Sharded, zipped
 from dasktc.pipeline.stages.id_maps import check_size
 from dasktc.pipeline.stages.shards import (
     ValueOps,
@@ -23,7 +23,14 @@ from dasktc.pipeline.stages.shards import (
     sorted_keys,
 )
 
-__all__ = ["numbered", "places"]
+__all__ = [
+    "ARITY",
+    "ARITY_WITHIN",
+    "MARGIN",
+    "SAMPLES",
+    "numbered",
+    "places",
+]
 
 Array = Any
 ARITY, ARITY_WITHIN = 8, 3

@@ -24,7 +24,7 @@ from dasktc.io.source import Part, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.planes.numbering import number_integers, number_texts
+from dasktc.pipeline.planes.vertices import number_integers, number_texts
 from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
@@ -366,7 +366,7 @@ class Plane(ABC):
         """Largest number of edges in one edge array of a device that has all edges of a graph."""
         tuning = self.tuning
         least = min(tuning.piece_edges, max(tuning.split_edges, -(-edges // tuning.least_pieces)))
-        return max(least, -(-edges // (tuning.pieces * self.executor.workers)))
+        return max(least, -(-edges // (tuning.device_pieces * self.executor.workers)))
 
     def split_frames(self, handles: list[Any], facts: list[Counts]) -> list[Any]:
         """Slice frames above the size limit of a device's edge arrays; the slices are views."""

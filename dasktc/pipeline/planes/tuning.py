@@ -34,7 +34,7 @@ class Tuning:
         times as many on a device, so that most of the budget is left for results, which then stay there.
     split_bytes : int
         The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges.
-    pieces, piece_edges : int
+    device_pieces, piece_edges : int
         In one process a device holds its edges in this number of arrays, each of at least so many edges, so that the
         results and the sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays
         would be a task.
@@ -61,7 +61,7 @@ class Tuning:
     row_bytes: Mapping[str, int] = _by_name(int=160, text=640)
     edge_bytes: Mapping[str, int] = _by_name(cpu=40, cuda=240)
     split_bytes: int = 100
-    pieces: int = 8
+    device_pieces: int = 8
     piece_edges: int = 1 << 26
     split_edges: int = 1 << 22
     least_pieces: int = 3

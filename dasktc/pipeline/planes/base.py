@@ -24,9 +24,9 @@ from dasktc.io.source import Part, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.planes.vertices import number_integers, number_texts
 from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.planes.vertices import number_integers, number_texts
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import (
     block_keys,

@@ -18,9 +18,8 @@ from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.layouts import lay_out
-from dasktc.pipeline.planes import Oriented, Plane, Sharded, with_vertices
+from dasktc.pipeline.planes import Oriented, Plane, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
-from dasktc.pipeline.planes.choice import sharded
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.id_maps import check_size
 from dasktc.pipeline.vertex_assignment import own_parts

@@ -409,14 +409,12 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
         20_000_000, "int", "collective", 3, memory=1.0
     )
     assert (
-        choose(DaskExecutor(client), Options()).vertex_budget("int").memory_per_call
+        choose(DaskExecutor(client), Options()).vertex_budget("int").call_memory
         == DaskExecutor(client).memory()
         > 20_000_000
     )
-    assert (
-        choose(DaskExecutor(client), Options(memory=1)).vertex_budget("int").memory_per_call == vertex_room.LEAST_MEMORY
-    )
-    assert choose(LocalExecutor(), options).vertex_budget("int").memory_per_call is None
+    assert choose(DaskExecutor(client), Options(memory=1)).vertex_budget("int").call_memory == vertex_room.LEAST_MEMORY
+    assert choose(LocalExecutor(), options).vertex_budget("int").call_memory is None
     on_disk.close()
 
 

@@ -38,6 +38,7 @@ from dasktc.pipeline.stages.blocks import (
     slab_spans,
     sums_of_parts,
 )
+from dasktc.pipeline.stages.canonical import keys_in_chunks, keys_of
 from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.ids import IdRange, map_of_degrees
 from dasktc.pipeline.stages.orient import (
@@ -340,6 +341,11 @@ class Plane(ABC):
         """
         ranges = self.exchange(stage, inputs, starts, bound)
         return reduce_ranges(self.executor, stage, ranges, reduce, calls)[0]
+
+    @property
+    def make_keys(self) -> Callable[..., Array]:
+        """The function that makes keys of frames: in chunks on a device, whose memory is short."""
+        return keys_in_chunks if self.backend.on_device else keys_of
 
     def distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
         """Arguments of `edge_keys.distinct` for each range of canonical keys."""

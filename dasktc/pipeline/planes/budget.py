@@ -25,7 +25,7 @@ from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_i
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
-from dasktc.pipeline.stages.canonical import keys_in_range, keys_of, keys_of_samples
+from dasktc.pipeline.stages.canonical import keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.orient import (
     CUTS,
@@ -129,10 +129,10 @@ class BudgetPlane(Plane):
                 [executor.submit("canonical", keys_of_samples, vertices, ends, shift, backend)]
             )
         if samples is not None:
-            inputs = Inputs(handles, keys_of, (vertices, shift, backend))
+            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
             starts = quantiles(samples, [edges for _, edges in frames.samples], count)
         else:
-            inputs = Inputs(executor.map("canonical", keys_of, handles, vertices, shift, backend))
+            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
             starts = splitters(executor, "canonical", inputs.handles, rows, count)
         # In this process degrees are added up in the pass that makes the partitions.
         ranges, degrees = self.exchange("canonical", inputs, starts, 1 << 2 * shift), None

@@ -29,7 +29,7 @@ from dasktc.pipeline.planes.exchange import Inputs, reduce_ranges, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import check_edges, fill_rows, stack
-from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of, keys_in_range, keys_of, keys_of_samples
+from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of, keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.orient import CUTS, oriented, oriented_in_place, ranks_of
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
@@ -116,10 +116,10 @@ class ProcessPlane(Plane):
                 [executor.submit("canonical", keys_of_samples, vertices, ends, shift, backend)]
             )
         if samples is not None:
-            inputs = Inputs(handles, keys_of, (vertices, shift, backend))
+            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
             starts = quantiles(samples, [edges for _, edges in frames.samples], count)
         else:
-            inputs = Inputs(executor.map("canonical", keys_of, handles, vertices, shift, backend))
+            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
             starts = splitters(executor, "canonical", inputs.handles, rows, count)
         # Degrees are added up in the pass that makes the partitions.
         ranges = self.exchange("canonical", inputs, starts, 1 << 2 * shift)
@@ -139,7 +139,7 @@ class ProcessPlane(Plane):
             keys = [ends for frame in frames for ends in ends_of(frame, span, shift, backend)]
             frames.clear()
         else:
-            keys = executor.map("canonical", keys_of, frames, numbering.vertices, shift, backend)
+            keys = executor.map("canonical", self.make_keys, frames, numbering.vertices, shift, backend)
         dealt = self._deal("canonical", keys, 1 << 2 * shift)
         return executor.map("canonical", distinct_in_buckets, list(dealt.spans), dealt.buckets, shift, backend)
 

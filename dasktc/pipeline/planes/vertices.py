@@ -89,7 +89,7 @@ def number_texts(executor: Executor, frames: Frames, budget: VertexBudget) -> Nu
     """
     backend = executor.backend
     ids = executor.map(STAGE, distinct_texts, list(frames.frames), backend)
-    if not (budget.on_device and budget.memory_per_call is None):
+    if not (budget.on_device and budget.call_memory is None):
         sizes = executor.gather(executor.map(STAGE, text_size, list(ids), backend))
         total, nbytes = (sum(of_all) for of_all in zip(*sizes, strict=True))
         budget = budget.of(total, nbytes)

@@ -31,7 +31,7 @@ from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_i
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.sharded.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block, every, slab_of_ranks
-from dasktc.pipeline.stages.canonical import ends_of, keys_in_range, keys_of
+from dasktc.pipeline.stages.canonical import ends_of, keys_in_range
 from dasktc.pipeline.stages.orient import (
     CUTS,
     Ranks,
@@ -160,11 +160,11 @@ class WorkersPlane(Plane):
         holders = frames.holders if isinstance(frames, PlacedFrames) else ()
         if span is not None:
             ends = None if backend.on_device else ends_of
-            inputs = PlacedInputs(handles, keys_of, (span, shift, backend), holders, ends)
+            inputs = PlacedInputs(handles, self.make_keys, (span, shift, backend), holders, ends)
             samples = [keys_in_range(sample, span, shift) for sample, _ in frames.samples]
             starts = quantiles(samples, [edges for _, edges in frames.samples], count)
         else:
-            keys = executor.map("canonical", keys_of, handles, numbering.vertices, shift, backend)
+            keys = executor.map("canonical", self.make_keys, handles, numbering.vertices, shift, backend)
             inputs = PlacedInputs(keys, holders=holders)
             starts = splitters(executor, "canonical", keys, rows, count)
         return self.keep_distinct(inputs, rows, starts, shift)
@@ -322,7 +322,8 @@ class WorkersPlane(Plane):
             picks: list[Callable[[Any], list[Any]]] = list(map(itemgetter, range(count)))
         else:
             held = handles.take()
-            picks = [Pick(make, span, backend, count == 1) for span in pairwise([0, *starts, bound])]
+            joined = backend.on_device  # where each piece travels as one array
+            picks = [Pick(make, span, backend, count == 1, joined) for span in pairwise([0, *starts, bound])]
         apart = [[]] * count if whole else leaving
         return self._reduce(stage, held, picks, apart, holders, homes, reduce, calls)
 

@@ -36,7 +36,7 @@ class VertexBudget(NamedTuple):
 
     Attributes
     ----------
-    memory_per_call : int or None
+    call_memory : int or None
         Bytes that one call may take; None: unbounded.
     ids : {"int", "text"}
     how : str
@@ -49,10 +49,10 @@ class VertexBudget(NamedTuple):
     width : float
         Length of the text ids relative to `USUAL_TEXT`; at least 1.
     at_a_time : int
-        Calls that share `memory_per_call`: one call on whole vectors has all of it, calls on shards a share each.
+        Calls that share `call_memory`: one call on whole vectors has all of it, calls on shards a share each.
     """
 
-    memory_per_call: int | None
+    call_memory: int | None
     ids: Ids = "int"
     how: str = "degree"
     times: int = 1
@@ -76,16 +76,16 @@ class VertexBudget(NamedTuple):
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors fit the memory of one call."""
-        return self.memory_per_call is None or self.need(vertices) <= self.memory_per_call
+        return self.call_memory is None or self.need(vertices) <= self.call_memory
 
     def shards(self, vertices: int) -> int:
         """The number of shards of a vertex vector."""
         return min(MOST_SHARDS, self._wanted(vertices))
 
     def _wanted(self, vertices: int) -> int:
-        if self.memory_per_call is None or self.fits(vertices):
+        if self.call_memory is None or self.fits(vertices):
             return LEAST_SHARDS
-        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.memory_per_call))
+        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.call_memory))
 
     @property
     def _vertex_bytes(self) -> int:
@@ -113,18 +113,18 @@ class VertexBudget(NamedTuple):
     def why(self, vertices: int) -> str:
         """Say, for the plan, whether vertex vectors are whole or sharded, and why."""
         count = self.shards(vertices)
-        if self.memory_per_call is None:
+        if self.call_memory is None:
             return f"vertices in {_parts_text(count)}"
         if not self.fits(vertices):
             return f"vertices in {_parts_text(count)}: {self._fact(vertices)}"
         need = format_size(self.need(vertices))
-        within = format_size(self.memory_per_call)
+        within = format_size(self.call_memory)
         return f"vertices in one piece: {need} while they are numbered and ranked, within {within}"
 
     def _fact(self, vertices: int) -> str:
         return (
             f"{plural(vertices, 'vertex takes', 'vertices take')} {format_size(self.need(vertices))} while they are "
-            f"numbered and ranked, more than the {format_size(self.memory_per_call or 0)} that one stage may take"
+            f"numbered and ranked, more than the {format_size(self.call_memory or 0)} that one stage may take"
         )
 
 

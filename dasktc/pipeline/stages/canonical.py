@@ -17,6 +17,7 @@ from dasktc.pipeline.stages.read import ends_between
 __all__ = [
     "distinct_in_buckets",
     "ends_of",
+    "keys_in_chunks",
     "keys_in_range",
     "keys_of",
     "keys_of_places",
@@ -36,19 +37,25 @@ def keys_of(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: i
     """Keys of the edges of a frame, or of a list of frames."""
     if isinstance(frames, list):
         return backend.array.concatenate([keys_of(frame, vertices, shift, backend) for frame in frames])
-    frame = frames
     if isinstance(vertices, IdRange | RankedIds | TableMap):
-        return backend.edges.keys(*arrays_of(frame), vertices, shift)
-    if not backend.on_device:
-        return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
-    rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), backend.chunk
+        return backend.edges.keys(*arrays_of(frames), vertices, shift)
+    return _packed((frames["src"], frames["dst"]), vertices, shift, backend)
+
+
+def keys_in_chunks(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
+    """As `keys_of`, with the scratch of one chunk; from pairs of arrays also, in which loops are marked by key 0."""
+    if isinstance(frames, list):
+        return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend) for frame in frames])
+    if isinstance(vertices, IdRange | RankedIds | TableMap):
+        return backend.edges.keys(*arrays_of(frames), vertices, shift)
+    rows, chunk = len(frames[0] if isinstance(frames, tuple) else frames), backend.chunk
     keys = backend.array.empty(rows, dtype="int64")
     for start in range(0, rows, chunk):
-        ends = ends_between(frame, start, start + chunk)
+        ends = ends_between(frames, start, start + chunk)
         part = keys[start : start + chunk]
         part[:] = _packed(ends, vertices, shift, backend)
-        if isinstance(frame, tuple):
-            part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
+        if isinstance(frames, tuple):
+            part[ends[0] == ends[1]] = 0  # the ends of a loop need not be among the ids
     return keys
 
 
@@ -70,7 +77,9 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
 def keys_of_samples(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
     """Keys of sampled edges by any id map, computed on the backend's device."""
     xp = backend.array
-    return [on_host(keys_of((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples]
+    return [
+        on_host(keys_in_chunks((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples
+    ]
 
 
 def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:

@@ -40,12 +40,13 @@ sixteen by 3 %. Every worker waits for the largest range."""
 
 @dataclass(frozen=True)
 class Pick:
-    """Selects one range's keys from an uncut input of a shuffle, or all of them."""
+    """Selects one range's keys from an uncut input of a shuffle, or all of them; `joined`: as one array."""
 
     make: Callable[[Any], Any] | None
     span: tuple[int, int]
     backend: Backend
     everything: bool
+    joined: bool
 
     def __call__(self, item: Any) -> list[Any]:
         """Return the keys as arrays that `merge` takes."""
@@ -54,8 +55,7 @@ class Pick:
         if self.everything:
             return keys
         picked = [self.backend.edges.between(some, *self.span) for some in keys]
-        # on a device each piece travels as one array
-        return [self.backend.array.concatenate(picked)] if self.backend.on_device and len(picked) > 1 else picked
+        return [self.backend.array.concatenate(picked)] if self.joined and len(picked) > 1 else picked
 
 
 def reduce_slices(pair: list[Any], reduce: Callable[..., Any]) -> Any:

@@ -8,20 +8,20 @@ from functools import partial
 from typing import Any
 
 from dasktc.backends import ON_DEVICE, kernel_times, tasks_a_worker
+from dasktc.backends.vertex_maps import check_size
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
-from dasktc.executors.progress import Progress, Tracker, tracker_of
+from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
 from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.layouts import lay_out
-from dasktc.pipeline.planes import Oriented, Plane, Sharded, sharded, with_vertices
+from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
-from dasktc.pipeline.stages.id_maps import check_size
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.cost_model import counting_seconds
 from dasktc.planning.distribution import stage_seconds
@@ -208,19 +208,17 @@ def _prepare_edges(
         known = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names
         own, parts = own_parts(plane, options.assign_file, source.ids, known, graph, limits.parts)
         limits, shape = replace(limits, parts=parts), shape._replace(own=own)
-    measured = _LatestPartition(plane, graph, options, shape)
-    plan, options = plan_count(
+    plan, partition, options = plan_count(
         options,
         size,
         graph.edges,
-        measured.sizes,
+        lambda scheme, parts: lay_out(plane, graph, scheme, parts, options, shape),
         limits,
         why,
         automatic=automatic,
         memory_per_call=per_call,
         planned_for=planned_for,
     )
-    partition = measured.partition
     plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
     times = kernel_times(backend, options)
     progress.forecast["count"] = counting_seconds(plan, partition.wedges, times, backend)
@@ -232,20 +230,6 @@ def _prepare_edges(
 def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:
     """Whether an order's vectors fit in as many shards as there already are."""
     return budget._replace(how=order).shards(size) == shards
-
-
-class _LatestPartition:
-    """Measures partitions of a graph for its plan and keeps only the latest, which is the plan's, to save memory."""
-
-    partition: Partition
-
-    def __init__(self, plane: Plane, graph: Oriented, options: Options, shape: Shape) -> None:
-        self._plane, self._graph, self._options, self._shape = plane, graph, options, shape
-
-    def sizes(self, scheme: str, parts: int) -> Sizes:
-        """Sizes of the blocks of a scheme at n = `parts`."""
-        self.partition = lay_out(self._plane, self._graph, scheme, parts, self._options, self._shape)
-        return self.partition.sizes
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:
@@ -274,7 +258,7 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
     scratch = scratch_of(options, plan.edges, choose_plane(executor, options).stage_memory)
-    revised = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
+    revised, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
     revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
     if not revised.fits:
         needs = f"kernel {options.chosen_kernel} needs more scratch"

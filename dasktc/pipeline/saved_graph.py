@@ -27,6 +27,7 @@ import numpy as np
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError, neutral_text, shown, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
@@ -53,7 +54,7 @@ from dasktc.pipeline.saved_checks import (
     refuse_against_ranks,
 )
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
-from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, VertexMap
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
 from dasktc.pipeline.stages.shards import even
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.grid import Axis, Layout, Shape
@@ -581,19 +582,21 @@ def open_plan(
     """
     content, automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, content, options, planned_for)
-    vertices, edges, sizes = content["vertices"], content["edges"], _sizes(content)
-    plan, options = plan_count(
+    vertices, edges = content["vertices"], content["edges"]
+    proxies = tuple(Proxies(*of) for of in content["proxies"])
+    of_graph, to_stream = content["wedges"]
+    saved_partition = _partition(content, _sizes(content), proxies, to_stream)
+    plan, partition, options = plan_count(
         options,
         max(vertices, content["parts"]),  # the grid stays as it was where updates removed vertices
         edges,
-        lambda *_: sizes,
+        lambda *_: saved_partition,
         limits or limits_of(executor, options),
         choice,
         automatic=automatic,
         memory_per_call=None if planned_for else executor.memory_per_call,
         planned_for=planned_for,
     )
-    proxies = tuple(Proxies(*of) for of in content["proxies"])
     ids = [_places(saved.folder, arrays) for arrays in content["id_shards"]]
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":
@@ -606,9 +609,7 @@ def open_plan(
         Sharded(starts, partial(_open_vector, executor, [_places(saved.folder, of) for of in content[name]], starts))
         for name in VECTORS
     )
-    of_graph, to_stream = content["wedges"]
     graph = Oriented(Handles(), order, out_degree, in_degree, of_graph, edges)
-    partition = _partition(content, sizes, proxies, to_stream)
     numbered = Sharded(starts, partial(_open_ids, executor, ids, starts, shards == 1))
     source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
     seconds = {"read": 0.0, "prepare": 0.0}

@@ -15,6 +15,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.cpu import edges as cpu_edges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.executors.base import CPU, Fold, tree
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
@@ -27,7 +28,6 @@ from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.planes.workers import WorkersPlane
 from dasktc.pipeline.prepare import silent
 from dasktc.pipeline.stages.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
-from dasktc.pipeline.stages.id_maps import MAX_VERTICES
 from dasktc.pipeline.stages.orient import total
 from dasktc.pipeline.stages.read import Span
 from dasktc.pipeline.stages.shuffle import WANTED_SAMPLES

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from itertools import accumulate, chain
 from typing import Any
 
+from dasktc.backends.vertex_maps import check_size
 from dasktc.executors.base import Executor, tree
 from dasktc.pipeline.planes.vectors import Sharded, zipped
-from dasktc.pipeline.stages.id_maps import check_size
 from dasktc.pipeline.stages.shards import (
     ValueOps,
     in_place,

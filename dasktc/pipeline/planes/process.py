@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.protocol import Buckets
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
@@ -33,7 +34,7 @@ from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of, keys_
 from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.orient import CUTS, oriented, oriented_in_place, ranks_of
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
-from dasktc.pipeline.stages.shuffle import deal_into, quantiles, sample_step
+from dasktc.pipeline.stages.shuffle import quantiles, sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
@@ -47,12 +48,12 @@ class Dealt(NamedTuple):
 
     Attributes
     ----------
-    buckets : radix.Buckets
+    buckets : Buckets
     spans : list of (int, int)
         Half-open ranges of buckets, one per call.
     """
 
-    buckets: Any
+    buckets: Buckets
     spans: list[tuple[int, int]]
 
 
@@ -141,7 +142,7 @@ class ProcessPlane(Plane):
         else:
             keys = executor.map("canonical", self.make_keys, frames, numbering.vertices, shift, backend)
         dealt = self._deal("canonical", keys, 1 << 2 * shift)
-        return executor.map("canonical", distinct_in_buckets, list(dealt.spans), dealt.buckets, shift, backend)
+        return executor.map("canonical", distinct_in_buckets, list(dealt.spans), dealt.buckets, shift)
 
     def _deal(self, stage: str, keys: list[Any], bound: int) -> Dealt:
         """Deal keys into one array by their leading digit; takes over the arrays, which are only read.
@@ -149,24 +150,9 @@ class ProcessPlane(Plane):
         The call that sorts a range of buckets also processes its keys while they are in cache. Neither ranges nor
         arrays are copied.
         """
-        executor, tuning = self.executor, self.tuning
-        shared: Any = self.backend.shared
-        slices = [array[first : first + tuning.dealt] for array in keys for first in range(0, len(array), tuning.dealt)]
-        keys.clear()
-        total = sum(map(len, slices))
-        leading, shift = shared.leading_bits(total, bound)
-        # Each slice is counted by its leading digits, which gives its place in every bucket.
-        counts = np.array(executor.map(stage, shared.count, list(slices), 1 << leading, shift)).reshape(
-            -1, 1 << leading
-        )
-        ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-        places = np.cumsum(counts, axis=0)
-        places += ends[:-1] - counts
-        calls, target = list(zip(slices, places, strict=True)), np.empty(total, np.int64)
-        slices.clear()
-        executor.map(stage, deal_into, calls, shift, target, self.backend)
-        buckets = shared.Buckets(target, ends, shift)
-        return Dealt(buckets, buckets.ranges(tuning.ranges_a_thread * executor.workers))
+        executor = self.executor
+        buckets = self.backend.dealt(keys, bound, (0, bound), partial(executor.map, stage))
+        return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * executor.workers))
 
     def for_edges(self, rows: int) -> Self:
         """One thread for a small graph: starting others takes longer than they save."""
@@ -204,9 +190,9 @@ class ProcessPlane(Plane):
         ((rows,),) = layout.sizes[0].tolist()
         offsets = np.zeros(rows + 1, np.int64)
         dealt = self._deal("blocks", graph.partitions.take(), 1 << 2 * layout.shift)
-        columns = np.empty(len(dealt.buckets.keys), np.int32)
-        arrays = dealt.buckets, offsets, columns, layout.shift, layout.loose_bits, self.backend
-        self.executor.map("blocks", fill_rows, list(dealt.spans), *arrays)
+        columns = np.empty(dealt.buckets.size, np.int32)
+        call = dealt.buckets, layout.shift, layout.loose_bits, offsets, columns
+        self.executor.map("blocks", fill_rows, list(dealt.spans), *call)
         return stack([(offsets, columns)], (0, 0), layout, self.backend)
 
 

@@ -50,8 +50,6 @@ class Tuning:
         Most ranges for which a pass per range over a partition is cheap, so that the partition need not be cut.
     partial_sums : int
         Most partial sums that are handed to their consumers without a task that adds them up.
-    dealt : int
-        Keys that a thread deals out in one call.
     ranges_a_thread : int
         Ranges of buckets per thread; several, because they take unlike times, and a free thread takes the next.
     """
@@ -69,7 +67,6 @@ class Tuning:
     direct: int = 1 << 12
     passes: Mapping[str, int] = _by_name(cpu=4, cuda=64)
     partial_sums: int = 8
-    dealt: int = 1 << 20
     ranges_a_thread: int = 4
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from dasktc.backends.vertex_maps import MAX_VERTICES, check_size
 from dasktc.executors.base import Executor, Fold, tree
 from dasktc.options import Ids
 from dasktc.pipeline.planes.distinct import numbered
 from dasktc.pipeline.planes.graph import Frames, Handles, Numbering, SplitIds
 from dasktc.pipeline.planes.vectors import zipped
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
-from dasktc.pipeline.stages.id_maps import MAX_VERTICES, check_size, map_of
+from dasktc.pipeline.stages.id_maps import map_of
 from dasktc.pipeline.stages.ids import (
     IdRange,
     clear_marks,

@@ -9,11 +9,11 @@ import numpy as np
 
 from dasktc.backends import Backend, lazy_backend
 from dasktc.backends.csr import on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError, shown
 from dasktc.io.source import Part, ReadOptions
 from dasktc.options import Ids, format_size
 from dasktc.pipeline.stages.edge_keys import unpack
-from dasktc.pipeline.stages.id_maps import VertexMap
 from dasktc.planning.grid import Shape
 from dasktc.wording import advice, option, plural
 

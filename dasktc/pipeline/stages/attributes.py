@@ -19,11 +19,11 @@ import numpy as np
 
 from dasktc.backends import lazy_backend
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import CountError, InputError, shown
 from dasktc.io.evidence import Notes
 from dasktc.options import AttributeOptions, Ids
 from dasktc.pipeline.stages.edge_keys import pack, unpack
-from dasktc.pipeline.stages.id_maps import VertexMap
 from dasktc.pipeline.stages.read import noted
 from dasktc.wording import advice, option, plural
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
-from dasktc.backends.cuda.edges import RankedIds
-from dasktc.pipeline.stages.edge_keys import distinct_of, pack
-from dasktc.pipeline.stages.id_maps import TableMap, VertexMap, arrays_of
+from dasktc.backends.protocol import Buckets
+from dasktc.backends.vertex_maps import RangeMap, VertexMap
+from dasktc.pipeline.stages.edge_keys import pack
+from dasktc.pipeline.stages.id_maps import arrays_of
 from dasktc.pipeline.stages.ids import IdRange
-from dasktc.pipeline.stages.read import ends_between
+from dasktc.pipeline.stages.read import ends_between, rows_of
 
 __all__ = [
     "distinct_in_buckets",
@@ -28,16 +29,16 @@ Array = Any
 Frame = Any
 
 
-def distinct_in_buckets(span: tuple[int, int], buckets: Any, shift: int, backend: Backend) -> Array:
+def distinct_in_buckets(span: tuple[int, int], buckets: Buckets, shift: int) -> Array:
     """Distinct keys of a span of buckets, ascending."""
-    return distinct_of(buckets, *span, shift, backend)
+    return buckets.distinct(*span, shift)
 
 
 def keys_of(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
     """Keys of the edges of a frame, or of a list of frames."""
     if isinstance(frames, list):
         return backend.array.concatenate([keys_of(frame, vertices, shift, backend) for frame in frames])
-    if isinstance(vertices, IdRange | RankedIds | TableMap):
+    if isinstance(vertices, IdRange | RangeMap):
         return backend.edges.keys(*arrays_of(frames), vertices, shift)
     return _packed((frames["src"], frames["dst"]), vertices, shift, backend)
 
@@ -46,9 +47,9 @@ def keys_in_chunks(frames: Frame | list[Frame], vertices: VertexMap | IdRange, s
     """As `keys_of`, with the scratch of one chunk; from pairs of arrays also, in which loops are marked by key 0."""
     if isinstance(frames, list):
         return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend) for frame in frames])
-    if isinstance(vertices, IdRange | RankedIds | TableMap):
+    if isinstance(vertices, IdRange | RangeMap):
         return backend.edges.keys(*arrays_of(frames), vertices, shift)
-    rows, chunk = len(frames[0] if isinstance(frames, tuple) else frames), backend.chunk
+    rows, chunk = rows_of(frames), backend.chunk
     keys = backend.array.empty(rows, dtype="int64")
     for start in range(0, rows, chunk):
         ends = ends_between(frames, start, start + chunk)
@@ -61,9 +62,8 @@ def keys_in_chunks(frames: Frame | list[Frame], vertices: VertexMap | IdRange, s
 
 def ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
     """The edges of a frame, or of a list of frames, from which their keys are made as they are read."""
-    shared: Any = backend.shared
     listed = frames if isinstance(frames, list) else [frames]
-    return [shared.ends(*arrays_of(frame), ids.low, shift) for frame in listed]
+    return [backend.edges.lazy_keys(*arrays_of(frame), ids, shift) for frame in listed]
 
 
 def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:

@@ -10,15 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import Backend, lazy_backend
+from dasktc.backends.vertex_maps import VertexMap, check_size
 from dasktc.pipeline.stages.edge_keys import ranked
-from dasktc.pipeline.stages.id_maps import (
-    SortedMap,
-    TableMap,
-    TextMap,
-    VertexMap,
-    arrays_of,
-    check_size,
-)
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, arrays_of
 from dasktc.pipeline.stages.shards import ValueOps, unite
 
 __all__ = [
@@ -38,7 +32,6 @@ __all__ = [
     "text_size",
     "texts",
     "unite_texts",
-    "without_loops",
 ]
 
 Array = Any
@@ -62,9 +55,7 @@ class IdRange(NamedTuple):
 
 def places_of_integers(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:
     """Distinct ids of a frame, ascending, and the positions of both ends of its edges among them."""
-    xp, pairs = backend.array, list[Any](map(arrays_of, listed(frames)))
-    if backend.raw_edges is not None:  # its frames still contain loops
-        pairs = [without_loops(*pair) for pair in pairs]
+    xp, pairs = backend.array, [backend.edges.without_loops(*arrays_of(frame)) for frame in listed(frames)]
     ends = xp.concatenate([end.astype("int64", copy=False) for of in zip(*pairs, strict=True) for end in of])
     if width < 2**63:
         ends -= low
@@ -91,10 +82,9 @@ def places_of_texts(given: list[Any], backend: Backend) -> list[Any]:
     return [backend.text.arrow(known.ids), xp.stack(places)]
 
 
-def clear_marks(width: int, backend: Backend) -> Array:
-    """Allocate cleared flags, one per id of a range, in the backend's own form where it has one."""
-    own = backend.raw_edges
-    return backend.array.zeros(width, dtype=bool) if own is None else own.marks(width)
+def clear_marks(width: int, backend: Backend) -> Any:
+    """Marks of the ids of a range, none of which is set."""
+    return backend.edges.marks(width)
 
 
 def mark_ids(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
@@ -107,45 +97,24 @@ def mark_ids(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
     return present
 
 
-def map_of_marks(present: Array, low: int, width: int, backend: Backend) -> VertexMap:
+def map_of_marks(marks: Any, low: int, width: int, backend: Backend) -> VertexMap:
     """Build the map of the ids of a range that are marked."""
-    xp, own = backend.array, backend.raw_edges
-    if own is not None:
-        ranked_ids: VertexMap = own.ranked(present, low, width)
-        check_size(ranked_ids.size)
-        return ranked_ids
-    ids = xp.flatnonzero(present)
-    check_size(len(ids))
-    table = xp.zeros(len(present), dtype="int32")
-    table[ids] = xp.arange(len(ids), dtype="int32")
-    return TableMap(low, table, ids + low if low else ids)
+    ranked_ids = backend.edges.ranked(marks, low, width)
+    check_size(ranked_ids.size)
+    return ranked_ids
 
 
 def map_of_degrees(vectors: list[Array], ids: IdRange, backend: Backend) -> VertexMap:
-    """Build the map of the ids of a range that have a degree; `vectors` are those that `orient` made, degrees first."""
-    xp, own = backend.array, backend.raw_edges
-    present = vectors[0] > 0
-    if own is None:
-        return map_of_marks(present, *ids, backend)
-    there, marks = xp.flatnonzero(present) + ids.low, own.marks(ids.width)
-    own.mark(marks, there[:-1], there[1:], ids.low)  # edges from each id to the next: no vertex is alone
-    return map_of_marks(marks, *ids, backend)
+    """Build the map of the ids of a range that have a degree; `vectors` are those of the orientation, degrees first."""
+    return map_of_marks(backend.edges.marked(vectors[0] > 0), *ids, backend)
 
 
 def distinct_integers(frames: Frame | list[Frame], backend: Backend) -> Array:
     """Distinct ids of a frame, or of a list of frames, ascending."""
     if isinstance(frames, list):
         return unite([distinct_integers(frame, backend) for frame in frames], backend)
-    frame = frames
-    distinct = backend.distinct
-    ends = without_loops(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
-    return unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
-
-
-def without_loops(src: Array, dst: Array) -> list[Array]:
-    """Both ends of all edges that are not loops."""
-    proper = src != dst
-    return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
+    ends = backend.edges.without_loops(*arrays_of(frames))
+    return unite([backend.distinct(end).astype("int64", copy=False) for end in ends], backend)
 
 
 def distinct_texts(frames: Frame | list[Frame], backend: Backend) -> Any:

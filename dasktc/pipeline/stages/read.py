@@ -13,9 +13,6 @@ from dasktc.backends.csr import on_host
 from dasktc.io.evidence import Notes, Reading, judge_all, say_zeros
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
-from dasktc.pipeline.stages.id_maps import (
-    arrays_of,
-)
 
 __all__ = [
     "SAMPLED",
@@ -29,6 +26,7 @@ __all__ = [
     "part_size",
     "read_chunks",
     "read_parts",
+    "rows_of",
     "sample_ends",
     "slices_of_ends",
     "slices_of_rows",
@@ -167,7 +165,7 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
     counts: Counts | None = None
     chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
     for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
-        rows = len(frame[0] if isinstance(frame, tuple) else frame)
+        rows = rows_of(frame)
         for first in range(0, max(1, rows), most):
             some = (
                 ends_between(frame, first, first + most)
@@ -186,21 +184,18 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
 
 def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:
     """Drop a frame's loops where its backend does not keep them, and count rows and loops."""
-    own = backend.raw_edges
-    integers = isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"
-    if own is not None and integers:
-        ends = arrays_of(frame)
-        facts = own.facts(*ends)
-        return ends, Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
-    rows = len(frame)
-    if integers:
-        shared: Any = backend.shared
-        src, dst, loops, low, high = shared.proper(*arrays_of(frame))
-        frame = backend.frame.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame
-        return frame, Counts(rows, loops, Span.of_frame(low, high, rows - loops))
+    rows = rows_of(frame)
+    if isinstance(frame, tuple) or frame["src"].dtype.kind in "iu":
+        frame, loops, low, high = backend.edges.proper(frame)
+        return frame, Counts(rows, loops, Span.of_frame(low, high, rows_of(frame)))
     proper = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
     kept = int(proper.sum())
     return frame if kept == rows else frame[proper].reset_index(drop=True), Counts(rows, rows - kept)
+
+
+def rows_of(frame: Frame) -> int:
+    """Number of rows of a frame, or of a pair of arrays."""
+    return len(frame[0] if isinstance(frame, tuple) else frame)
 
 
 def ends_between(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ __all__ = [
     "SHARE",
     "WANTED_SAMPLES",
     "Pick",
-    "Ranges",
     "all_ranges",
     "cut_input",
     "cut_together",
-    "deal_into",
     "keys_of_input",
     "quantiles",
     "reduce_range",
@@ -92,26 +90,6 @@ def reduce_range(
     while own:
         keys += pick(own.pop())
     return reduce(keys, *given)
-
-
-class Ranges(NamedTuple):
-    """Keys in this process's memory, dealt to buckets by their leading digit and not yet sorted.
-
-    Attributes
-    ----------
-    buckets : radix.Buckets
-    spans : list of (int, int)
-        Half-open ranges of buckets, one per call.
-    """
-
-    buckets: Any
-    spans: list[tuple[int, int]]
-
-
-def deal_into(given: tuple[Any, Array], shift: int, target: Array, backend: Backend) -> None:
-    """Deal keys to their buckets."""
-    shared: Any = backend.shared
-    shared.deal(given[0], shift, given[1], target)
 
 
 def cut_input(

@@ -20,8 +20,9 @@ from keywords import keywords
 
 import dasktc
 from dasktc.errors import InputError
-from dasktc.io import array_files, saved_folder
-from dasktc.io.saved_folder import MANIFEST
+from dasktc.saved import arrays as array_files
+from dasktc.saved import folder as saved_folder
+from dasktc.saved.folder import MANIFEST
 
 
 def graphs(folder):

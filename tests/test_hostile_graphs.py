@@ -25,10 +25,10 @@ import dasktc
 from dasktc.backends import block_facts, get_backend
 from dasktc.backends.block_facts import ArrayFacts, Hash
 from dasktc.errors import InputError
-from dasktc.io import array_files
-from dasktc.io.saved_folder import MANIFEST
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline import saved_graph
+from dasktc.saved import arrays as array_files
+from dasktc.saved import graph as saved_graph
+from dasktc.saved.folder import MANIFEST
 
 EDGES = skewed_edges(70, 500, 3)
 CASES = 120

@@ -32,12 +32,13 @@ from dasktc.cli.main import main
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
-from dasktc.io import array_files, saved_folder
-from dasktc.io.array_files import StoredArray, read_array, write_arrays
-from dasktc.io.saved_folder import MANIFEST
 from dasktc.options import Method, Options, RunOptions
-from dasktc.pipeline import saved_graph
 from dasktc.pipeline.sharded import vertex_budget
+from dasktc.saved import arrays as array_files
+from dasktc.saved import folder as saved_folder
+from dasktc.saved import graph as saved_graph
+from dasktc.saved.arrays import StoredArray, read_array, write_arrays
+from dasktc.saved.folder import MANIFEST
 
 EDGES = skewed_edges(70, 500, 3)
 COUNT = triangles(EDGES)

@@ -55,10 +55,10 @@ from dasktc.options import (
 )
 from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
-from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_graph
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS, check_choice
+from dasktc.saved.graph import SavedGraph, fitted, open_blocks, saved_graph
 from dasktc.wording import advice, option
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options, RunOptions
 from dasktc.pipeline.prepare import limits_of
-from dasktc.pipeline.saved_graph import SavedGraph
 from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
+from dasktc.saved.graph import SavedGraph
 
 __all__ = ["ClusterRun", "distribution_of", "in_one_call", "prepares_in_one_call", "rates_of"]
 

@@ -30,12 +30,12 @@ from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress import Progress, Tracker
 from dasktc.io.evidence import Reading
-from dasktc.io.saved_folder import check_new, new_folder
 from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
-from dasktc.pipeline.saved_graph import write_graph
 from dasktc.registry import check_stages
+from dasktc.saved.folder import check_new, new_folder
+from dasktc.saved.graph import write_graph
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 

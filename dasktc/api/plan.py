@@ -36,7 +36,6 @@ from dasktc.options import (
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import prepare_edges
-from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
@@ -46,6 +45,7 @@ from dasktc.planning.rates import Rates as MeasuredRates
 from dasktc.planning.schemes import Block, considered, scheme_of
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
+from dasktc.saved.graph import SavedGraph, fitted, open_plan
 from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:

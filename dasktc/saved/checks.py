@@ -23,8 +23,8 @@ from dasktc.backends.block_facts import WORD, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import InputError
 from dasktc.executors.measured import Measured
-from dasktc.io import array_files
-from dasktc.io.array_files import StoredArray, in_threads, read_array
+from dasktc.saved import arrays as array_files
+from dasktc.saved.arrays import StoredArray, in_threads, read_array
 from dasktc.wording import plural
 
 __all__ = [

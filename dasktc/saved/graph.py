@@ -29,9 +29,7 @@ from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import InputError, neutral_text, shown, without_secrets
 from dasktc.executors.base import Executor
-from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
 from dasktc.io.evidence import Reading
-from dasktc.io.saved_folder import FILE, MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
@@ -41,7 +39,17 @@ from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
-from dasktc.pipeline.saved_checks import (
+from dasktc.pipeline.sharded.vectors import Sharded, even
+from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
+from dasktc.planning.distribution import SourceSize
+from dasktc.planning.grid import Axis, Layout, Shape
+from dasktc.planning.placement import builders
+from dasktc.planning.plan import Limits, Proxies
+from dasktc.planning.schemes import Sizes, scheme_of
+from dasktc.planning.scratch import plan_count
+from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_choice
+from dasktc.saved.arrays import DIGITS, StoredArray, read_array, write_arrays
+from dasktc.saved.checks import (
     BlockRead,
     Totals,
     checked_block,
@@ -52,15 +60,7 @@ from dasktc.pipeline.saved_checks import (
     ranks,
     refuse_against_ranks,
 )
-from dasktc.pipeline.sharded.vectors import Sharded, even
-from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
-from dasktc.planning.distribution import SourceSize
-from dasktc.planning.grid import Axis, Layout, Shape
-from dasktc.planning.placement import builders
-from dasktc.planning.plan import Limits, Proxies
-from dasktc.planning.schemes import Sizes, scheme_of
-from dasktc.planning.scratch import plan_count
-from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_choice
+from dasktc.saved.folder import FILE, MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.wording import advice, option, plural
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]

@@ -58,7 +58,7 @@ from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edge
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS, check_choice
-from dasktc.saved.graph import SavedGraph, fitted, open_blocks, saved_graph
+from dasktc.saved.opening import SavedGraph, fitted, open_blocks, saved_graph
 from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
@@ -434,7 +434,7 @@ def _prepared(
     For a saved graph, read its blocks and, with `attributes`, its weights and directions.
     """
     if isinstance(source, SavedGraph):
-        executor = executor.for_edges(source.manifest["edges"])
+        executor = executor.for_edges(source.manifest.edges)
         prepared, blocks = open_blocks(executor, source, options, progress, attributes)
         return CountingContext(executor, prepared, blocks, prepared.options)
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):

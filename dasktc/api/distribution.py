@@ -15,7 +15,7 @@ from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
-from dasktc.saved.graph import SavedGraph
+from dasktc.saved.opening import SavedGraph
 
 __all__ = ["ClusterRun", "distribution_of", "in_one_call", "prepares_in_one_call", "rates_of"]
 

@@ -34,8 +34,8 @@ from dasktc.options import CountOptions, Options, bytes_of, check_keywords, form
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.registry import check_stages
-from dasktc.saved.folder import check_new, new_folder
-from dasktc.saved.graph import write_graph
+from dasktc.saved.folder import check_new
+from dasktc.saved.writing import write_graph
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
@@ -283,8 +283,8 @@ class Graph(Summarised):
         client: Any = getattr(executor, "client", None)
         apart = client is not None and not str(client.scheduler.address).startswith("inproc")
         each = "each worker would write to its own, and nothing opens it" if apart else None
-        with new_folder(check_new(path, force, each)) as (folder, content):
-            return write_graph(executor, context.prepared, context.blocks, context.options, folder, content)
+        out = check_new(path, force, each)
+        return write_graph(executor, context.prepared, context.blocks, context.options, out)
 
     def __copy__(self) -> Graph:
         """Return a copy that shares the blocks, because a graph does not change."""

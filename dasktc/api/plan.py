@@ -45,7 +45,7 @@ from dasktc.planning.rates import Rates as MeasuredRates
 from dasktc.planning.schemes import Block, considered, scheme_of
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
-from dasktc.saved.graph import SavedGraph, fitted, open_plan
+from dasktc.saved.opening import SavedGraph, fitted, open_plan
 from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:

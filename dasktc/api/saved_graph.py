@@ -14,7 +14,7 @@ from dasktc.errors import InputError, shown, without_secrets
 from dasktc.options import Backend, Method, MethodName, RunOptions, format_size, path_text
 from dasktc.pipeline.prepare import Progress
 from dasktc.saved.folder import MANIFEST, check_new
-from dasktc.saved.graph import saved_graph
+from dasktc.saved.opening import saved_graph
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 

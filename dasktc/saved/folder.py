@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, MsgspecError, Raw, Struct
 
 from dasktc.errors import DasktcError, InputError, neutral_text, shown
 from dasktc.executors.paths import check_writable_folder
@@ -109,7 +109,7 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
             manifest = msgspec.json.decode(file.read(), type=_Manifest)
     except InputError:
         raise
-    except (ValueError, RecursionError) as error:
+    except (MsgspecError, ValueError, RecursionError) as error:
         raise damaged(path, str(error)) from None
     if manifest.format != FORMAT:
         raise InputError(
@@ -275,7 +275,7 @@ def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
             own = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(file.read())))}
     except InputError:
         raise
-    except (ValueError, RecursionError) as error:
+    except (MsgspecError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so {_FORCE} "
             "does not replace it; remove the folder yourself, or choose another name"

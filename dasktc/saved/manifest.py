@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, MsgspecError, Raw, Struct
 
 from dasktc.backends.kernel import Facts
 from dasktc.errors import InputError, neutral_text
@@ -276,7 +276,7 @@ def decoded(folder: str, graph: Raw) -> Manifest:
         manifest = _DECODER.decode(graph)
         if manifest.method.partition in SCHEMES:
             check_consistency(manifest)
-    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (MsgspecError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         why = neutral_text(error).partition(";")[0].replace("`$", "`graph")
         raise damaged(joined(folder, MANIFEST), why) from None
     if manifest.method.partition not in SCHEMES:

@@ -18,12 +18,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dasktc.backends import Backend
-from dasktc.backends.block_facts import WORD, Hash, RowFacts, VertexFacts
+from dasktc.backends import Backend, host_threads
+from dasktc.backends.block_facts import WORD, ColumnFacts, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.host_threads import in_threads
 from dasktc.executors.measured import Measured
-from dasktc.saved import arrays as array_files
-from dasktc.saved.arrays import in_threads, read_array
+from dasktc.saved.arrays import read_array
 from dasktc.saved.folder import damaged_file, joined
 from dasktc.saved.manifest import BlockRecord
 from dasktc.wording import plural
@@ -141,14 +141,13 @@ def _columns(read: BlockRead, by: Hash, backend: Backend) -> tuple[Array, int, i
     if backend.on_device:
         columns = read_array(read.folder, read.record.columns, backend)
         return (columns, *backend.block_facts.column_facts(columns, by))
-    facts = []
-    columns = read_array(
-        read.folder,
-        read.record.columns,
-        backend,
-        look=lambda slab: facts.append(backend.block_facts.column_facts(slab, by)),
-    )
-    step = array_files.SLAB // columns.itemsize
+    facts: list[ColumnFacts] = []
+
+    def look(slab: Array) -> None:
+        facts.append(backend.block_facts.column_facts(slab, by))
+
+    columns = read_array(read.folder, read.record.columns, backend, look=look)
+    step = host_threads.SLAB // columns.itemsize
     seams = int((columns[step::step] <= columns[step - 1 : len(columns) - 1 : step]).sum())
     descents, totals = (sum(getattr(of, name) for of in facts) for name in ("descents", "total"))
     return columns, descents + seams, totals % WORD

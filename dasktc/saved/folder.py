@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta, MsgspecError, Raw, Struct
 
 from dasktc.errors import DasktcError, InputError, neutral_text, shown
-from dasktc.executors.paths import check_writable_folder
+from dasktc.executors.process.paths import check_writable_folder
 from dasktc.io.formats import streams
 from dasktc.io.write import hidden_beside, publish
 from dasktc.options import path_text

@@ -190,12 +190,12 @@ def open_plan(
     """
     manifest, automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, manifest, options, planned_for)
-    vertices, partition = manifest.vertices, manifest.partition()
-    plan, options = plan_count(
+    vertices, saved_partition = manifest.vertices, manifest.partition()
+    plan, partition, options = plan_count(
         options,
         max(vertices, manifest.method.parts),  # the grid stays as it was where updates removed vertices
         manifest.edges,
-        lambda *_: partition.sizes,
+        lambda *_: saved_partition,
         limits or limits_of(executor, options),
         choice,
         automatic=automatic,

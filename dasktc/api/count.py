@@ -18,16 +18,15 @@ from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
-from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, too_large
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import threads_here
 from dasktc.executors.place import Place
-from dasktc.executors.progress import Progress, Tracker, tracker_of
-from dasktc.executors.signals import held
-from dasktc.executors.spill.work_dir import check_place
+from dasktc.executors.process.signals import held
+from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
+from dasktc.executors.stores.work_dir import check_place
 from dasktc.io.source import Source
 from dasktc.options import (
     AttributeOptions,
@@ -45,6 +44,7 @@ from dasktc.options import (
 from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
 from dasktc.pipeline.saved_graph import SavedGraph, open_blocks
+from dasktc.reports.outputs import Outputs
 from dasktc.wording import option
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from dasktc.api.opener import Call
 from dasktc.backends import ON_DEVICE
 from dasktc.counting.one_call import threads_of_a_call
-from dasktc.counting.outputs import Outputs
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.options import Options
@@ -17,6 +16,7 @@ from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
+from dasktc.reports.outputs import Outputs
 
 __all__ = ["ClusterRun", "distribution_of"]
 

@@ -10,32 +10,33 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
+from dasktc.answers.frames import FrameName
+from dasktc.answers.triangle_list import triangle_list
 from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting import measures, plots, weighted_clustering
-from dasktc.counting import trussness as trusses
-from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
-from dasktc.counting.estimate import TriangleEstimate, estimate
-from dasktc.counting.frames import FrameName
 from dasktc.counting.result import TriangleCount
-from dasktc.counting.square_clustering import square_clustering
-from dasktc.counting.triad_census import triad_census
-from dasktc.counting.triangle_list import triangle_list
-from dasktc.counting.update import Change, update
 from dasktc.errors import InputError, shown
 from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.progress import Progress, Tracker
+from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
 from dasktc.io.saved_folder import check_new, new_folder
 from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.pipeline.saved_graph import write_graph
+from dasktc.questions import measures, weighted_clustering
+from dasktc.questions import trussness as trusses
+from dasktc.questions.cliques import BOUND, clique_count
+from dasktc.questions.estimate import TriangleEstimate, estimate
+from dasktc.questions.square_clustering import square_clustering
+from dasktc.questions.triad_census import triad_census
+from dasktc.questions.update import Change, update
 from dasktc.registry import check_stages
+from dasktc.reports import plots
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 

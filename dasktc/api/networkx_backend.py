@@ -27,9 +27,9 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.api.networkx_info import FUNCTIONS
+from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
-from dasktc.executors.threads import allowed_threads
 from dasktc.once import once
 from dasktc.wording import plural
 

@@ -22,10 +22,10 @@ from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.place import Place
-from dasktc.executors.progress import Progress, Tracker
-from dasktc.executors.signals import interruptible
-from dasktc.executors.spill.file_store import blocksize_within
-from dasktc.executors.ucx import warn_of_tcp
+from dasktc.executors.process.signals import interruptible
+from dasktc.executors.process.ucx import warn_of_tcp
+from dasktc.executors.progress.tracker import Progress, Tracker
+from dasktc.executors.stores.file_store import blocksize_within
 from dasktc.io.formats.columns import check_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, IdsOption, Options, RunOptions, check_keywords, format_size, read_ids

@@ -16,8 +16,8 @@ from dasktc.executors.base import Executor
 from dasktc.executors.connect import threads_here
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
-from dasktc.executors.progress import Progress
-from dasktc.executors.spill.file_store import stage_memory_within, usable
+from dasktc.executors.progress.tracker import Progress
+from dasktc.executors.stores.file_store import stage_memory_within, usable
 from dasktc.options import (
     Backend,
     IdsOption,

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TextIO
 
-from dasktc.executors.progress import RUN, Event, Progress, Tracker, clock_time, words_of
-from dasktc.executors.shared_context import SharedContext
+from dasktc.executors.process.shared_context import SharedContext
+from dasktc.executors.progress.tracker import RUN, Event, Progress, Tracker, clock_time, words_of
 from dasktc.options import check_keywords, format_size
 from dasktc.wording import plural
 

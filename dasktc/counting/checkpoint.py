@@ -38,7 +38,7 @@ from dasktc.backends.csr import OrientedCSR, TaskCount, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import check_regular, check_writable_folder
+from dasktc.executors.process.paths import check_regular, check_writable_folder
 from dasktc.options import Options, path_text
 from dasktc.wording import advice, option, plural
 

@@ -17,7 +17,7 @@ from dasktc.counting.tasks import Job, Record, add_up, check, count_jobs, jobs, 
 from dasktc.counting.work import Meter
 from dasktc.errors import CountError
 from dasktc.executors.dask.progress import tell_scheduler
-from dasktc.executors.progress import Tracker, tracker_of
+from dasktc.executors.progress.tracker import Tracker, tracker_of
 from dasktc.io.saved_folder import MANIFEST, damaged, joined
 from dasktc.options import CountOptions
 from dasktc.wording import plural

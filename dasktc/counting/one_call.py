@@ -30,7 +30,7 @@ from dasktc.executors.dask.progress import WorkerEvents, name_client, tell_sched
 from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
-from dasktc.executors.progress import Event, Progress, Tracker, tracker_of
+from dasktc.executors.progress.tracker import Event, Progress, Tracker, tracker_of
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks

@@ -14,22 +14,15 @@ from dataclasses import replace
 from itertools import pairwise
 
 from dasktc.backends import get_backend
+from dasktc.backends.bit_matrix import KEYS_BYTES, MOST_EDGES, MOST_VERTICES, MOST_WORDS, BitCount, SmallKeys
 from dasktc.backends.csr import TaskCount
-from dasktc.backends.cuda.bit_matrix import (
-    KEYS_BYTES,
-    MOST_EDGES,
-    MOST_VERTICES,
-    MOST_WORDS,
-    BitCount,
-    SmallKeys,
-)
 from dasktc.counting.answer_plane import plane_of
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.usage import this_process
+from dasktc.executors.process.usage import this_process
 from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
@@ -127,7 +120,6 @@ def count_small(
     if not _open(executor, source, options, counting):
         return None, source
     bit_matrix, report = get_backend(options.chosen_backend).bit_matrix, counting.progress or silent
-    assert bit_matrix is not None
     times = [time.perf_counter()]
     report("read", 0, 1)
     ends = _ends(source, options.chosen_backend)
@@ -141,7 +133,7 @@ def count_small(
         return None, replace(source, parts=(DevicePart(*ends, of=source.name, how=""),))
     times.append(time.perf_counter())
     report("count", 0, 1)
-    bits = bit_matrix.count(keys)
+    bits = keys.count()
     times.append(time.perf_counter())
     report("count", 1, 1)
     if source.triangles not in (None, bits.triangles):
@@ -160,11 +152,10 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
         return False
     if not plane_of(executor).in_one_memory:
         return False
-    if get_backend(options.chosen_backend).bit_matrix is None:
-        return False
     if not source.parts or not all(hasattr(part, "ends") for part in source.parts):
         return False
-    return sum(part.rows for part in source.parts) <= MOST_EDGES  # type: ignore[attr-defined]
+    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
+    return rows <= get_backend(options.chosen_backend).bit_matrix.most_edges
 
 
 def _ends(source: Source, backend: str) -> tuple[object, object] | None:

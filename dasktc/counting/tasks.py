@@ -22,7 +22,7 @@ from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.usage import this_process
+from dasktc.executors.process.usage import this_process
 from dasktc.options import format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dasktc.backends import kernel_times
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
-from dasktc.executors.progress import Event, Tracker
+from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.planning.cost_model import counting_seconds, work_of_triples
 
 __all__ = ["Meter"]

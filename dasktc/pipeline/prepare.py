@@ -12,7 +12,7 @@ from dasktc.backends import kernel_times, tasks_a_worker
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
-from dasktc.executors.progress import Progress, Tracker, tracker_of
+from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
 from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of

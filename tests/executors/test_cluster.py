@@ -40,8 +40,8 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
-from dasktc.executors.shared_context import SharedContext
-from dasktc.executors.tls import security_of
+from dasktc.executors.process.shared_context import SharedContext
+from dasktc.executors.process.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Method, Options, RunOptions

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
-from dasktc.counting import update as updates
+from dasktc.backends import vertex_maps
 from dasktc.errors import CountError, InputError
-from dasktc.pipeline import id_maps
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.questions import update as updates
 from dasktc.registry import SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords
@@ -242,7 +242,7 @@ def test_the_new_graph_has_the_old_edges_and_those_that_changed(monkeypatch, nam
 
 def test_more_vertices_than_ids_of_32_bits_are_refused(monkeypatch):
     graph = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE))
-    monkeypatch.setattr(id_maps, "MAX_VERTICES", 6)
+    monkeypatch.setattr(vertex_maps, "MAX_VERTICES", 6)
     assert graph.update(add=frame([(0, 9)])).graph.vertices == 6
     with pytest.raises(InputError, match="7 vertices"):
         graph.update(add=frame([(0, 9), (0, 10)]))

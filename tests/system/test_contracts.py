@@ -14,17 +14,18 @@ import pandas as pd
 import pytest
 
 import dasktc
+from dasktc.answers import edge_frames, edge_support, vertex_counts
 from dasktc.backends.cpu import sizes, visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
-from dasktc.counting import checkpoint, edge_frames, edge_support, vertex_counts
+from dasktc.counting import checkpoint
 from dasktc.errors import ClusterError, CountError, InputError
 from dasktc.executors.dask import faults as fault_policy
 from dasktc.executors.dask.flow_control import BlockReplicas, WindowedSubmitter
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill import shared_file_store
-from dasktc.executors.spill.file_store import FileStore, SpillableResult
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores import shared_file_store
+from dasktc.executors.stores.file_store import FileStore, SpillableResult
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import Method, Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
 from dasktc.pipeline.prepare import prepare_edges
@@ -591,6 +592,6 @@ def test_visits_take_what_is_planned_for():
     visit.support(task)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    planned = visit.support_bytes(3, columns)
+    planned = sizes.visit_bytes(3, columns)
     assert peak <= planned + (1 << 16)
     assert planned <= peak + (1 << 16)

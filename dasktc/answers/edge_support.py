@@ -118,9 +118,7 @@ def _sums(
             substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
             if substitute == kernel:
                 plan, needed = coarser, nbytes_coarse
-    if graph.executor.memory_per_call is None:  # a worker holds its part of the sums, and arrays about to be added
-        shares = plan.workers if graph.executor.distributed else 1
-        needed = min(plan.memory, needed + 2 * nbytes // shares)
+    needed = min(plan.memory, needed + graph.plane.bytes_of_sums(nbytes, plan.workers))
     graph.executor.set_task_memory(needed)
     _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
     blocks, work = graph.blocks, jobs(plan, kernel, graph.options.chosen_backend)

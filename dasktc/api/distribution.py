@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dasktc.api.opener import Call
+from dasktc.backends import ON_DEVICE
 from dasktc.counting.one_call import threads_of_a_call
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -69,5 +70,5 @@ def distribution_of(call: Call) -> ClusterRun | None:
 def _rates_of(executor: DaskExecutor) -> Rates:
     """The rates of the executor's backend, with the network of this cluster's protocol."""
     backend = executor.backend.name
-    direct = executor.backend.on_device and executor.client.scheduler.address.startswith("ucx")
+    direct = backend in ON_DEVICE and executor.client.scheduler.address.startswith("ucx")
     return RATES[backend].changed(network=NVLINK) if direct else RATES[backend]

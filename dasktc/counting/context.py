@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dasktc.counting.answer_plane import AnswerPlane, plane_of
 from dasktc.counting.counted import Counted
 from dasktc.executors.base import Executor
 from dasktc.options import Options
@@ -36,6 +37,11 @@ class CountingContext:
     blocks: Blocks = field(repr=False)
     options: Options
     counted: Counted = field(default_factory=Counted, init=False, repr=False)
+
+    @property
+    def plane(self) -> AnswerPlane:
+        """Where results are, and so how questions are answered."""
+        return plane_of(self.executor)
 
     @property
     def plan(self) -> Plan:

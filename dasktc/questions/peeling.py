@@ -123,9 +123,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
         raise InputError(
             f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most {MOST:,}: prepare a part of it"
         )
-    threads = (
-        1 if executor.distributed or executor.memory_per_call is not None or backend != "cpu" else executor.workers
-    )
+    threads = graph.plane.threads_of_a_call if backend == "cpu" else 1
     kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
     if needed > plan.memory:
         raise InputError(

@@ -49,5 +49,5 @@ def describe(facts: dict[str, Any]) -> str:
     )
     lines.append(f"{'backend cpu':<20}{facts['backends']['cpu']}")
     lines += gpus.describe(facts["gpu"])
-    lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in facts["missing"].items()]
+    lines += [f"{name} is missing, for {use}: {advice}" for name, (use, advice) in facts["missing"].items()]
     return "\n".join(lines)

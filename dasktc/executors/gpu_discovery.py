@@ -50,10 +50,10 @@ def devices(only: str | None = None) -> list[dict[str, Any]]:
     query = [smi, "--query-gpu=name,memory.total,memory.free,driver_version,compute_cap"]
     query += ["--format=csv,noheader,nounits", *([] if only is None else [f"--id={only}"])]
     try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
+        process = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return [_device(line) for line in done.stdout.splitlines() if line.count(",") == 4]
+    return [_device(line) for line in process.stdout.splitlines() if line.count(",") == 4]
 
 
 def _device(line: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def describe(facts: dict[str, Any]) -> list[str]:
         lines.append(f"{f'GPU {number}':<20}{device['name']}, {memory}, driver {device['driver']}")
     lines += [f"{name:<20}{number or 'missing'}" for name, number in facts["packages"].items()]
     lines.append(f"{'backend cuda':<20}{facts['state']}")
-    return lines + [f"{name} is missing, for {use}: {how}" for name, (use, how) in facts["missing"].items()]
+    return lines + [f"{name} is missing, for {use}: {advice}" for name, (use, advice) in facts["missing"].items()]
 
 
 def installed(*candidates: str) -> str | None:

@@ -119,6 +119,6 @@ def _shared_or_own(executor: DaskExecutor, place: Place) -> WorkDir | None:
 
 
 def _names(hosts: list[str]) -> str:
-    different = sorted(set(hosts))
-    more = len(different) - NAMED
-    return ", ".join(different[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    names = sorted(set(hosts))
+    remainder = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {remainder} more" if remainder > 0 else "")

@@ -69,8 +69,8 @@ class _Running:
             thread.start()
 
     def _run(self) -> None:
-        while (ended := self._next()) is not None:
-            self.ended.put(ended)
+        while (outcome := self._next()) is not None:
+            self.ended.put(outcome)
         self.ended.put(None)
 
     def _next(self) -> _Ended | None:
@@ -128,18 +128,18 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
             for number, call in enumerate(calls):
                 yield number, call()
         return
-    running, left = _Running(threads, calls), threads
+    running, active = _Running(threads, calls), threads
     try:
         running.start()
-        while left:
-            ended = running.ended.get()
-            if ended is None:
-                left -= 1
-            elif ended.error is not None:
+        while active:
+            outcome = running.ended.get()
+            if outcome is None:
+                active -= 1
+            elif outcome.error is not None:
                 running.wait()
-                raise min([ended, *_failed(running.ended)], key=itemgetter(0)).error  # type: ignore[misc]
+                raise min([outcome, *_failed(running.ended)], key=itemgetter(0)).error  # type: ignore[misc]
             else:
-                yield ended[:2]
+                yield outcome[:2]
     finally:
         running.stop()
         running.wait()
@@ -148,18 +148,18 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
 
 def _failed(queue: SimpleQueue[_Ended | None]) -> Iterator[_Ended]:
     while not queue.empty():
-        ended = queue.get()
-        if ended is not None and ended.error is not None:
-            yield ended
+        outcome = queue.get()
+        if outcome is not None and outcome.error is not None:
+            yield outcome
 
 
 def results(
-    threads: int, calls: Generator[Call[T]], count: int, told: Callable[[int, int], None] | None = None
+    threads: int, calls: Generator[Call[T]], count: int, report: Callable[[int, int], None] | None = None
 ) -> list[T]:
-    """Results of `count` calls, in order, made as by `completed`; `told` gets the numbers of ended and of all calls."""
+    """Results of `count` calls, in order, as `completed` makes them; `report` gets how many of all ended."""
     in_order: list[Any] = [None] * count
-    for ended, (number, result) in enumerate(completed(min(threads, count), calls), 1):
+    for number_done, (number, result) in enumerate(completed(min(threads, count), calls), 1):
         in_order[number] = result
-        if told is not None:
-            told(ended, count)
+        if report is not None:
+            report(number_done, count)
     return in_order

@@ -20,7 +20,7 @@ log = logging.getLogger("dasktc")
 _warned = set[str]()
 
 
-def chosen_protocol(asked: str) -> str:
+def chosen_protocol(protocol: str) -> str:
     """Choose the network between workers with GPUs; "auto": UCX where it is installed, else TCP.
 
     Raises
@@ -28,15 +28,15 @@ def chosen_protocol(asked: str) -> str:
     InputError
         UCX was asked for and is not installed.
     """
-    if asked == "ucx" and not _installed():
+    if protocol == "ucx" and not _installed():
         raise InputError(
             "protocol 'ucx' is not installed here: distributed-ucxx brings it; pip install distributed-ucxx-cu13 (or "
             "-cu12), or leave the protocol out"
         )
-    return ("ucx" if _installed() else "tcp") if asked == "auto" else asked
+    return ("ucx" if _installed() else "tcp") if protocol == "auto" else protocol
 
 
-def refuse_ucx(asked: str) -> None:
+def refuse_ucx(protocol: str) -> None:
     """Refuse UCX between workers without GPUs.
 
     Raises
@@ -44,7 +44,7 @@ def refuse_ucx(asked: str) -> None:
     InputError
         UCX was asked for.
     """
-    if asked == "ucx":
+    if protocol == "ucx":
         raise InputError(
             "protocol 'ucx' joins workers that have GPUs, and these have none: they use TCP; leave it out, or pass "
             "backend 'cuda'"

@@ -113,13 +113,13 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
     # where an edge is in several blocks, a block may have all edges and still be one of several
     many = not all(scheme.once for scheme in considered(options.partition))
 
-    def alone(of: TaskSize) -> int:
-        return scratch_bytes(backend, kernel, of, graph)
+    def alone(task: TaskSize) -> int:
+        return scratch_bytes(backend, kernel, task, graph)
 
-    def beside_blocks(of: TaskSize) -> int:
-        block = BYTES_PER_EDGE * of.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (of.columns + 1)
-        ahead = block if many or of.block_edges < edges else 0
-        return max(alone(of) + ahead, min(block, (memory_per_call or 0) // 4))
+    def beside_blocks(task: TaskSize) -> int:
+        block = BYTES_PER_EDGE * task.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (task.columns + 1)
+        prefetched = block if many or task.block_edges < edges else 0
+        return max(alone(task) + prefetched, min(block, (memory_per_call or 0) // 4))
 
     return alone if memory_per_call is None else beside_blocks
 
@@ -129,12 +129,12 @@ def _lean_scratch(options: Options, edges: int, backend: str) -> Scratch | None:
     if (kernel := lean_kernel(backend)) is None:
         return None
     graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
-    return lambda of: scratch_bytes(backend, kernel, of, graph)
+    return lambda task: scratch_bytes(backend, kernel, task, graph)
 
 
-def _with_choice(plan: Plan, why: str, backend: str) -> Plan:
+def _with_choice(plan: Plan, reason: str, backend: str) -> Plan:
     """Add to a plan how kernel and order were chosen; name the lean kernel where only that fits."""
     if not plan.lean:
-        return replace(plan, choice=why)
+        return replace(plan, choice=reason)
     lean = f"kernel {lean_kernel(backend)}: plain CSR and little else, for the faster kernel's tables do not fit"
-    return replace(plan, choice="; ".join([lean, *why.split("; ")[1:]]))
+    return replace(plan, choice="; ".join([lean, *reason.split("; ")[1:]]))

@@ -94,7 +94,9 @@ class DeviceClusterStore(ClusterStore):
     def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
         """Return tasks that each take the blocks of the next task as well, except those that they need themselves."""
         task = partial(self._worker.task, function, self._task_memory, len(calls[0]) if calls else 0, arrays)
-        return task, [(*call, *_other_blocks(after or (), call)) for call, after in zip_longest(calls, calls[1:])]
+        return task, [
+            (*call, *_other_blocks(following or (), call)) for call, following in zip_longest(calls, calls[1:])
+        ]
 
     def after_tasks(self, ask: AskWorkers) -> None:
         """Have the workers drop prefetched blocks, and collect their transfer statistics."""
@@ -116,8 +118,8 @@ class DeviceClusterStore(ClusterStore):
 def _other_blocks(following: tuple[Any, ...], call: tuple[Any, ...]) -> list[Any]:
     from distributed import Future
 
-    own = {arg.key for arg in call if isinstance(arg, Future)}
-    return list({arg.key: arg for arg in following if isinstance(arg, Future) and arg.key not in own}.values())
+    keys = {arg.key for arg in call if isinstance(arg, Future)}
+    return list({arg.key: arg for arg in following if isinstance(arg, Future) and arg.key not in keys}.values())
 
 
 # on a worker
@@ -186,8 +188,8 @@ class WorkerDeviceStore:
         if self.run not in state.devices:
             from distributed import get_worker
 
-            for other in [run for run, device in state.devices.items() if device.idle]:
-                _drop(state, other)
+            for idle_run in [run for run, device in state.devices.items() if device.idle]:
+                _drop(state, idle_run)
             worker = get_worker()
             host = _pinned_bytes(worker) if self.host is None else self.host
             work = WorkDir(self.folder or worker.local_directory)

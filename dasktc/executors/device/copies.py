@@ -109,12 +109,12 @@ class DeviceCopier:
         copied, start = [], 0
         arrays = [_bytes(array) for value in values for array in value.arrays]
         self._outward.wait_event(cp.cuda.get_current_stream().record(_event()))
-        left = iter(arrays)
-        for value, of in zip(values, sizes, strict=True):
-            starts = list(itertools.accumulate(of, initial=start))
+        remaining = iter(arrays)
+        for value, size in zip(values, sizes, strict=True):
+            starts = list(itertools.accumulate(size, initial=start))
             for place in starts[:-1]:
-                self._to_slabs(next(left), slabs, place)
-            copied.append(Copied(value.head, starts[:-1], slabs, sum(of)))
+                self._to_slabs(next(remaining), slabs, place)
+            copied.append(Copied(value.head, starts[:-1], slabs, sum(size)))
             start = starts[-1]
         if start:  # else nothing leaves, which `settle` would report for ever
             self._leaving.append(_Leaving(arrays, self._outward.record(_event()), start))
@@ -131,13 +131,13 @@ class DeviceCopier:
         with suppress(Exception):  # the device is gone
             self.settle()
 
-    def settle(self, most: int = 0) -> bool:
-        """Wait until at most `most` bytes on the device are still being copied off it; return whether any were."""
-        there = bool(self._leaving)
-        while self._leaving and (sum(of.nbytes for of in self._leaving) > most or self._leaving[0].gone.done):
+    def settle(self, limit: int = 0) -> bool:
+        """Wait until at most `limit` bytes on the device are still being copied off it; return whether any were."""
+        was_busy = bool(self._leaving)
+        while self._leaving and (sum(copy.nbytes for copy in self._leaving) > limit or self._leaving[0].gone.done):
             self._leaving[0].gone.synchronize()
             self._leaving.popleft()
-        return there
+        return was_busy
 
     def streamed(self, packed: Packed) -> list[Any]:
         """Return the arrays as chunked buffers, for the writer of a file."""
@@ -214,13 +214,13 @@ class DeviceCopier:
             return self._from_file(place.head, place.buffers, stream)
 
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
-            made, at = _empty(dtype, shape), 0
-            for slab, first, last in place.slabs.spans(place.starts[number], len(made)):
+            target, position = _empty(dtype, shape), 0
+            for slab, first, last in place.slabs.spans(place.starts[number], len(target)):
                 stream.wait_event(slab.used)
-                made[at : at + last - first].set(slab.memory[first:last], stream=stream)
+                target[position : position + last - first].set(slab.memory[first:last], stream=stream)
                 slab.used.record(stream)
-                at += last - first
-            return made.view(dtype).reshape(shape)
+                position += last - first
+            return target.view(dtype).reshape(shape)
 
         return unpack(place.head, array)
 
@@ -236,14 +236,14 @@ class DeviceCopier:
         staging = self.pinned.staging_ahead if stream is self.stream else self.pinned.staging
 
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
-            made, bytes_ = _empty(dtype, shape), np.frombuffer(arrays[number], np.uint8)
-            for at in range(0, len(made), SLAB):
-                part, slab = bytes_[at : at + SLAB], next(staging)
+            target, bytes_ = _empty(dtype, shape), np.frombuffer(arrays[number], np.uint8)
+            for position in range(0, len(target), SLAB):
+                part, slab = bytes_[position : position + SLAB], next(staging)
                 memory = slab.wait()[: len(part)]
                 self._fill(memory, part)
-                made[at : at + len(part)].set(memory, stream=stream)
+                target[position : position + len(part)].set(memory, stream=stream)
                 slab.used.record(stream)
-            return made.view(dtype).reshape(shape)
+            return target.view(dtype).reshape(shape)
 
         return unpack(bytes(head), array)
 

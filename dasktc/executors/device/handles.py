@@ -29,10 +29,10 @@ class DeviceUsage:
 
     nbytes = 0
 
-    def add(self, more: int) -> None:
+    def add(self, nbytes: int) -> None:
         """Add bytes to the sum."""
         with MOVING:
-            self.nbytes += more
+            self.nbytes += nbytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,9 @@ class DeviceHandle:
     def moved_out(self, places: list[Any] | Stored) -> None:
         """Account the value as moved off the device."""
         with MOVING:
-            gone, self.value, self.places = self.value, None, places
+            value, self.value, self.places = self.value, None, places
         self._usage.add(-self.nbytes)
-        del gone  # outside the lock: freeing it may take other locks
+        del value  # outside the lock: freeing it may take other locks
 
     def moved_in(self, value: Any) -> None:
         """Account the value as moved to the device."""

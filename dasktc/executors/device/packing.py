@@ -60,8 +60,8 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(head))
         self._arrays, self._made = arrays, dict[int, Array]()
 
-    def persistent_load(self, of: Any) -> Array:
-        number, dtype, shape = of
+    def persistent_load(self, description: Any) -> Array:
+        number, dtype, shape = description
         if number not in self._made:
             self._made[number] = self._arrays(number, np.dtype(dtype), shape)
         return self._made[number]

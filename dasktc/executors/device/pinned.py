@@ -51,15 +51,15 @@ class Pinned:
 
     def take(self, size: int) -> Slabs | None:
         """Take slabs for `size` bytes; None beyond the budget, or where the host cannot pin more memory."""
-        wanted = -(-size // SLAB)
-        if (self.made - len(self._free) + wanted) * SLAB > self._budget:
+        slabs = -(-size // SLAB)
+        if (self.made - len(self._free) + slabs) * SLAB > self._budget:
             return None
         try:
-            while len(self._free) < wanted:
+            while len(self._free) < slabs:
                 self._free.append(self._new())
         except (MemoryError, cp.cuda.runtime.CUDARuntimeError):
             return None
-        return Slabs(self, [self._free.pop() for _ in range(wanted)])
+        return Slabs(self, [self._free.pop() for _ in range(slabs)])
 
     def give_back(self, slabs: list[Slab]) -> None:
         """Return slabs for reuse."""

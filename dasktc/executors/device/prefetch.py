@@ -86,10 +86,10 @@ class DevicePrefetcher(Prefetcher):
             raise
 
     def _waited_for(self, places: list[Place]) -> dict[Place, Any]:
-        before = self._copies.moment()
+        start = self._copies.moment()
         arrivals = super().use(places)
         self._copies.wait(arrivals.values())
-        self._waits.append((before, self._copies.moment()))
+        self._waits.append((start, self._copies.moment()))
         return {place: arrival.value for place, arrival in arrivals.items()}
 
     def settle(self) -> None:
@@ -99,9 +99,9 @@ class DevicePrefetcher(Prefetcher):
     def drop(self) -> bool:
         """Drop all blocks, while no task runs; return whether there were any."""
         self.settle()
-        there = bool(self._values)
+        had_values = bool(self._values)
         self._values.clear()
-        return there
+        return had_values
 
     def follow(self, tasks: list[list[Place]]) -> None:
         """Begin to copy the blocks of the next tasks, in their order, as far as the capacity allows.
@@ -123,13 +123,13 @@ class DevicePrefetcher(Prefetcher):
                 break
             self._read(place)
 
-    def _evict_until(self, size: int, wanted: set[Place]) -> bool:
+    def _evict_until(self, size: int, needed: set[Place]) -> bool:
         """Evict blocks, those needed last first, until `size` bytes fit; evict none if even all would not suffice."""
-        others = sorted(self._values.keys() - wanted, key=lambda place: self._turn.get(place, HORIZON))
-        if self._beyond_current() + size - sum(place.nbytes for place in others) > self.capacity:
+        candidates = sorted(self._values.keys() - needed, key=lambda place: self._turn.get(place, HORIZON))
+        if self._beyond_current() + size - sum(place.nbytes for place in candidates) > self.capacity:
             return False
         while self._beyond_current() + size > self.capacity:
-            self._values.pop(others.pop()).cancel()
+            self._values.pop(candidates.pop()).cancel()
         return True
 
     def stats(self) -> TransferStats:

@@ -26,8 +26,8 @@ from dasktc.errors import InputError
 from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
 from dasktc.executors.device.handles import SENDING, DeviceEntry, DeviceHandle, DeviceUsage, place_of, places_of
 from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
-from dasktc.executors.spill.file_store import SMALL, resolve_once, small_for, usable
-from dasktc.executors.spill.value_files import Flat, Stored, store
+from dasktc.executors.spill.file_store import SMALL, small_for, usable
+from dasktc.executors.spill.value_files import Flat, Stored, resolve_once, store
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import format_size
 from dasktc.wording import advice, option
@@ -141,43 +141,43 @@ class DeviceStore(LocalStore):
             return DeviceEntry(first, handles[1])
         if function is len and isinstance(first, DeviceHandle) and first.length is not None:
             return first.length
-        again = False
+        retried = False
         while True:
             try:
                 with self._budgeted:
-                    return function(*resolve_once(self._resolve, list(handles)))
+                    return function(*resolve_once(list(handles), self._resolve))
             except MemoryError as error:
-                why = " ".join(str(error).split())
+                reason = " ".join(str(error).split())
             except BaseException:
                 with suppress(Exception):  # the device is gone
                     self._settle()
                 raise
             if self._settle():
                 continue
-            moved, tried, again = self._move_all_out(), again, True
-            if tried and not moved:
+            moved, was_retried, retried = self._move_all_out(), retried, True
+            if was_retried and not moved:
                 raise InputError(
                     f"a stage takes more than the {format_size(self._budget)} that {option('memory')} leaves it on the "
-                    f"device ({why}): the graph, or one part of its source, is too large for it; raise "
+                    f"device ({reason}): the graph, or one part of its source, is too large for it; raise "
                     f"{advice('memory')}"
                 )
 
     def expect(self, handles: list[Any]) -> None:
         """Begin to copy inputs from pinned memory, within a share of the budget, while the call before computes."""
-        left = self._budget // AHEAD
+        room = self._budget // AHEAD
         with suppress(MemoryError), self._budgeted:
             for place in _copied(handles):
-                left -= place.nbytes
-                if left < 0:
+                room -= place.nbytes
+                if room < 0:
                     break
                 if place not in self._expected:
                     self._expected[place] = self._copies.fetch(place)
 
     def _settle(self) -> bool:
         """Wait for copies to and from the device, and drop inputs copied ahead; return whether there were any."""
-        ahead, self._expected = self._expected, {}
-        self._copies.wait(ahead.values())
-        return self._copies.settle() or bool(ahead)
+        arrivals, self._expected = self._expected, {}
+        self._copies.wait(arrivals.values())
+        return self._copies.settle() or bool(arrivals)
 
     def _move_all_out(self) -> bool:
         """Move all results off the device and halve the bytes that may stay there; return whether there were any.
@@ -218,12 +218,12 @@ class DeviceStore(LocalStore):
     @contextmanager
     def folding(self) -> Iterator[None]:
         """Context in which results, sums among them, stay on the device as far as a task's memory stays free."""
-        before, self._limit = self._limit, min(self._limit, max(0, self._budget - self._task_memory))
+        limit, self._limit = self._limit, min(self._limit, max(0, self._budget - self._task_memory))
         self._move_out_until(self._limit)
         try:
             yield
         finally:
-            self._limit = before
+            self._limit = limit
 
     def task(self, function: Function, call: tuple[Any, ...], following: list[Any], needed: int, spare: bool) -> Any:
         """Run one counting task; meanwhile the blocks `following`, of the next task, are copied to the device.
@@ -272,27 +272,30 @@ class DeviceStore(LocalStore):
     def _make_room_for(self, calls: list[tuple[Any, ...]]) -> None:
         """Move out results that do not fit beside a task; none if the blocks of all tasks fit at once."""
         of_tasks = [{arg for arg in call if isinstance(arg, DeviceHandle)} for call in calls]
-        blocks, task = set().union(*of_tasks), max((sum(arg.nbytes for arg in of) for of in of_tasks), default=0)
+        blocks, task = (
+            set().union(*of_tasks),
+            max((sum(arg.nbytes for arg in arguments) for arguments in of_tasks), default=0),
+        )
         scratch = max(0, self._task_memory - task)
         missing = sum(block.nbytes for block in blocks if block.places is not None)
         if self._resident() + missing + scratch <= self._budget:
             return
-        ahead = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # the plan includes one
-        self._move_out_until(max(0, self._budget - self._task_memory - ahead))
+        prefetched = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # the plan includes one
+        self._move_out_until(max(0, self._budget - self._task_memory - prefetched))
 
     def _make_room_beside(self, call: tuple[Any, ...], following: list[Any], spare: bool) -> int:
         """Move out results that do not fit beside the call; return the bytes left for prefetched blocks."""
-        own = {id(arg) for arg in call}
-        beside = max(0, self._budget - self._task_memory)
-        others = [handle for handle in self._on_device() if id(handle) not in own]
-        left = sum(handle.nbytes for handle in others)
-        for handle in sorted(others, key=lambda handle: -handle.nbytes):
-            if left <= beside:
+        arguments = {id(arg) for arg in call}
+        capacity = max(0, self._budget - self._task_memory)
+        handles = [handle for handle in self._on_device() if id(handle) not in arguments]
+        resident = sum(handle.nbytes for handle in handles)
+        for handle in sorted(handles, key=lambda handle: -handle.nbytes):
+            if resident <= capacity:
                 break
-            left -= handle.nbytes
+            resident -= handle.nbytes
             self._move_out(handle)
         largest = max((place.nbytes for place in places_of((*call, *following))), default=0)
-        return max(0, beside + largest * spare - left)
+        return max(0, capacity + largest * spare - resident)
 
     def _prefetch_capacity(self, calls: list[tuple[Any, ...]]) -> int:
         """Bytes for blocks that are copied ahead: the plan includes the largest one, and more may be left."""

@@ -95,9 +95,9 @@ def remove_abandoned(place: str | os.PathLike[str], prefix: str = PREFIX) -> Non
                 _remove_if_abandoned(entry.path, *match.groups())
 
 
-def _remove_if_abandoned(folder: str, boot: str, gone: str | None) -> None:
+def _remove_if_abandoned(folder: str, boot: str, suffix: str | None) -> None:
     lock = None
-    if not gone:
+    if not suffix:
         try:
             lock = _locked(folder, 0)
         except locket.LockError:
@@ -139,13 +139,13 @@ def _remove(folder: str, lock: Any = None) -> None:
     The new name tells other processes that nobody needs the folder, should this one be interrupted. The lock is
     released before its file is removed, for file systems where no open file can be removed.
     """
-    gone = folder.removesuffix(GONE) + GONE
+    renamed = folder.removesuffix(GONE) + GONE
     with suppress(OSError):
-        os.rename(folder, gone)
+        os.rename(folder, renamed)
     if lock is not None:
         with suppress(OSError, RuntimeError, locket.LockError):  # it may have been released
             lock.release()
-    for name in (gone, folder):
+    for name in (renamed, folder):
         shutil.rmtree(name, ignore_errors=True)
 
 

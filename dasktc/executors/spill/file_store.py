@@ -16,7 +16,6 @@ so it would write those that are read next. Replayed for Kronecker 16: 172 MB wr
 from __future__ import annotations
 
 import operator
-import pickle
 import weakref
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
@@ -25,15 +24,14 @@ from threading import RLock
 from typing import Any
 
 from dasktc.backends.heap import trim
-from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
+from dasktc.executors.base import AskWorkers, Function, LocalStore, ask_nobody
 from dasktc.executors.spill.prefetch import Prefetcher
-from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
+from dasktc.executors.spill.value_files import Flat, Handle, ResultWriter, Stored, flatten, resolve, resolve_once, store
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import bytes_of
 
 __all__ = [
-    "LEAST", "OVERHEAD", "SMALL", "FileStore", "blocksize_within", "copy_small", "resolve_once", "small_for",
-    "stage_memory_within", "usable",
+    "LEAST", "OVERHEAD", "SMALL", "FileStore", "blocksize_within", "small_for", "stage_memory_within", "usable",
 ]  # fmt: skip
 
 SMALL = 1 << 16
@@ -47,7 +45,7 @@ THREADED = 0.75
 """Share of the budget that several threads are given, because malloc keeps freed memory for each of them."""
 
 
-class SpillableResult:
+class SpillableResult(Handle):
     """Handle of a result that is in memory until the store writes it to a file."""
 
     def __init__(self, value: Any, nbytes: int) -> None:
@@ -57,23 +55,23 @@ class SpillableResult:
     def load(self, copy: bool = False) -> Any:
         """Return the result, or read it back from its file."""
         value = self.value  # read before `stored`: another thread may be writing it to a file
-        return value if self.stored is None else load(self.stored, copy)
+        return value if self.stored is None else self.stored.load(copy)
 
 
-class ListEntry:
+class ListEntry(Handle):
     """An entry of a result that is a list; keeps the whole result alive, but reads only its own section of a file."""
 
-    def __init__(self, of: SpillableResult | Stored, number: int) -> None:
-        self.of, self.number = of, number
+    def __init__(self, whole: SpillableResult | Stored, number: int) -> None:
+        self.whole, self.number = whole, number
 
     def load(self, copy: bool = False) -> Any:
         """Return the entry, or read it back from its file."""
-        value: Any = self.of.value if isinstance(self.of, SpillableResult) else None  # read before `stored`
-        stored = self.of.stored if isinstance(self.of, SpillableResult) else self.of
-        return value[self.number] if stored is None else load(stored.section(self.number), copy)
+        value: Any = self.whole.value if isinstance(self.whole, SpillableResult) else None  # read before `stored`
+        stored = _file_of(self.whole)
+        return value[self.number] if stored is None else stored.section(self.number).load(copy)
 
 
-class FileStore(LocalStore):
+class FileStore(ResultWriter, LocalStore):
     """Keeps results of calls in this process within a budget: in memory while they fit, then in files.
 
     Parameters
@@ -95,7 +93,7 @@ class FileStore(LocalStore):
     def __init__(self, work: WorkDir, budget: int, small: int | None = None, threads: int = 1) -> None:
         self._work, self._plan_memory = work, max(budget, 1)
         self._budget = self._plan_memory if threads == 1 else max(1, int(THREADED * self._plan_memory))
-        self._small = small_for(self._budget) if small is None else small
+        self.small = small_for(self._budget) if small is None else small
         self._limit = self._budget // 4
         self.memory_in_parallel = (self._budget - self._limit) // threads
         self.memory_per_call = self._task_memory = self._plan_memory - self._plan_memory // 4
@@ -122,45 +120,43 @@ class FileStore(LocalStore):
         """Call the function, with large arrays in files mapped; for an entry of a list only make a handle."""
         if function is operator.getitem and _is_list(handles[0]):
             return ListEntry(*handles)
-        return function(*resolve_once(_resolve, handles))
+        return function(*resolve_once(handles))
 
     def load(self, handle: Any) -> Any:
         """Load a value into memory of its own: the work directory may be removed before it is freed."""
-        return _resolve(handle, copy=True)
+        return resolve(handle, copy=True)
 
     def entries(self, handle: Any) -> list[Any]:
         """Handles of a list's entries, which are not moved."""
         if not _is_list(handle):
-            return [self.keep(value) for value in _resolve(handle)]
+            return [self.keep(value) for value in resolve(handle)]
         stored = _file_of(handle)
         length = len(handle.value) if stored is None else len(stored.starts) - 1
         return [ListEntry(handle, number) for number in range(length)]
 
-    def keep(self, value: Any) -> Any:
-        """Return a result's handle: the result itself if it is small, else in memory while there is room, or a file."""
-        if isinstance(value, ListEntry):
-            return value
-        many = type(value) in (list, tuple)
-        values = [flatten(entry) for entry in (value if many else [value])]
-        nbytes = sum(entry.nbytes for entry in values)
-        if nbytes < self._small:
-            return copy_small(values, many)
-        trim()
+    def hold(self, value: Any, nbytes: int) -> SpillableResult | None:
+        """Keep a result in memory while there is room."""
         with self._accounting:
-            if self._resident() + nbytes <= self._limit:
-                result = SpillableResult(value, nbytes)
-                self._results.add(result)
-                return result
-        return self._store(values, many)
+            if self._resident() + nbytes > self._limit:
+                return None
+            result = SpillableResult(value, nbytes)
+            self._results.add(result)
+            return result
+
+    def write(self, values: Iterable[Flat], many: bool) -> Stored:
+        """Write a value to a file of the work directory, which is removed with its handle."""
+        with self._accounting:  # the first path makes the folder
+            path = self._work.new_path()
+        return store(path, values, many).owned()
 
     def at_a_time(self, threads: int, calls: list[tuple[Any, ...]]) -> int:
         """Number of tasks that fit beside kept results: each with its own blocks, or all sharing all blocks."""
         of_calls = [{id(arg): arg for arg in call if isinstance(arg, SpillableResult | Stored)} for call in calls]
         blocks = {number: block for of_call in of_calls for number, block in of_call.items()}
         largest = max((sum(block.nbytes for block in of_call.values()) for of_call in of_calls), default=0)
-        scratch, left = max(1, self._task_memory - largest), self._budget - self._resident()
-        beside = left - sum(block.nbytes for block in blocks.values() if _file_of(block) is not None)
-        return max(1, min(threads, len(calls), max(left // max(1, self._task_memory), beside // scratch)))
+        scratch, room = max(1, self._task_memory - largest), self._budget - self._resident()
+        shared_room = room - sum(block.nbytes for block in blocks.values() if _file_of(block) is not None)
+        return max(1, min(threads, len(calls), max(room // max(1, self._task_memory), shared_room // scratch)))
 
     def tasks(
         self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int = 1
@@ -173,7 +169,7 @@ class FileStore(LocalStore):
                 places = _files_of(call)
                 values = blocks.use(places, chain.from_iterable(list(running.values())))
                 blocks.prepare(_files_of(following or ()))
-                args = [values[stored] if (stored := _file_of(arg)) else _resolve(arg) for arg in call]
+                args = [values[stored] if (stored := _file_of(arg)) else resolve(arg) for arg in call]
                 values.clear()
                 running[number] = places
                 yield partial(_task, function, args, partial(running.pop, number), at_a_time > 1)
@@ -187,14 +183,9 @@ class FileStore(LocalStore):
         largest = max((stored.nbytes for call in calls for stored in _files_of(call)), default=0)
         return max(largest, self._budget - at_a_time * (self._task_memory - largest) - self._resident())
 
-    def _store(self, values: list[Flat], many: bool) -> Stored:
-        with self._accounting:  # the first path makes the folder
-            path = self._work.new_path()
-        return store(path, values, many).owned()
-
     def _spill(self, result: SpillableResult) -> None:
         values = result.value if result.many else [result.value]
-        result.stored = self._store([flatten(value) for value in values], result.many)
+        result.stored = self.write([flatten(value) for value in values], result.many)
         result.value = None
 
     def _resident(self) -> int:
@@ -203,24 +194,15 @@ class FileStore(LocalStore):
             return sum(result.nbytes for result in self._results if result.stored is None)
 
 
-def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed: bool) -> Any:
+def _task(function: Function, args: list[Any], finish: Callable[[], Any], trimmed: bool) -> Any:
     """Call a function of blocks, then free them; `trimmed`: also return malloc's free memory to the system."""
     try:
         return function(*args)
     finally:
         args.clear()
-        ended()
+        finish()
         if trimmed:
             trim()
-
-
-def _resolve(handle: Any, copy: bool = False) -> Any:
-    """The value of a handle, or of each handle in a list."""
-    if isinstance(handle, list):
-        return [_resolve(item, copy) for item in handle]
-    if isinstance(handle, Stored):
-        return load(handle, copy)
-    return handle.load(copy) if isinstance(handle, SpillableResult | ListEntry | DelayedValue) else handle
 
 
 def _file_of(handle: Any) -> Stored | None:
@@ -241,14 +223,6 @@ def small_for(budget: int) -> int:
     return min(SMALL, budget >> 14)
 
 
-def resolve_once(resolve: Callable[[Any], Any], handles: list[Any]) -> list[Any]:
-    """Load the values of handles, and empty the list; a handle that occurs twice (a block in two roles) loads once."""
-    values = {id(handle): resolve(handle) for handle in handles}
-    numbers = [id(handle) for handle in handles]
-    handles.clear()
-    return [values[number] for number in numbers]
-
-
 def usable(memory: int) -> int:
     """Bytes of `--memory` that a counting task may take."""
     return memory if memory < LEAST else memory - OVERHEAD
@@ -260,12 +234,6 @@ def stage_memory_within(memory: int) -> int:
     return budget - budget // 4
 
 
-def blocksize_within(memory: int | str, most: int) -> int:
+def blocksize_within(memory: int | str, largest: int) -> int:
     """Bytes of a file in one part, small enough to decode within the budget: `ReadOptions.blocksize`."""
-    return min(most, max(LEAST, bytes_of(memory) or 0) // 16)
-
-
-def copy_small(values: list[Flat], many: bool) -> Any:
-    """Copy a small value, so that it shares no memory with an array of which it may be a slice."""
-    copies = [pickle.loads(value.head, buffers=[bytearray(buffer) for buffer in value.buffers]) for value in values]
-    return copies if many else copies[0]
+    return min(largest, max(LEAST, bytes_of(memory) or 0) // 16)

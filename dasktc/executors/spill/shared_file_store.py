@@ -25,9 +25,9 @@ from uuid import uuid4
 from dasktc.backends.heap import keep_nothing, trim
 from dasktc.executors.base import AskWorkers, ClusterStore, Function, Tasks, ask_nobody
 from dasktc.executors.dask.worker_state import worker_state
-from dasktc.executors.spill.file_store import LEAST, copy_small, resolve_once, small_for
+from dasktc.executors.spill.file_store import LEAST, small_for
 from dasktc.executors.spill.prefetch import Prefetcher
-from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
+from dasktc.executors.spill.value_files import Flat, ResultWriter, Stored, resolve, resolve_once, store
 from dasktc.executors.spill.work_dir import WorkDir
 
 __all__ = ["SharedFileStore"]
@@ -51,7 +51,7 @@ class SharedFileStore(ClusterStore):
         self._work, self._memory, self._run = work, memory, uuid4().hex
         self._writer = FileWriter(work.folder, small_for(memory) if small is None else small)
         self.memory_per_call = self._task_memory = memory - memory // 4
-        self.load_there = _load
+        self.load_there = resolve
 
     def memory(self, budget: int | None) -> int | None:
         """Bytes of a worker's budget that a task may take, prefetched blocks included."""
@@ -69,7 +69,7 @@ class SharedFileStore(ClusterStore):
 
     def load(self, handle: Any) -> Any:
         """Read a result into memory of its own."""
-        return load(handle, copy=True) if isinstance(handle, Stored) else handle
+        return resolve(handle, copy=True)
 
     def wrap(self, function: Function) -> Function:
         """Return a call whose result is written at once."""
@@ -104,7 +104,7 @@ class SharedFileStore(ClusterStore):
 
 
 @dataclass(frozen=True)
-class FileWriter:
+class FileWriter(ResultWriter):
     """Makes calls on a worker, and writes their results to a folder, except results of fewer than `small` bytes."""
 
     folder: str
@@ -115,7 +115,7 @@ class FileWriter:
         keep_nothing()
         if function is operator.getitem and isinstance(args[0], Stored) and args[0].many:
             return args[0].section(args[1])
-        return self.keep(function(*resolve_once(_load, list(args))))
+        return self.keep(function(*resolve_once(list(args))))
 
     def task(self, function: Function, run: str, capacity: int, arrays: bool, *args: Any) -> Any:
         """Run a counting task: read its blocks, begin to read those of the next one, call the function.
@@ -132,14 +132,8 @@ class FileWriter:
             return result
         return call[0], [self.keep(array) for array in result[:-1]], result[-1]
 
-    def keep(self, result: Any) -> Any:
-        """Write a result and return its place; return a small result itself."""
-        many = isinstance(result, Iterator) or type(result) in (list, tuple)
-        values: Iterable[Flat] = map(flatten, result if many else [result])
-        if not isinstance(result, Iterator):
-            values = list(values)
-            if sum(value.nbytes for value in values) < self.small:
-                return copy_small(values, many)
+    def write(self, values: Iterable[Flat], many: bool) -> Stored:
+        """Write a value to a file of the folder; the client removes it."""
         place = store(os.path.join(self.folder, uuid4().hex), values, many)
         trim()
         return place
@@ -154,15 +148,15 @@ def _prefetcher(run: str, capacity: int) -> Iterator[Prefetcher]:
     """
     state, thread = worker_state(), threading.get_ident()
     with state.lock:
-        owner, left = state.prefetchers.get(thread, ("", None))
-        mine = owner == run and left.capacity == capacity
-        blocks: Prefetcher = left if mine else Prefetcher(capacity)
+        owner, former = state.prefetchers.get(thread, ("", None))
+        mine = owner == run and former.capacity == capacity
+        blocks: Prefetcher = former if mine else Prefetcher(capacity)
         state.prefetchers[thread] = run, blocks
         state.counting.add(thread)
     try:
         if not mine:
-            if left is not None:
-                left.__exit__()
+            if former is not None:
+                former.__exit__()
             trim()
         yield blocks
     finally:
@@ -185,9 +179,3 @@ def _drop_prefetchers(run: str, dask_worker: Any) -> None:
 
 def _files_of(call: Iterable[Any]) -> list[Stored]:
     return [arg for arg in call if isinstance(arg, Stored)]
-
-
-def _load(handle: Any) -> Any:
-    if isinstance(handle, list):
-        return [_load(item) for item in handle]
-    return load(handle) if isinstance(handle, Stored) else handle

@@ -16,7 +16,8 @@ import mmap
 import os
 import pickle
 import weakref
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -25,10 +26,23 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from dasktc.backends.heap import trim
+from dasktc.executors.base import DelayedValue
 from dasktc.executors.spill.work_dir import one_line
 from dasktc.wording import plural
 
-__all__ = ["Flat", "Stored", "contents", "flatten", "load", "store"]
+__all__ = [
+    "Flat",
+    "Handle",
+    "ResultWriter",
+    "Stored",
+    "contents",
+    "flatten",
+    "load",
+    "resolve",
+    "resolve_once",
+    "store",
+]
 
 ALIGNMENT = 64
 MAPPED = 1 << 20
@@ -61,8 +75,16 @@ def flatten(value: Any) -> Flat:
     return Flat(head, [buffer.raw() for buffer in buffers])
 
 
+class Handle(ABC):
+    """Stands for a value that is in a file, or may be moved to one."""
+
+    @abstractmethod
+    def load(self, copy: bool = False) -> Any:
+        """Return the value; `copy`: in memory of its own (`load`)."""
+
+
 @dataclass(frozen=True, eq=False)
-class Stored:
+class Stored(Handle):
     """The place of a value: a file, and the sections of it that hold the value.
 
     Attributes
@@ -92,6 +114,10 @@ class Stored:
     def section(self, number: int) -> Stored:
         """The place of one entry of the list; it does not own the file."""
         return Stored(self.path, self.starts[number : number + 2], False)
+
+    def load(self, copy: bool = False) -> Any:
+        """Read the value back (`load`)."""
+        return load(self, copy)
 
     def remove(self) -> None:
         """Remove the value's file."""
@@ -169,6 +195,58 @@ def contents(place: Stored, copy: bool = False) -> list[tuple[memoryview, list[m
         return [_sections(_view(file, start, stop, copy)) for start, stop in pairwise(place.starts.tolist())]
 
 
+def resolve(handle: Any, copy: bool = False) -> Any:
+    """The value of a handle, or of each handle in a list; anything else is its own value."""
+    if isinstance(handle, list):
+        return [resolve(item, copy) for item in handle]
+    return handle.load(copy) if isinstance(handle, Handle | DelayedValue) else handle
+
+
+def resolve_once(handles: list[Any], load: Callable[[Any], Any] = resolve) -> list[Any]:
+    """The values of handles, whose list is emptied; a handle that occurs twice (a block in two roles) loads once."""
+    values = {id(handle): load(handle) for handle in handles}
+    numbers = [id(handle) for handle in handles]
+    handles.clear()
+    return [values[number] for number in numbers]
+
+
+class ResultWriter(ABC):
+    """Keeps results: small ones as they are, others wherever `hold` finds room for them, or in files.
+
+    Attributes
+    ----------
+    small : int
+        Results of fewer bytes are kept as they are.
+    """
+
+    small: int
+
+    @abstractmethod
+    def write(self, values: Iterable[Flat], many: bool) -> Stored:
+        """Write a value, or with `many` the entries of a list, to a new file."""
+
+    def hold(self, value: Any, nbytes: int) -> Handle | None:
+        """Keep a value in memory and return its handle; None where there is no room."""
+        return None
+
+    def keep(self, value: Any) -> Any:
+        """Return a result's handle, or a small result itself; an iterator's results go to one file as they are made."""
+        if isinstance(value, Handle):
+            return value
+        if isinstance(value, Iterator):
+            return self.write(map(flatten, value), True)
+        many = type(value) in (list, tuple)
+        values = [flatten(entry) for entry in (value if many else [value])]
+        nbytes = sum(flat.nbytes for flat in values)
+        if nbytes < self.small:  # a copy shares no memory with an array of which the value may be a slice
+            copies = [
+                pickle.loads(flat.head, buffers=[bytearray(buffer) for buffer in flat.buffers]) for flat in values
+            ]
+            return copies if many else copies[0]
+        trim()
+        return self.hold(value, nbytes) or self.write(values, many)
+
+
 def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
     size = stop - start
     if size >= MAPPED and not copy:
@@ -179,10 +257,10 @@ def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
     file.seek(start)
     read = 0
     while read < size:
-        more = file.readinto(view[read:])
-        if not more:
+        count = file.readinto(view[read:])
+        if not count:
             raise EOFError(f"{file.name} ends {plural(size - read, 'byte')} too early")
-        read += more
+        read += count
     return view
 
 

@@ -93,8 +93,8 @@ class GeneratedPart:
             yield self._frame(backend, first, min(first + most, self.last))
 
     def _frame(self, backend: Backend, start: int, stop: int) -> Any:
-        if backend.make is not None and (made := backend.make(self.recipe, start, stop)) is not None:
-            return made
+        if backend.make is not None and (edges := backend.make(self.recipe, start, stop)) is not None:
+            return edges
         xp = backend.array
         dtype = xp.int32 if self.recipe.vertices <= 2**31 else xp.int64
         src, dst = (xp.empty(stop - start, dtype=dtype) for _ in range(2))

@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
     verdict: str
 
 
-def against(checkout: str, command: list[str], turns: int, say: Say | None = None) -> Report:
+def against(checkout: str, command: list[str], turns: int, say: Say = quiet) -> Report:
     """Run a suite from another checkout and from this one in turns, and compare the figures.
 
     Parameters
@@ -97,8 +97,8 @@ def against(checkout: str, command: list[str], turns: int, say: Say | None = Non
     for turn in range(turns + 1):
         pair = {}
         for side in reversed(roots) if turn % 2 else roots:
-            (say or quiet)(f"turn {turn} of {turns}, {side}" if turn else f"warm-up, {side}")
-            pair[side] = _report(roots[side], command, say or quiet)
+            say(f"turn {turn} of {turns}, {side}" if turn else f"warm-up, {side}")
+            pair[side] = _report(roots[side], command, say)
         reports.append((pair["other"], pair["here"]))
     facts = {name: text for name, text in reports[-1][1].items() if isinstance(text, str) and name != "command"}
     facts |= {"load": load(), **{side: f"{root} {_revision(root)}".rstrip() for side, root in roots.items()}}

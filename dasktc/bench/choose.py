@@ -25,14 +25,14 @@ from dasktc.bench.report import (
     Report,
     Say,
     Section,
+    check_folder,
     check_runs,
-    load,
-    machine,
+    command,
+    device,
     quiet,
     select,
-    versions,
+    surroundings,
 )
-from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
 from dasktc.once import once
@@ -102,7 +102,7 @@ def run(
     quick: bool = False,
     backend: str = "cpu",
     only: tuple[str, ...] = (),
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Measure all choices on all graphs.
 
@@ -133,8 +133,7 @@ def run(
         Two kernels count different numbers of triangles.
     """
     check_runs(runs)
-    if graphs is not None and not Path(graphs).is_dir():
-        raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
+    check_folder("graphs", graphs)
     used = ("cpu" if unusable("cuda") else "cuda") if backend == "auto" else get_backend(backend).name
     cases = dict(QUICK if quick else GENERATED[used])
     for name in FILES if graphs is not None else ():
@@ -146,31 +145,20 @@ def run(
     measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
     measurements = {}
     for name, source in cases.items():
-        (say or quiet)(name)
+        say(name)
         measurements[name] = measured(name, source, 1 if quick else runs, used)
-        (say or quiet)(_choice(measurements[name]))
-    facts = {"machine": machine(), "device": _device(used), "load": load(), "versions": versions()}
+        say(_choice(measurements[name]))
+    facts = surroundings(device=device(used))
     times = [_seconds(measurements, used, what) for what in ("count", "whole")]
     orders = [_orders(measurements, used), _orders_over_degree(measurements, used)]
     sections = [_choices(measurements, used), _fixed(measurements, used), *times, *orders, _facts(measurements)]
-    return Report(_command(graphs, runs, quick, used, only), facts, sections)
+    size = {"quick": True} if quick else {"runs": runs}
+    return Report(command("choose", **size, backend=used, only=only, graphs=graphs), facts, sections)
 
 
 def _in_memory(path: str, backend: str) -> Source:
     """Read the edges of a file into memory, once."""
     return as_source(columns_of(as_source(path), backend))
-
-
-def _device(backend: str) -> str:
-    if backend == "cpu":
-        return "the CPU, one thread"
-    xp = get_backend(backend).array
-    return str(xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode())
-
-
-def _command(graphs: str | None, runs: int, quick: bool, backend: str, only: tuple[str, ...]) -> str:
-    options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}", *(f"--only '{name}'" for name in only)]
-    return " ".join(["dasktc bench choose", *options, *([f"--graphs {graphs}"] if graphs else [])])
 
 
 def _choice(of: Measured) -> str:

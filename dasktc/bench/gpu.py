@@ -35,15 +35,15 @@ from dasktc.bench.report import (
     Report,
     Say,
     Section,
+    check_folder,
     check_runs,
-    load,
-    machine,
+    command,
     quiet,
     select,
-    versions,
+    surroundings,
 )
 from dasktc.bench.rivals import Rival, read_rivals, rivals
-from dasktc.errors import CountError, InputError
+from dasktc.errors import CountError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options
@@ -92,7 +92,7 @@ def run(
     profile: str | None = None,
     files: str | None = None,
     rival: tuple[str, ...] = (),
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Run the benchmark.
 
@@ -133,54 +133,39 @@ def run(
     from dasktc.backends import get_backend
 
     check_runs(runs)
-    for name, folder in (("graphs", graphs), ("files", files)):
-        if folder is not None and not Path(folder).is_dir():
-            raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
+    check_folder("graphs", graphs)
+    check_folder("files", files)
     programs = read_rivals(rival)
     cases = {case.name: case for case in (QUICK if quick else CASES + LARGE)}
     chosen = list(select(cases, only).values()) if only else list(QUICK if quick else CASES)
-    tell, times = say or quiet, 1 if quick else runs
+    times = 1 if quick else runs
     several_gpus = list[Section]()
     if workers is not None:  # first, because a process that uses a GPU itself leaves a worker little memory
         small = [] if graphs is None else _small_cases(Path(graphs))
         cases_by = [*((case, kernel) for case in chosen), *((case, "auto") for case in small)]
         clusters = numbers(workers)
-        counting = several(cases_by, times, clusters, tell)
-        tell(counting)
-        several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
-        tell(several_gpus[0])
+        counting = several(cases_by, times, clusters, say)
+        say(counting)
+        several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", say, profile), counting]
+        say(several_gpus[0])
     get_backend("cuda")
-    beside = [rivals(chosen, programs, kernel, times, tell)] if programs else []
+    beside = [rivals(chosen, programs, kernel, times, say)] if programs else []
     with one_call():  # the pool keeps its size, as it does within one count
-        sections = [_table(chosen, kernel, times, tell, programs, beside)]
-    tell(sections[-1])
-    sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
-    tell(sections[-1])
-    sections.append(_left(chosen[:LEFT], tell))
-    tell(sections[-1])
+        sections = [_table(chosen, kernel, times, say, programs, beside)]
+    say(sections[-1])
+    sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, say))
+    say(sections[-1])
+    sections.append(_left(chosen[:LEFT], say))
+    say(sections[-1])
     if files is not None:
-        sections.append(of_files(files, times, quick, tell))
-        tell(sections[-1])
+        sections.append(of_files(files, times, quick, say))
+        say(sections[-1])
     for section in beside:
-        tell(section)
+        say(section)
     sections += beside + several_gpus
-    return Report(_command(graphs, runs, quick, kernel, only, workers, files, rival), facts(), sections)
-
-
-def _command(
-    graphs: str | None,
-    runs: int,
-    quick: bool,
-    kernel: str,
-    only: tuple[str, ...],
-    workers: Any,
-    files: str | None,
-    rival: tuple[str, ...],
-) -> str:
-    options = ["--quick" if quick else f"--runs {runs}", f"--kernel {kernel}", *(f"--only '{name}'" for name in only)]
-    options += [f"--graphs {graphs}"] * (graphs is not None) + [f"--workers {workers}"] * (workers is not None)
-    options += [f"--files {files}"] * (files is not None) + [f"--rival '{text}'" for text in rival]
-    return " ".join(["dasktc bench gpu", *options])
+    size = {"quick": True} if quick else {"runs": runs}
+    options = {"kernel": kernel, "only": only, "graphs": graphs, "workers": workers, "files": files, "rival": rival}
+    return Report(command("gpu", **size, **options), facts(), sections)
 
 
 def facts() -> dict[str, str]:
@@ -188,12 +173,8 @@ def facts() -> dict[str, str]:
     info = gpus.collect()
     devices = ", ".join(f"{device['name']} (driver {device['driver']})" for device in info["devices"])
     packages = ", ".join(f"{name} {number}" for name, number in info["packages"].items() if number)
-    return {
-        "machine": machine(),
-        "GPUs": devices or "nvidia-smi shows none",
-        "load": load(),
-        "versions": f"{versions()}, {packages}",
-    }
+    known = surroundings(GPUs=devices or "nvidia-smi shows none")
+    return known | {"versions": f"{known['versions']}, {packages}"}
 
 
 # one GPU

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
-from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, quiet
+from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, command, quiet
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors.device.prefetch import TransferStats
@@ -77,7 +77,7 @@ def run(
     parts: int | None = None,
     kernel: str = "auto",
     runs: int = 3,
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Run the benchmark.
 
@@ -108,16 +108,16 @@ def run(
     """
     check_runs(runs)
     get_backend("cuda")  # allocations are counted from then on
-    tell, sections, scales = say or quiet, list[Section](), (scale,) if isinstance(scale, int) else scale
+    sections, scales = list[Section](), (scale,) if isinstance(scale, int) else scale
     for one in scales:
-        tell(f"scale {one}, all of the device")
+        say(f"scale {one}, all of the device")
         whole = _measured(one, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
         section = Section(
             f"Kronecker {one}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS, limits=LIMITS
         )
         section.rows.append(_row("all", whole, whole))
         for budget in memory:
-            tell(f"scale {one}, --memory {budget}")
+            say(f"scale {one}, --memory {budget}")
             options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
             within = _measured(one, options, runs, host_memory, work_dir)
             _compare(one, int(within[0].result), KNOWN.get(one, int(whole[0].result)))
@@ -125,8 +125,10 @@ def run(
         if one == scales[-1]:
             section.notes += NOTES
         sections.append(section)
-        tell(section)
-    return Report(_command(scales, memory, host_memory, partition, parts, kernel, runs), facts(), sections)
+        say(section)
+    sizes = {"scale": scales, "memory": memory, "runs": runs, "host_memory": host_memory}
+    line = command("ooc", **sizes, kernel=kernel, partition=partition, parts=parts)
+    return Report(line, facts(), sections)
 
 
 COLUMNS = {
@@ -192,10 +194,3 @@ def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     shape = f"{plan.partition}, n = {plan.parts}" + f", m = {plan.splits}" * (plan.splits > 1)
     row = [memory, f"{shape}, {last.result.kernel}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]
     return [*row, last.sent, last.received, copied, *moved, hidden, int(last.result)]
-
-
-def _command(scales: Any, memory: Any, host: Any, partition: str, parts: int | None, kernel: str, runs: int) -> str:
-    options = [*(f"--scale {scale}" for scale in scales), *(f"--memory {budget}" for budget in memory)]
-    options += [f"--runs {runs}", f"--kernel {kernel}"]
-    options += [f"--host-memory {host}"] * (host is not None) + [f"--partition {partition}"] * (partition != "auto")
-    return " ".join(["dasktc bench ooc", *options, *([f"--parts {parts}"] if parts else [])])

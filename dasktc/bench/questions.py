@@ -21,7 +21,7 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.backends import get_backend
 from dasktc.bench.others import whole_triangles
-from dasktc.bench.report import CPU, DEVICE, Report, Say, Section, check_runs, quiet, surroundings
+from dasktc.bench.report import CPU, DEVICE, Report, Say, Section, check_runs, command, quiet, surroundings
 from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.io.source import Source
@@ -90,7 +90,7 @@ def run(
     scale: int | None = None,
     runs: int = 5,
     quick: bool = False,
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Ask all questions of all libraries.
 
@@ -125,12 +125,11 @@ def run(
     if scale is not None:
         graphs = {f"Kronecker {scale}": lambda: kronecker(scale)}
     unit = "ms on the wall, answers on the device" if used == "cuda" else "CPU seconds of one thread"
-    facts = surroundings()
-    sized = f" --scale {scale}" if scale is not None else " --quick" if quick else ""
-    report = Report(f"dasktc bench questions --backend {used}{sized} --runs {runs}", facts)
+    line = command("questions", backend=used, scale=scale, quick=quick and scale is None, runs=runs)
+    report = Report(line, surroundings())
     for name, source in graphs.items():
-        report.sections.append(_section(name, source(), used, 1 if quick else runs, unit, say or quiet))
-        (say or quiet)(report.sections[-1])
+        report.sections.append(_section(name, source(), used, 1 if quick else runs, unit, say))
+        say(report.sections[-1])
     return report
 
 

@@ -17,7 +17,7 @@ from dasktc.bench import plot
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.overhead import measure, section
-from dasktc.bench.report import Report, Say, Section, quiet, surroundings
+from dasktc.bench.report import Report, Say, Section, check_runs, command, quiet, surroundings
 from dasktc.bench.scaled import Recipe, price, real_run
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options, bytes_of
@@ -52,7 +52,7 @@ def run(
     quick: bool = False,
     overhead: bool = False,
     plots: tuple[str, ...] = (),
-    say: Say | None = None,
+    say: Say = quiet,
     **options: Any,
 ) -> Report:
     """Run the benchmark.
@@ -100,24 +100,25 @@ def run(
         Two plans count different numbers of triangles.
     """
     if overhead:
-        return _overhead(workers, quick, say or quiet)
+        return _overhead(workers, quick, say)
     given: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
     sizes, count = QUICK if quick else given, Options(**options)
     plot.check(plots)
     recipes = list(_recipes(graphs, sizes))
     steps, real = _steps(sizes["most"]), _real_workers(workers, count)
-    if sizes["runs"] < 1:
-        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    check_runs(sizes["runs"])
     rate = float(bytes_of(rate_network, "rate_network") or RATE_NETWORK)
-    facts = surroundings()
-    report, curves = Report(_command(graphs, given, quick, workers, rate_network, options), facts), list[Curve]()
+    size = {"quick": True} if quick else given
+    changed = {name: value for name, value in options.items() if value != getattr(Options(), name)}
+    named = {"graphs": graphs, "workers": workers, "rate_network": rate_network}
+    report, curves = Report(command("scaling", **size, **named, **changed), surroundings()), list[Curve]()
     for recipe in recipes:
         curves.append(Curve(recipe))
-        for table in _tables(curves[-1], count, steps, real, sizes["runs"], rate, say or quiet):
+        for table in _tables(curves[-1], count, steps, real, sizes["runs"], rate, say):
             report.sections.append(table)
             if len(curves) == len(recipes) and curves[-1].partitioned:  # the last table
                 table.notes += notes(curves, rate)
-            (say or quiet)(table)
+            say(table)
     for out in plots:
         plot.draw(curves, report, Path(out))
     return report
@@ -127,10 +128,8 @@ def _overhead(workers: str | None, quick: bool, say: Say) -> Report:
     number = _real_workers(workers, Options())[-1]
     say(f"a count on {number} real workers")
     overheads = in_fresh_process(measure, number, quick)
-    command = ["dasktc bench scaling --overhead", *(["--quick"] if quick else [])]
-    command += [f"--workers {workers}"] if workers else []
-    facts = surroundings()
-    return Report(" ".join(command), facts, [section(overheads, quick)])
+    line = command("scaling", overhead=True, quick=quick, workers=workers)
+    return Report(line, surroundings(), [section(overheads, quick)])
 
 
 def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
@@ -215,13 +214,3 @@ def _compare(curve: Curve) -> None:
             f"plans for different numbers of workers count {sorted(counts)} triangles of {curve.recipe}: one of them "
             "is wrong; report this with the output of `dasktc info`"
         )
-
-
-def _command(
-    graphs: str, given: dict[str, Any], quick: bool, workers: str | None, rate: Any, options: dict[str, Any]
-) -> str:
-    sizes = {} if quick else given
-    changed = {name: value for name, value in options.items() if value != getattr(Options(), name)}
-    wanted = {"graphs": graphs, **sizes, "workers": workers, "rate_network": rate, **changed}
-    named = [f"--{name.replace('_', '-')} {value}" for name, value in wanted.items() if value is not None]
-    return " ".join(["dasktc bench scaling", *(["--quick"] if quick else []), *named])

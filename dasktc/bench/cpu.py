@@ -120,10 +120,10 @@ def _measures(
     for counter in counters:
         if not counter.missing:
             yield counter.name, partial(_count, results, counter, Inputs(folder))
-    for what, source in (("generated", results.scale), ("Parquet", parquet)):
-        yield f"one process, {what}", partial(_process, results, what, source)
-        for workers in (1, 2) if what == "generated" else (2,):
-            yield f"{workers} worker processes, {what}", partial(_cluster, results, what, source, workers)
+    for form, source in (("generated", results.scale), ("Parquet", parquet)):
+        yield f"one process, {form}", partial(_process, results, form, source)
+        for workers in (1, 2) if form == "generated" else (2,):
+            yield f"{workers} worker processes, {form}", partial(_cluster, results, form, source, workers)
     yield f"one worker and two, {turns} turns", partial(_turns, results, turns)
     whole = -(-turns // WHOLE)
     yield f"threads and workers, Parquet, {whole} turns", partial(_ways, results, parquet, whole)
@@ -135,21 +135,21 @@ def _measures(
 
 
 def _count(results: Measured, counter: Counter, inputs: Inputs) -> None:
-    counted = in_fresh_process(counter.run, inputs)
-    results.check("kronecker", counter.name, counted.triangles)
-    results.counted[counter.name].append(counted.seconds)
+    result = in_fresh_process(counter.run, inputs)
+    results.check("kronecker", counter.name, result.triangles)
+    results.counted[counter.name].append(result.seconds)
 
 
-def _process(results: Measured, what: str, source: int | str) -> None:
+def _process(results: Measured, form: str, source: int | str) -> None:
     whole = in_fresh_process(in_process, source)
-    results.check("kronecker", f"dasktc, {what}", whole.triangles)
-    results.processes[what].append(whole)
+    results.check("kronecker", f"dasktc, {form}", whole.triangles)
+    results.processes[form].append(whole)
 
 
-def _cluster(results: Measured, what: str, source: int | str, workers: int) -> None:
+def _cluster(results: Measured, form: str, source: int | str, workers: int) -> None:
     whole = in_fresh_process(in_cluster, source, workers)
-    results.check("kronecker", f"dasktc on {workers} workers, {what}", whole.triangles)
-    results.clusters[what, workers].append(whole)
+    results.check("kronecker", f"dasktc on {workers} workers, {form}", whole.triangles)
+    results.clusters[form, workers].append(whole)
 
 
 def _turns(results: Measured, turns: int) -> None:
@@ -173,6 +173,6 @@ def _file(results: Measured, name: str, path: str) -> None:
 
 
 def _igraph_file(results: Measured, name: str, path: str) -> None:
-    counted = in_fresh_process(igraph_file, path, names=FILES[name][2])
-    results.check(name, "igraph", counted.triangles)
-    results.read[name, "igraph"].append(counted.seconds)
+    result = in_fresh_process(igraph_file, path, names=FILES[name][2])
+    results.check(name, "igraph", result.triangles)
+    results.read[name, "igraph"].append(result.seconds)

@@ -109,20 +109,20 @@ def run(
     check_runs(runs)
     get_backend("cuda")  # allocations are counted from then on
     sections, scales = list[Section](), (scale,) if isinstance(scale, int) else scale
-    for one in scales:
-        say(f"scale {one}, all of the device")
-        whole = _measured(one, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
+    for size in scales:
+        say(f"scale {size}, all of the device")
+        whole = _measured(size, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
         section = Section(
-            f"Kronecker {one}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS, limits=LIMITS
+            f"Kronecker {size}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS, limits=LIMITS
         )
         section.rows.append(_row("all", whole, whole))
         for budget in memory:
-            say(f"scale {one}, --memory {budget}")
+            say(f"scale {size}, --memory {budget}")
             options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
-            within = _measured(one, options, runs, host_memory, work_dir)
-            _compare(one, int(within[0].result), KNOWN.get(one, int(whole[0].result)))
-            section.rows.append(_row(str(budget), within, whole))
-        if one == scales[-1]:
+            limited = _measured(size, options, runs, host_memory, work_dir)
+            _compare(size, int(limited[0].result), KNOWN.get(size, int(whole[0].result)))
+            section.rows.append(_row(str(budget), limited, whole))
+        if size == scales[-1]:
             section.notes += NOTES
         sections.append(section)
         say(section)
@@ -163,10 +163,10 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
         within_memory(LocalExecutor().for_backend("cuda"), options.memory, place, host) as executor,
         cuda_memory.peak() as peak,
     ):
-        began = time.perf_counter()
+        start = time.perf_counter()
         result = build(executor, kronecker(scale), options).triangle_count()
         cuda.synchronize()
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         store = getattr(executor, "store", None)
         if isinstance(store, DeviceStore):
             return Run(result, seconds, store.peak, store.transfers, *store.moved)
@@ -184,7 +184,7 @@ def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     last, plan = runs[-1], runs[-1].result.plan
     stages = [median(run.result.seconds[name] for run in runs) for name in ("read", "prepare", "count")]
     kernels = median(sum(record.count.seconds for record in run.result._records) for run in runs)
-    seconds = [median(run.seconds for run in chosen) for chosen in (runs, whole)]
+    seconds = [median(run.seconds for run in series) for series in (runs, whole)]
     moved = [median(run.moves[field] for run in runs) for field in (2, 3, 4)]
     hidden = max(0.0, 1 - moved[1] / moved[0]) if moved[0] else None
     peak, copied = (

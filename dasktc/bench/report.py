@@ -193,8 +193,8 @@ def select(graphs: Mapping[str, T], only: Sequence[str]) -> dict[str, T]:
     names = {name.casefold() for name in graphs}
     if unknown := [name for name in only if name.casefold() not in names]:
         raise InputError(f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(graphs)}")
-    chosen = {name.casefold() for name in only}
-    return {name: graph for name, graph in graphs.items() if name.casefold() in chosen}
+    wanted_names = {name.casefold() for name in only}
+    return {name: graph for name, graph in graphs.items() if name.casefold() in wanted_names}
 
 
 def surroundings(**more: str) -> dict[str, str]:

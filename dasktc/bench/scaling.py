@@ -101,17 +101,17 @@ def run(
     """
     if overhead:
         return _overhead(workers, quick, say)
-    given: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
-    sizes, count = QUICK if quick else given, Options(**options)
+    settings: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
+    sizes, count = QUICK if quick else settings, Options(**options)
     plot.check(plots)
     recipes = list(_recipes(graphs, sizes))
     steps, real = _steps(sizes["most"]), _real_workers(workers, count)
     check_runs(sizes["runs"])
     rate = float(bytes_of(rate_network, "rate_network") or RATE_NETWORK)
-    size = {"quick": True} if quick else given
+    size = {"quick": True} if quick else settings
     changed = {name: value for name, value in options.items() if value != getattr(Options(), name)}
-    named = {"graphs": graphs, "workers": workers, "rate_network": rate_network}
-    report, curves = Report(command("scaling", **size, **named, **changed), surroundings()), list[Curve]()
+    places = {"graphs": graphs, "workers": workers, "rate_network": rate_network}
+    report, curves = Report(command("scaling", **size, **places, **changed), surroundings()), list[Curve]()
     for recipe in recipes:
         curves.append(Curve(recipe))
         for table in _tables(curves[-1], count, steps, real, sizes["runs"], rate, say):
@@ -137,16 +137,16 @@ def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
         stars = tuple(int(leaves) for leaves in sizes["stars"].split(","))
     except ValueError:
         raise InputError(f"--stars {sizes['stars']!r} is no list of whole numbers: give them as in 25,81") from None
-    made = {
+    arguments = {
         "kronecker": (sizes["scale"],),
         "random": (sizes["vertices"], sizes["edges"]),
         "grid3d": (sizes["side"],),
         "theory": (stars,),
     }
     for name in graphs.split(","):
-        if name not in made:
-            raise InputError(f"--graphs {name!r} is none: choose of {', '.join(made)}, with commas between them")
-        yield Recipe(name, made[name])
+        if name not in arguments:
+            raise InputError(f"--graphs {name!r} is none: choose of {', '.join(arguments)}, with commas between them")
+        yield Recipe(name, arguments[name])
 
 
 def _steps(most: int) -> list[int]:
@@ -156,17 +156,17 @@ def _steps(most: int) -> list[int]:
     return [1 << power for power in range(most.bit_length())]
 
 
-def _real_workers(given: str | None, options: Options) -> list[int]:
-    if given is None:
-        here = _devices(options.chosen_backend)
-        return [1 << power for power in range(here.bit_length())]
+def _real_workers(text: str | None, options: Options) -> list[int]:
+    if text is None:
+        devices = _devices(options.chosen_backend)
+        return [1 << power for power in range(devices.bit_length())]
     try:
-        wanted = sorted({1, *(int(number) for number in given.split(","))})
+        numbers = sorted({1, *(int(number) for number in text.split(","))})
     except ValueError:
-        wanted = [0]
-    if wanted[0] < 1:
-        raise InputError(f"--workers {given!r} is no list of numbers from 1 on: give one such as 1,2,4")
-    return wanted
+        numbers = [0]
+    if numbers[0] < 1:
+        raise InputError(f"--workers {text!r} is no list of numbers from 1 on: give one such as 1,2,4")
+    return numbers
 
 
 def _devices(backend: str) -> int:
@@ -189,12 +189,12 @@ def _tables(
     divided = replace(options, partition="hash2d", parts=parts)
     for number in real:
         say(f"{recipe}: {number} real workers")
-        whole, apart = in_fresh_process(real_run, recipe, [options, divided], number, runs)
+        whole, in_parts = in_fresh_process(real_run, recipe, [options, divided], number, runs)
         curve.real.append(whole)
-        curve.partitioned_real.append(apart)
+        curve.partitioned_real.append(in_parts)
     say(f"{recipe}: tasks for {steps[0]} to {steps[-1]} simulated workers")
-    priced = in_fresh_process(price, recipe, options, steps, runs)
-    curve.points = [curve.point(step, rate) for step in priced]
+    plans = in_fresh_process(price, recipe, options, steps, runs)
+    curve.points = [curve.point(step, rate) for step in plans]
     _compare(curve)
     yield figure_15(curve)
     say(f"{recipe}: tasks of {parts} parts")
@@ -208,7 +208,7 @@ def _tables(
 def _compare(curve: Curve) -> None:
     """Raise CountError unless all plans of a curve count the same triangles."""
     counts = {point.priced.triangles for point in [*curve.points, *curve.partitioned]}
-    counts |= {counted.triangles for counted in [*curve.real, *curve.partitioned_real]}
+    counts |= {run.triangles for run in [*curve.real, *curve.partitioned_real]}
     if len(counts) != 1:
         raise CountError(
             f"plans for different numbers of workers count {sorted(counts)} triangles of {curve.recipe}: one of them "

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
+from operator import methodcaller
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -138,7 +139,10 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     if frame != "dask":
         on_gpu = frame == "cudf"
     else:
-        on_gpu = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
+        import dask
+
+        makes_cudf = source in ("cudf", "dask-cudf") or dask.config.get("dataframe.backend", "pandas") == "cudf"
+        on_gpu = on_device and makes_cudf
     return _checked(FrameKind(frame, "cudf" if on_gpu and graph.plane.frames_on_device else "pandas"))
 
 
@@ -175,12 +179,6 @@ def _polars() -> Any:
             f"frame='polars' is asked for, but polars cannot be imported ({missing}): it is not installed with dasktc; "
             "pip install polars, or take frame='pandas'"
         ) from missing
-
-
-def _dask_on_gpu() -> bool:
-    import dask
-
-    return bool(dask.config.get("dataframe.backend", "pandas") == "cudf")
 
 
 # columns
@@ -411,16 +409,12 @@ def external_ids(graph: CountingContext, dense: Array) -> Any:
 def _external_ids(graph: CountingContext, dense: Array) -> Any:
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
-        return column(executor.gather([executor.submit("ids", _external, vertices, dense)])[0])
+        return column(executor.gather([executor.submit("ids", methodcaller("external", dense), vertices)])[0])
     of_shards = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
     named = np.empty(len(dense), dtype=np.int64 if graph.prepared.source.ids == "int" else object)
     for places, ids in of_shards:
         named[places] = ids
     return column(named if named.dtype != object else named.tolist())
-
-
-def _external(vertices: VertexMap, dense: Array) -> Any:
-    return vertices.external(dense)
 
 
 def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]:

@@ -43,25 +43,24 @@ class AnswerPlane:
     in_one_memory: ClassVar[bool] = True
     frames_on_device: ClassVar[bool] = True
     edge_frame: ClassVar[str | None] = None
-    call_bytes: int | None = None
-    frame_bytes: int | None = None
-    caller_bytes: int | None = None
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
+        self.call_bytes = self.caller_bytes = executor.memory_per_call
+        self.frame_bytes = executor.memory_in_parallel
 
     @property
     def threads_of_a_call(self) -> int:
-        """Number of threads that a call may start for itself."""
-        return self.executor.workers
+        """Number of threads that a call may start for itself: one where other calls run, or share a budget."""
+        return self.executor.workers if self.in_one_memory else 1
+
+    def may_cache(self, nbytes: int) -> bool:
+        """Whether results of this size may be cached: if a store or Dask accounts for them, or if they are small."""
+        return not self.in_one_memory or CACHED * nbytes <= self.executor.memory()
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """Bytes to reserve in each concurrent task for sums of arrays, `nbytes` altogether, and for what is added."""
         return 2 * nbytes
-
-    def may_cache(self, nbytes: int) -> bool:
-        """Whether results of this size may be cached."""
-        return CACHED * nbytes <= self.executor.memory()
 
     def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
         """Submit a call whose result every process that counts needs."""
@@ -80,23 +79,9 @@ class _Budget(AnswerPlane):
     in_one_memory = False
     frames_on_device = False
 
-    def __init__(self, executor: Executor) -> None:
-        super().__init__(executor)
-        self.call_bytes = self.caller_bytes = executor.memory_per_call
-        self.frame_bytes = executor.memory_in_parallel
-
-    @property
-    def threads_of_a_call(self) -> int:
-        """One: calls in parallel share the budget."""
-        return 1
-
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """None: the store accounts for sums."""
         return 0
-
-    def may_cache(self, nbytes: int) -> bool:
-        """Always: the store accounts for results."""
-        return True
 
     def delayed(self, frames: list[Any]) -> list[Any]:
         """Partitions that this process loads when they are computed."""
@@ -107,24 +92,19 @@ class _Budget(AnswerPlane):
 
 
 class _Workers(AnswerPlane):
-    """A graph on workers of a cluster: results are futures, which Dask accounts for."""
+    """A graph on workers of a cluster: results are futures."""
 
     in_one_memory = False
     edge_frame = "dask"
     executor: DaskExecutor
 
-    @property
-    def threads_of_a_call(self) -> int:
-        """One: a worker's other threads have calls of their own."""
-        return 1
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
+        self.caller_bytes = None  # the caller is another process
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """A task's share: every worker adds up some of the arrays."""
         return 2 * nbytes // tasks
-
-    def may_cache(self, nbytes: int) -> bool:
-        """Always: Dask accounts for results."""
-        return True
 
     def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
         """Submit a call on every worker."""
@@ -139,10 +119,6 @@ class _WorkersWithinBudget(_Workers):
     """A graph on workers that keep results in files beyond a budget."""
 
     frames_on_device = False
-
-    def __init__(self, executor: Executor) -> None:
-        super().__init__(executor)
-        self.call_bytes, self.frame_bytes = executor.memory_per_call, executor.memory_in_parallel
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """None: the store accounts for sums."""

@@ -16,7 +16,6 @@ from itertools import pairwise
 from dasktc.backends import get_backend
 from dasktc.backends.bit_matrix import KEYS_BYTES, MOST_EDGES, MOST_VERTICES, MOST_WORDS, BitCount, SmallKeys
 from dasktc.backends.csr import TaskCount
-from dasktc.counting.answer_plane import plane_of
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
@@ -27,6 +26,7 @@ from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, format_size
+from dasktc.pipeline.planes.answers import plane_of
 from dasktc.pipeline.prepare import silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple

@@ -191,7 +191,7 @@ DOCUMENTED = {"_asdict", "_exit", "_fields", "_make", "_replace"}
 
 
 def test_no_private_attribute_of_a_dependency_is_used_elsewhere():
-    """A name with an underscore that this package does not define belongs to another; Numba's cache is `jit`'s alone."""
+    """A name with an underscore that this package does not define is another's; Numba's cache is `jit`'s alone."""
     root = Path(dasktc.__file__).parent
     trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in root.rglob("*.py")}
     nodes = [(name, node) for name, tree in trees.items() for node in ast.walk(tree)]

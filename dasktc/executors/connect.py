@@ -521,7 +521,8 @@ def _end_if_imported_again() -> None:
 
     Such a process runs it as "__mp_main__", which becomes its main module once it has run to its end.
     """
-    if sys.modules.get("__mp_main__") not in (None, sys.modules["__main__"]):
+    script = sys.modules.get("__mp_main__")  # in other processes an alias of the main module
+    if script is not None and script.__name__ == "__mp_main__" and script is not sys.modules["__main__"]:
         with suppress(KeyError, OSError):
             open(os.environ[IMPORTED_AGAIN], "w").close()
         raise SystemExit(1)

@@ -1116,3 +1116,18 @@ def test_building_a_source_computes_nothing(inner, threads):
         assert len(from_object(frame, ReadOptions()).parts) == 4
         generate.kronecker(30)
     assert not threads.scheduler.task_prefixes
+
+
+def test_a_main_module_that_was_replaced_is_not_taken_for_one_that_is_imported_again(monkeypatch):
+    """As `runpy` and IPython replace it; multiprocessing keeps the first one under another name."""
+    import types
+
+    from dasktc.executors import connect
+
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__mp_main__", main)
+    connect._end_if_imported_again()
+    monkeypatch.setitem(sys.modules, "__mp_main__", types.ModuleType("__mp_main__"))
+    monkeypatch.delenv(connect.IMPORTED_AGAIN, raising=False)
+    with pytest.raises(SystemExit):
+        connect._end_if_imported_again()

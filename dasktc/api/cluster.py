@@ -121,8 +121,7 @@ def cluster(
             start = joined(place.scheduler, place.scheduler_file, security, default=True)
         else:
             start = started("all" if workers is None else workers, backend, security, default=True, protocol=protocol)
-        opened.push(start)
-        return Cluster(start.__enter__(), owned)
+        return Cluster(opened.enter_context(start), owned)
     except BaseException:  # an interrupt, too
         owned.close()
         raise

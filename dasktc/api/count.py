@@ -272,7 +272,6 @@ def prepare(
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     with opened("prepare", source, place, options, reading, run, progress, attributes) as call:
-        call.tracker.counts = False
         cluster = distribution_of(call)
         graph, call = within_free_memory(partial(_prepare, cluster=cluster), call)
         graph = replace(graph, prepared=replace(graph.prepared, plan=call.explained(graph.plan)))

@@ -599,8 +599,10 @@ def _support_counts(graph: Graph) -> Any:
     if graph.client is None:
         counted = _count_supports(graph.edge_support(frame="pandas"))
     else:
+        from dask.dataframe.utils import make_meta
+
         edges: Any = graph.edge_support(frame="dask")
-        parts = edges.map_partitions(_count_supports, meta=_count_supports(edges._meta))
+        parts = edges.map_partitions(_count_supports, meta=_count_supports(make_meta(edges)))
         counted = graph.client.compute(parts).result()
     return counted.groupby(["node", "support"], as_index=False)["edges"].sum()
 

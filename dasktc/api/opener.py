@@ -9,7 +9,7 @@ import gc
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -22,7 +22,6 @@ from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.place import Place
-from dasktc.executors.process.signals import interruptible
 from dasktc.executors.process.ucx import warn_of_tcp
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.executors.stores.file_store import blocksize_within
@@ -93,7 +92,7 @@ class Call:
         return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, self.why_memory))))
 
 
-@interruptible
+@contextmanager
 def opened(
     question: str,
     source: Any,
@@ -146,9 +145,7 @@ def opened(
             way_out = f"leave it out, or pass {advice(threads=1)} or more"
             raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
         with showing(progress, asked=question, source=found.name) as tracker, ExitStack() as connection:
-            context = connect(place, options.backend, run)
-            connection.push(context)  # before it is entered, so that an interrupt closes it
-            executor, why = context.__enter__(), ""
+            executor, why = connection.enter_context(connect(place, options.backend, run)), ""
             # Choose the backend: the CPU where a source is too small for a GPU of this process.
             if in_process and options.backend == "auto" and options.chosen_kernel in KERNELS["cpu"]:
                 why = sooner_on_the_cpu(found.size.stored or None if found.size else None) or ""

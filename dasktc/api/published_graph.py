@@ -44,9 +44,7 @@ def get_graph(name: str, client: ClientLike | None = None) -> Graph:
     with ExitStack() as stack:
         connected = place.client or active_client()
         if place.connects:
-            connection = joined(place.scheduler, place.scheduler_file, place.security)
-            stack.push(connection)  # before it is entered, so that an interrupt closes it
-            connected = connection.__enter__()
+            connected = stack.enter_context(joined(place.scheduler, place.scheduler_file, place.security))
         if connected is None:
             raise InputError(
                 "no client is connected: published graphs are on a cluster; make a distributed.Client first"

@@ -8,12 +8,18 @@ A worker that is killed every half minute cannot show that it keeps memory. So a
 eighth of the time; then one is spared, and its memory, that of its GPU and of this process must stay flat. Both
 processes first load all compiled kernels, 0.3 MB each: otherwise a rare one would be loaded when chance first asks for
 it, and look like growth.
+
+Dask itself keeps records of tasks that are long over. A control, another cluster with a client in a process of its own,
+runs as many tasks of the same names that do nothing, submitted in the same batches; what its processes grow by is
+subtracted.
 """
 
 from __future__ import annotations
 
 import errno
 import gc
+import itertools
+import multiprocessing
 import os
 import random
 import shutil
@@ -24,13 +30,14 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from statistics import median
+from statistics import mean, median
 from typing import Any, NamedTuple
 
 import psutil
@@ -47,7 +54,7 @@ from dasktc.executors.process.gpu_discovery import visible
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
 from dasktc.io.source import Source
 from dasktc.io.write import write_edges
-from dasktc.options import DISTRIBUTE, Backend, Method, RunOptions
+from dasktc.options import DISTRIBUTE, Backend, Method, RunOptions, format_size
 from dasktc.registry import KERNELS, ORDERS, SCHEMES
 from dasktc.wording import plural
 
@@ -63,6 +70,12 @@ SMALL_DISK = 1 << 30
 """Bytes of the largest file system that is filled on purpose."""
 SIGNALS = [name for name in ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP") if hasattr(signal, name)]
 MEMORY = (None, None, "200MB", "1GB")
+CONTROLLED = ("client", "worker")
+"""Whose memory the control has, too."""
+Sizes = list[tuple[float, dict[str, int]]]
+"""At each time, in seconds since the run began, bytes by what takes them."""
+Batches = list[list[str]]
+"""Tasks that were submitted together, by the names of their groups."""
 
 
 class Known(NamedTuple):
@@ -110,8 +123,8 @@ def run(
     Raises
     ------
     CountError
-        An answer was wrong, a file was left, a worker ended that nobody killed, or memory grew by more than 2 % in a
-        run of ten minutes or more.
+        An answer was wrong, a file was left, a worker ended that nobody killed, or memory grew by more than 2 % beyond
+        that of the control in a run of ten minutes or more.
     InputError
         `minutes` is not above 0.
     """
@@ -120,41 +133,51 @@ def run(
     seed = drawn_seed(seed)
     draw = random.Random(seed)
     began = time.monotonic()
-    ends, told, spared_from = began + 60 * minutes, began, began + 60 * minutes * SPARED
+    ends, last_report, spared_from = began + 60 * minutes, began, began + 60 * minutes * SPARED
     outcomes: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
-    sizes: list[tuple[float, dict[str, int]]] = []
+    sizes, control_sizes = Sizes(), Sizes()
     _load_kernels()
     with _folder(work_dir) as folder:
-        with cluster(workers=workers, backend=backend) as client:
+        with cluster(workers=workers, backend=backend) as client, _control(workers) as no_ops:
             trouble = _Trouble(client, folder, random.Random(seed + 1), spared_from)
+            batches = _submitted(client)
+            control = no_ops(batches)
             with trouble:
                 while time.monotonic() < ends:
-                    known = _known(draw)
+                    case = _known(draw)
                     scene = draw.choice(SCENES)
                     try:
-                        scene(known, client, backend, folder, draw)
+                        scene(case, client, backend, folder, draw)
                         outcomes["exact"] += 1
                     except CountError as error:
-                        raise CountError(f"{scene.__name__} of {known.name}, seed {seed}: {error}") from error
+                        raise CountError(f"{scene.__name__} of {case.name}, seed {seed}: {error}") from error
                     except DasktcError as error:
                         outcomes["refused"] += 1
                         refusals[f"{type(error).__name__}: {' '.join(str(error).split()[:6])} ..."] += 1
-                    sizes.append((time.monotonic() - began, _held(client, backend, trouble.spared)))
-                    if time.monotonic() > told + 60:
-                        told = time.monotonic()
-                        say(f"{(told - began) / 60:.0f} minutes: {dict(outcomes)}, {dict(trouble.made)}")
+                    now = time.monotonic() - began
+                    sizes.append((now, _held(client, backend, trouble.spared)))
+                    control_sizes.append((now, control.result()))
+                    control = no_ops(batches)
+                    if time.monotonic() > last_report + 60:
+                        last_report = time.monotonic()
+                        say(f"{(last_report - began) / 60:.0f} minutes: {dict(outcomes)}, {dict(trouble.made)}")
         gc.collect()
-        left = sorted(str(path) for path in folder.rglob("*") if not path.is_dir())
+        files = sorted(str(path) for path in folder.rglob("*") if not path.is_dir())
     growth = {
-        who: _growth([(when, of[who]) for when, of in sizes if who in of])
-        for who in ("client", "worker", *(["device"] if backend == "cuda" else []))
+        who: _growth(sizes, control_sizes if who in CONTROLLED else [], who)
+        for who in (*CONTROLLED, *(["device"] if backend == "cuda" else []))
     }
     seconds = time.monotonic() - began
     notes = [f"memory of a {who}: {_percent(grown)}" for who, grown in growth.items()]
+    of_dask = {who: _medians(control_sizes, who) for who in CONTROLLED}
+    notes += [
+        f"as many tasks that do nothing: {format_size(max(0, after - before))} more of a {who}, subtracted"
+        for who, (before, after) in of_dask.items()
+    ]
     notes += [f"refused {number} times: {why}" for why, number in refusals.most_common(5)]
     try:
-        _judge(left, growth, seconds)
+        _judge(files, growth, seconds)
     except CountError:  # it names one of several causes
         for note in (f"{dict(outcomes)}, {dict(trouble.made)}", *notes):
             say(note)
@@ -170,10 +193,10 @@ def run(
     return report
 
 
-def _judge(left: list[str], growth: dict[str, float | None], seconds: float) -> None:
-    if left:
+def _judge(files: list[str], growth: dict[str, float | None], seconds: float) -> None:
+    if files:
         raise CountError(
-            f"{plural(len(left), 'file was', 'files were')} left by counts, first {left[0]}: they are lost room; "
+            f"{plural(len(files), 'file was', 'files were')} left by counts, first {files[0]}: they are lost room; "
             "report this"
         )
     for who, grown in growth.items():
@@ -184,13 +207,22 @@ def _judge(left: list[str], growth: dict[str, float | None], seconds: float) -> 
             )
 
 
-def _growth(sizes: list[tuple[float, int]]) -> float | None:
-    """Growth from the median of the second quarter of the time to that of the last; None where one has no figure."""
-    last = sizes[-1][0] if sizes else 0.0
+def _medians(sizes: Sizes, who: str) -> tuple[int, int]:
+    """Medians of the second quarter of the time and of the last; 0 where one has no figure."""
+    figures = [(when, sizes_by_owner[who]) for when, sizes_by_owner in sizes if who in sizes_by_owner]
+    last = figures[-1][0] if figures else 0.0
     quarters: list[list[int]] = [[], [], [], []]
-    for when, size in sizes:
+    for when, size in figures:
         quarters[min(3, int(4 * when / last) if last else 0)].append(size)
-    return median(quarters[3]) / median(quarters[1]) - 1 if quarters[1] and quarters[3] else None
+    before, after = (int(median(quarters[number])) if quarters[number] else 0 for number in (1, 3))
+    return before, after
+
+
+def _growth(sizes: Sizes, control: Sizes, who: str) -> float | None:
+    """Growth from the second quarter of the time to the last, less that of the control; None without figures."""
+    before, after = _medians(sizes, who)
+    of_dask = _medians(control, who)
+    return (after - before - max(0, of_dask[1] - of_dask[0])) / before if before and after else None
 
 
 def _percent(grown: float | None) -> str:
@@ -206,18 +238,75 @@ def _held(client: Any, backend: str, spared: int | None) -> dict[str, int]:
         The spared worker has ended.
     """
     gc.collect()
-    held = {"client": psutil.Process().memory_info().rss}
+    sizes = {"client": psutil.Process().memory_info().rss}
     if spared is None:
-        return held
+        return sizes
     pids = worker_pids(client)
     if spared not in pids:
         raise CountError(f"worker process {spared} has ended, which nobody killed: its log says why; report this")
-    held["worker"] = psutil.Process(spared).memory_info().rss
+    sizes["worker"] = psutil.Process(spared).memory_info().rss
     if backend == "cuda":
         gpu = visible()[pids.index(spared)]  # one worker per GPU, in their order
         if None not in (gpu["memory_bytes"], gpu["free_bytes"]):  # some drivers do not report these
-            held["device"] = gpu["memory_bytes"] - gpu["free_bytes"]
-    return held
+            sizes["device"] = gpu["memory_bytes"] - gpu["free_bytes"]
+    return sizes
+
+
+def _submitted(client: Any) -> Batches:
+    """A list to which each submission of tasks to a client's scheduler, which lives in this process, is added."""
+    from distributed import SchedulerPlugin
+
+    batches = Batches()
+
+    class Submissions(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
+        name = "dasktc-soak"
+
+        def update_graph(self, scheduler: Any, *, tasks: list[Any], **_: Any) -> None:
+            batches.append([str(key[0] if isinstance(key, tuple) else key) for key in tasks])
+
+    client.cluster.scheduler.add_plugin(Submissions())
+    return batches
+
+
+@contextmanager
+def _control(workers: int) -> Iterator[Callable[[Batches], Future[dict[str, int]]]]:
+    """Yield a function that has the control run the tasks of batches, which it empties, and report its memory."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, _start_control, (workers,)) as pool:
+
+        def no_ops(batches: Batches) -> Future[dict[str, int]]:
+            submitted = [batches.pop(0) for _ in range(len(batches))]
+            return pool.submit(_run_control, submitted)
+
+        yield no_ops
+        pool.submit(_stop_control).result()
+
+
+_CONTROL = list[Any]()
+"""In the control's process: its cluster."""
+
+
+def _start_control(workers: int) -> None:
+    _CONTROL.append(cluster(workers=workers, backend="cpu"))
+
+
+def _run_control(batches: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Run tasks that do nothing; return the bytes of this process, and of a worker on average."""
+    client, numbers = _CONTROL[0].client, itertools.count()
+    for names in batches:
+        keys = [(name, next(numbers)) for name in names]
+        client.gather(client.map(_no_op, range(len(keys)), key=keys, pure=False))
+    gc.collect()
+    sizes = [psutil.Process(pid).memory_info().rss for pid in worker_pids(client)]
+    return {"client": psutil.Process().memory_info().rss, "worker": int(mean(sizes))}
+
+
+def _stop_control() -> None:
+    _CONTROL.pop().close()
+
+
+def _no_op(number: int) -> None:
+    """Do nothing."""
 
 
 def _load_kernels() -> None:
@@ -274,48 +363,48 @@ def _options(draw: random.Random, backend: str, folder: Path) -> dict[str, Any]:
 # scenes; each raises CountError if an answer is wrong
 
 
-def _check(triangles: int, known: Known, what: str) -> None:
-    if triangles != known.triangles:
-        raise CountError(f"{what} gave {triangles:,} triangles, {known.triangles:,} are known: wrong; report this")
+def _check(triangles: int, case: Known, what: str) -> None:
+    if triangles != case.triangles:
+        raise CountError(f"{what} gave {triangles:,} triangles, {case.triangles:,} are known: wrong; report this")
 
 
-def counted(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+def counted(case: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """Count the graph with random options."""
     options = _options(draw, backend, folder)
-    _check(int(triangle_count(known.source, client, **options)), known, f"{options}")
+    _check(int(triangle_count(case.source, client, **options)), case, f"{options}")
 
 
-def asked(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+def asked(case: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """Ask a prepared graph for answers per vertex and per edge."""
     options = _options(draw, backend, folder)
-    with prepare(known.source, client, **options) as graph:
+    with prepare(case.source, client, **options) as graph:
         by_vertex = int(graph.triangles(frame="pandas").sum())
         by_edge = int(graph.edge_support(frame="pandas").iloc[:, -1].sum())
     for asked_of, triple in (("triangles", by_vertex), ("edge_support", by_edge)):
-        if triple != 3 * known.triangles:
+        if triple != 3 * case.triangles:
             raise CountError(
-                f"{asked_of}() with {options} adds up to {triple:,}, three times {known.triangles:,} triangles are "
+                f"{asked_of}() with {options} adds up to {triple:,}, three times {case.triangles:,} triangles are "
                 "known: wrong; report this"
             )
 
 
-def resumed(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+def resumed(case: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """Count twice with a checkpoint, of which a part is cut off in between."""
-    options, kept = _options(draw, backend, folder), folder / "checkpoint"
+    options, checkpoint = _options(draw, backend, folder), folder / "checkpoint"
     try:
         for _ in range(2):
-            _check(int(triangle_count(known.source, client, checkpoint=kept, **options)), known, f"{options}")
-            for file in kept.glob("*.jsonl"):
+            _check(int(triangle_count(case.source, client, checkpoint=checkpoint, **options)), case, f"{options}")
+            for file in checkpoint.glob("*.jsonl"):
                 os.truncate(file, draw.randint(0, file.stat().st_size))
     finally:
-        shutil.rmtree(kept, ignore_errors=True)
+        shutil.rmtree(checkpoint, ignore_errors=True)
 
 
-def signalled(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+def signalled(case: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """End a program by a signal while it counts beside another with the same checkpoint; then resume from it."""
-    graph, kept = folder / "graph.parquet", folder / "signalled"
-    write_edges(known.source, graph, LocalExecutor())
-    command = [sys.executable, "-m", "dasktc", "count", str(graph), "--quiet", "--checkpoint", str(kept)]
+    graph, checkpoint = folder / "graph.parquet", folder / "signalled"
+    write_edges(case.source, graph, LocalExecutor())
+    command = [sys.executable, "-m", "dasktc", "count", str(graph), "--quiet", "--checkpoint", str(checkpoint)]
     command += ["--backend", backend, "--partition", "hash2d", "--parts", "3", "--kernel", KERNELS_OF_FILES[backend]]
     try:
         running = [
@@ -325,21 +414,21 @@ def signalled(known: Known, client: Any, backend: str, folder: Path, draw: rando
         for program in running:
             program.send_signal(getattr(signal, draw.choice(SIGNALS)))
         for program in running:
-            said, _ = program.communicate(timeout=600)
+            output, _ = program.communicate(timeout=600)
             if program.returncode == 0:
-                _check(int(said), known, "a program that was signalled too late")
+                _check(int(output), case, "a program that was signalled too late")
         last = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         if last.returncode and os.strerror(errno.ENOSPC) in last.stderr:  # the disk was filled just then
             raise DasktcError(last.stderr.strip())
         if last.returncode:
             raise CountError(f"a program did not go on from a checkpoint: {last.stderr.strip()}: report this")
-        _check(int(last.stdout), known, "a program that went on from a checkpoint")
+        _check(int(last.stdout), case, "a program that went on from a checkpoint")
     finally:
-        shutil.rmtree(kept, ignore_errors=True)
+        shutil.rmtree(checkpoint, ignore_errors=True)
         graph.unlink(missing_ok=True)
 
 
-def left_alone(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+def left_alone(case: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
     """Close a second client while it counts: it gets an error, and the cluster continues to count."""
     from distributed import Client
 
@@ -348,14 +437,14 @@ def left_alone(known: Known, client: Any, backend: str, folder: Path, draw: rand
     closing.start()
     try:
         options = _options(draw, backend, folder) | {"memory": None}
-        triangles = known.triangles
+        triangles = case.triangles
         with suppress(DasktcError):
-            triangles = int(triangle_count(known.source, second, **options))
-        _check(triangles, known, "a client that closed")
+            triangles = int(triangle_count(case.source, second, **options))
+        _check(triangles, case, "a client that closed")
     finally:
         closing.join()
         second.close()
-    counted(known, client, backend, folder, draw)
+    counted(case, client, backend, folder, draw)
 
 
 KERNELS_OF_FILES = {"cpu": "merge", "cuda": "hub"}

@@ -26,8 +26,7 @@ from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.dask.progress import WorkerEvents, name_client, tell_scheduler
-from dasktc.executors.dask.worker_events import TOPIC
+from dasktc.executors.dask.progress import WorkerEvents, name_client, subscribed, tell_scheduler, unsubscribe
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.progress.tracker import Event, Progress, Tracker, tracker_of
@@ -46,7 +45,7 @@ PREPARE = "read-canonical-orient-reorder-blocks"
 
 @dataclass(frozen=True)
 class _Call:
-    """Inputs of the stages on a worker: source, options, limits, threads; run and facts of its events."""
+    """Inputs of the stages on a worker: source, options, limits, threads; run, facts and listener of its events."""
 
     source: Source
     options: Options
@@ -54,14 +53,14 @@ class _Call:
     run: str
     facts: Event
     threads: int = 1
-    asked: bool = True
+    client: str | None = None
 
     @contextmanager
     def telling(self) -> Iterator[Tracker]:
         """Yield a tracker of the run whose events go to the scheduler and from there to the client."""
         tracker = Tracker()
         tracker.name, tracker.facts = self.run, self.facts
-        events = WorkerEvents(self.run, self.asked)
+        events = WorkerEvents(self.client)
         tracker.listen("scheduler", events)
         try:
             yield tracker
@@ -109,8 +108,8 @@ def count_in_one_call(
     threads = threads_of_a_call(executor)
     shares = replace(limits, workers=threads) if options.memory is None else None  # else the budget sets the limits
     with _heard(executor, counting.progress) as (tracker, hear):
-        source_alone, watched = replace(source, parts=(), labels=None), hear is not None
-        call = _Call(source_alone, options, shares, tracker.name, tracker.facts, threads, watched)
+        source_alone, listener = replace(source, parts=(), labels=None), executor.client.id if hear else None
+        call = _Call(source_alone, options, shares, tracker.name, tracker.facts, threads, listener)
         args, home = ((run.work_dir, run.host_memory), counting.verify, counting.seed), _home_worker(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, home), *args, prefer=home)
         result: TriangleCount = executor.watch(handle, hear)
@@ -164,9 +163,9 @@ def prepare_in_one_call(
     """
     with _heard(executor, progress) as (tracker, hear):
         threads = threads_of_a_call(executor)
-        asked = hear is not None
+        listener = executor.client.id if hear else None
         call = _Call(
-            replace(source, parts=(), labels=None), options, limits, tracker.name, tracker.facts, threads, asked
+            replace(source, parts=(), labels=None), options, limits, tracker.name, tracker.facts, threads, listener
         )
         home = _home_worker(executor)
         results = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, home), prefer=home)
@@ -188,7 +187,6 @@ def prepare_in_one_call(
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     """Prepare the graph in one call: return ids, the three vertex vectors, the blocks, and last the client's facts."""
     with call.telling() as tracker:
-        tracker.counts = False
         prepared, blocks = call.prepared(_here(call), tracker, parts, values)
         tracker.end_stages()
     graph = prepared.graph
@@ -235,14 +233,13 @@ def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[
     if not (tracker.heeded or tracker.tells):
         yield tracker, None
         return
-    events, topic = SimpleQueue[Event](), f"{TOPIC}-{tracker.name}"
-    executor.client.subscribe_topic(topic, lambda event: events.put(event[1]))
+    events = subscribed(executor.client, tracker.name)
     hear = partial(_hand_on, events, tracker)
     try:
         yield tracker, hear
         hear()
     finally:
-        executor.client.unsubscribe_topic(topic)
+        unsubscribe(executor.client, tracker.name)
 
 
 def _hand_on(events: SimpleQueue[Event], tracker: Tracker) -> None:

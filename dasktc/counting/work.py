@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from dasktc.backends import kernel_times
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
 from dasktc.executors.progress.tracker import Event, Tracker
-from dasktc.planning.cost_model import counting_seconds, work_of_triples
+from dasktc.planning.cost_model import work_of_triples
 
 __all__ = ["Meter"]
 
@@ -59,8 +58,6 @@ class Meter:
         }
         everything = sum(map(self._work, work))
         threads, tasks = graph.executor.workers, (len(records), len(work))
-        times = kernel_times(backend, graph.options)
-        tracker.forecast["count"] = counting_seconds(plan, graph.prepared.wedges, times, backend)
         tracker.planned(threads, tasks, everything, before, facts | self._event_fields)
 
     def counted(self, record: Record) -> None:

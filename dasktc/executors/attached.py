@@ -9,6 +9,7 @@ from typing import Any
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.internals import keep_futures
 
 __all__ = ["AttachedExecutor", "futures_in"]
 
@@ -50,7 +51,7 @@ class AttachedExecutor:
         for future in self._futures:
             if future.client is None:
                 future.bind_client(client)
-        client._inform_scheduler_of_futures()  # as Dask does for published futures: they live as long as this graph
+        keep_futures(client)  # as Dask does for published futures: they live as long as this graph
         return DaskExecutor(client, *self._options).for_backend(self._backend)
 
 

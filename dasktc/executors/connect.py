@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import multiprocessing
 import os
 import socket
 import subprocess
@@ -35,7 +34,7 @@ from dasktc.executors.place import Place
 from dasktc.executors.process.gpu_discovery import devices, least_free
 from dasktc.executors.process.paths import check_regular
 from dasktc.executors.process.shared_context import SharedContext
-from dasktc.executors.process.signals import held, interruptible, loop_without_interrupts
+from dasktc.executors.process.signals import held, loop_without_interrupts
 from dasktc.executors.process.tls import checked, greet, with_scheme
 from dasktc.executors.process.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.executors.stores.work_dir import WorkDir
@@ -91,7 +90,7 @@ WORKER_BYTES = 1 << 27
 """Least resident memory of a worker's interpreter and libraries."""
 
 
-@interruptible
+@contextmanager
 def connect(place: Place | None = None, backend: str = "cpu", run: RunOptions | None = None) -> Iterator[Executor]:
     """Yield the executor of a place, and close what was started for it.
 
@@ -169,7 +168,7 @@ def _may_use_a_gpu() -> bool:
     return any(map(os.path.exists, GPU_FILES)) and ("cupy" in sys.modules or find_spec("cupy") is not None)
 
 
-@interruptible
+@contextmanager
 def started(
     workers: int | str,
     backend: str,
@@ -273,7 +272,7 @@ def _step_aside() -> None:
         pass  # not in a task, or it seceded before
 
 
-@interruptible
+@contextmanager
 def joined(
     address: str | None, file: str | os.PathLike[str] | None, security: Any = None, default: bool = False
 ) -> Iterator[Any]:
@@ -485,11 +484,16 @@ def _forget_keeping() -> None:
             del os.environ[name]
 
 
-def _silent() -> AbstractContextManager[Any]:
-    from distributed.utils import silence_logging_cmgr
-
-    silenced: AbstractContextManager[Any] = silence_logging_cmgr(logging.CRITICAL)
-    return silenced
+@contextmanager
+def _silent() -> Iterator[None]:
+    levels = {handler: handler.level for handler in logging.getLogger("distributed").handlers}
+    for handler in levels:
+        handler.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for handler, level in levels.items():
+            handler.setLevel(level)
 
 
 _silence = SharedContext(_silent)
@@ -513,8 +517,11 @@ IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"
 
 
 def _end_if_imported_again() -> None:
-    """End, quietly, a starting worker process that has run the user's script again as its main module."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # the test that multiprocessing itself uses
+    """End, quietly, a starting worker process that has run the user's script again as its main module.
+
+    Such a process runs it as "__mp_main__", which becomes its main module once it has run to its end.
+    """
+    if sys.modules.get("__mp_main__") not in (None, sys.modules["__main__"]):
         with suppress(KeyError, OSError):
             open(os.environ[IMPORTED_AGAIN], "w").close()
         raise SystemExit(1)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dasktc.backends import ON_DEVICE, kernel_times, tasks_a_worker
+from dasktc.backends import kernel_times, tasks_a_worker
 from dasktc.backends.vertex_maps import check_size
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
-from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
@@ -23,8 +22,6 @@ from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_assignment import own_parts
-from dasktc.planning.cost_model import counting_seconds
-from dasktc.planning.distribution import stage_seconds
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
@@ -149,13 +146,8 @@ def prepare_edges(
     """
     tracker = tracker_of(progress)
     tell_scheduler(tracker, executor)
-    backend = options.chosen_backend
-    if (size := source.size) is not None:
-        tracker.source_bytes = size.stored
-        tracker.forecast = stage_seconds(size, executor.workers, RATES[backend], kernel_times(backend, options))
-    urls = [getattr(part, "url", None) for part in source.parts[:1]]
-    local = any(url is not None and not is_remote(url) for url in urls)
-    tracker.reads_compute = local and backend not in ON_DEVICE  # else reading waits for a disk or a network
+    if source.size is not None:
+        tracker.source_bytes = source.size.stored
     with tracker.watching(executor):
         return _prepare_edges(executor, source, options, tracker, limits, planned_for)
 
@@ -220,8 +212,6 @@ def _prepare_edges(
         planned_for=planned_for,
     )
     plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
-    times = kernel_times(backend, options)
-    progress.forecast["count"] = counting_seconds(plan, partition.wedges, times, backend)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     source = replace(source, parts=(), reading=frames.reading)
     return Prepared(graph, partition, plan, names, frames.rows, frames.loops, source, options, seconds)

@@ -38,7 +38,7 @@ from dasktc.registry import kernel_of
 from dasktc.summary import Rows, Summarised, as_text
 from dasktc.wording import plural
 
-__all__ = ["Network", "Prediction", "counting_seconds", "gathered", "in_words", "network", "predict", "work_of_triples"]
+__all__ = ["Network", "Prediction", "gathered", "in_words", "network", "predict", "work_of_triples"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 PROBES_PER_WEDGE = 0.28
@@ -327,7 +327,6 @@ def predict(
     visits = rounds * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, times, visits, probes, received, in_process)
     preparation = stage_seconds(size, plan.workers, rates)
-    del preparation["count"]
     remark = (
         [f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs"] if times > 1 else []
     )
@@ -376,15 +375,6 @@ def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
     wedges = edges[stream] / np.maximum(1, rows[stream])
     work = edges[index] * (rates.probes / rates.edges + PROBES_PER_WEDGE * wedges)
     return [float(seconds) for seconds in work]
-
-
-def counting_seconds(plan: Plan, wedges: int, times: float, backend: str) -> float:
-    """Predict the seconds of all counting tasks; `times` is the kernel's time relative to the usual kernel."""
-    rates = RATES[backend]
-    triples = plan.scheme.triples(plan.parts)
-    visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
-    work = visits / rates.edges + PROBES_PER_WEDGE * wedges / rates.probes
-    return times * work * -(-plan.tasks // plan.workers) / max(1, plan.tasks)
 
 
 def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array, capacity: float = inf) -> Network:

@@ -137,8 +137,8 @@ def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Liter
     return f"one worker would need about {format_size(needed)} for it, and has {format_size(memory)}"
 
 
-def stage_seconds(size: SourceSize, workers: int, rates: Rates, times: float = 1.0) -> dict[str, float]:
-    """Predict the seconds of each stage from a source to the number.
+def stage_seconds(size: SourceSize, workers: int, rates: Rates) -> dict[str, float]:
+    """Predict the seconds of each stage before counting.
 
     Parameters
     ----------
@@ -146,17 +146,12 @@ def stage_seconds(size: SourceSize, workers: int, rates: Rates, times: float = 1
     workers : int
         Number of workers that share the work.
     rates : Rates
-    times : float
-        The kernel's time relative to the usual kernel.
     """
-    edges = size.rows
-    seconds = {
-        "read": max(size.stored / rates.read, 0.2 * edges / rates.rows),
-        "count": times * (edges / rates.edges + probes_of(edges) / rates.probes),
-    }
-    seconds |= {name: share * edges / rates.rows for name, share in PREPARING.items()}
+    reading, preparing = max(size.stored / rates.read, 0.2 * size.rows / rates.rows), size.rows / rates.rows
     sharing = rates.sharing if workers > 1 else 1.0
-    return {name: (sharing if name in PREPARING else 1.0) * of / workers for name, of in seconds.items()}
+    return {"read": reading / workers} | {
+        name: sharing * share * preparing / workers for name, share in PREPARING.items()
+    }
 
 
 def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int = 1) -> float:

@@ -161,6 +161,9 @@ class OnDevice:
         self._parts = [frame.iloc[:half], frame.iloc[half:]]
         self.ndim, self.columns, self.npartitions = 2, self._meta.columns, 2
 
+    def __dask_graph__(self):
+        return {}
+
     def to_delayed(self):
         return [dask.delayed(part) for part in self._parts]
 

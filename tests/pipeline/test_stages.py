@@ -382,12 +382,12 @@ def test_measured_results_travel_as_arrays_whatever_was_imported_first(tmp_path)
 @pytest.mark.slow
 def test_the_page_of_task_groups_takes_the_keys():
     """While a graph is counted and afterwards; Dask's own class takes no groups with plain names."""
-    from dasktc.executors.dask.page import GroupGraph
+    from dasktc.executors.dask.internals import group_graph
 
     errors, labels = [], set()
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
-        page = GroupGraph(cluster.scheduler)
+        page = group_graph()(cluster.scheduler)
 
         async def look():
             labels.update(key[1:-1] for key in cluster.scheduler.tasks if "count-" in key[0])

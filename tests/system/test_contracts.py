@@ -33,7 +33,7 @@ from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.planning import plan as planning
-from dasktc.planning.cost_model import PROBES_PER_WEDGE, counting_seconds, in_words, work_of_triples
+from dasktc.planning.cost_model import in_words, work_of_triples
 from dasktc.planning.distribution import SourceSize, choose_distribution, stage_seconds
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import triple_bytes
@@ -274,19 +274,9 @@ def test_work_is_shared_by_several_workers_or_the_threads_of_one():
     one, two = (stage_seconds(size, workers, rates) for workers in (1, 2))
     assert one["canonical"] + one["orient"] + one["blocks"] == pytest.approx(10**6 / rates.rows)
     assert two["blocks"] == pytest.approx(rates.sharing * one["blocks"] / 2)
-    assert two["count"] == pytest.approx(one["count"] / 2)
+    assert two["read"] == pytest.approx(one["read"] / 2)
     alone, threaded = (choose_distribution(size, 8, 10**12, rates, "cpu", threads=threads).call for threads in (1, 4))
     assert threaded - rates.round_trip == pytest.approx(rates.threading * (alone - rates.round_trip) / 4)
-
-
-@pytest.mark.parametrize(("workers", "turns"), [(1, 8), (2, 4), (3, 3), (8, 1), (100, 1)])
-def test_tasks_are_counted_in_turns_of_all_workers(workers, turns):
-    """Fewer tasks than workers take one task's time."""
-    plan = dasktc.plan(
-        vertices=1000, edges=9000, method=Method(partition="hash2d", parts=2, splits=1), workers=workers
-    ).plan
-    work = 2 * 9000 / RATES["cpu"].edges + PROBES_PER_WEDGE * 10**6 / RATES["cpu"].probes
-    assert counting_seconds(plan, 10**6, 3.0, "cpu") == pytest.approx(3 * work * turns / 8)
 
 
 def test_triples_with_empty_blocks_have_finite_work():
@@ -362,7 +352,7 @@ class Future:
 def test_a_death_counts_once_for_all_that_waited_for_it(monkeypatch):
     error = SimpleNamespace(task="read", allowed_failures=0)
     monkeypatch.setattr(fault_policy, "was_killed", lambda future: True)
-    monkeypatch.setattr(fault_policy, "_retry_erred", lambda *given: None)
+    monkeypatch.setattr(fault_policy, "retry_erred", lambda *given: None)
     policy = fault_policy.FaultPolicy(SimpleNamespace(), 1, 2, "token")
     waited = [Future(f"count-{k}", Dead(error)) for k in range(9)]
     policy.resubmit(waited)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import json
@@ -421,90 +420,6 @@ def test_other_threads_delay_nothing():
     thread.start()
     thread.join()
     assert same == [True]
-
-
-def test_an_interrupt_on_the_way_into_a_context_closes_it():
-    """It comes as contextlib returns what the generator has yielded, and its traceback keeps the generator."""
-    states = []
-
-    @interrupts.interruptible
-    def opened():
-        try:
-            states.append("open")
-            yield
-        finally:
-            states.append("closed")
-
-    def interrupt(frame, event, _):
-        if event == "return" and states and frame.f_code.co_filename == contextlib.__file__:
-            sys.settrace(before)
-            raise KeyboardInterrupt
-        return interrupt
-
-    before = sys.gettrace()
-    sys.settrace(interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt), opened():
-            states.append("entered")
-    finally:
-        sys.settrace(before)
-    assert states == ["open", "closed"]
-
-
-LOST = """
-import signal, sys, time
-from dasktc.executors.process.signals import one_at_a_time
-
-class Deaf:
-    def __del__(self):
-        signal.raise_signal(int(sys.argv[1]))
-
-with one_at_a_time():
-    try:
-        deaf = Deaf()
-        del deaf
-        time.sleep(20)
-    except (KeyboardInterrupt, SystemExit):
-        print("heard")
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupt_that_python_drops_comes_again(number):
-    """Python prints an exception inside a finalizer and continues."""
-    done = subprocess.run([sys.executable, "-c", LOST, str(int(number))], capture_output=True, text=True, timeout=15)
-    assert (done.stdout, done.stderr) == ("heard\n", STOPPING if number == signal.SIGINT else "")
-
-
-DROPPED = """
-import signal, sys, time
-import numpy as np
-from dasktc.executors.process.signals import one_at_a_time
-
-class Deaf:
-    def __repr__(self):
-        signal.raise_signal(int(sys.argv[1]))
-        return "deaf"
-
-with one_at_a_time():
-    try:
-        assert np.dtype(object) != Deaf()
-        print("dropped", flush=True)
-        for _ in range(200):
-            time.sleep(0.1)
-    finally:
-        time.sleep(2.5)  # other looks change nothing
-        print("cleaned")
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_that_c_code_drops_comes_again(number):
-    """NumPy compares a dtype with another object, makes the text of an error, and clears that error."""
-    done = subprocess.run([sys.executable, "-c", DROPPED, str(int(number))], capture_output=True, text=True, timeout=30)
-    assert done.stdout == "dropped\ncleaned\n"
-    assert done.returncode == (-number if number == signal.SIGINT else 128 + number)
 
 
 @pytest.mark.parametrize(("number", "error", "_"), ENDS)

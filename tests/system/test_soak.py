@@ -10,16 +10,42 @@ from types import SimpleNamespace
 
 import pytest
 
+from dasktc.api.cluster import cluster
 from dasktc.bench import soak
 from dasktc.errors import CountError, InputError
 
 
+def series(size, number=100):
+    return [(float(when), {"client": size(when)}) for when in range(number)]
+
+
 def test_growth_compares_quarters():
-    flat = [(float(when), 100) for when in range(100)]
-    assert soak._growth(flat) == 0
-    assert soak._growth([(when, 100 if when < 50 else 103) for when, _ in flat]) == pytest.approx(0.03)
-    assert soak._growth([(when, 1 if when < 25 else 100) for when, _ in flat]) == 0, "caches fill at first"
-    assert soak._growth(flat[:1]) is None
+    flat = series(lambda when: 100)
+    assert soak._growth(flat, [], "client") == 0
+    assert soak._growth(series(lambda when: 100 if when < 50 else 103), [], "client") == pytest.approx(0.03)
+    assert soak._growth(series(lambda when: 1 if when < 25 else 100), [], "client") == 0, "caches fill at first"
+    assert soak._growth(flat[:1], [], "client") is None
+    assert soak._growth(flat, [], "worker") is None
+
+
+def test_growth_of_the_control_is_subtracted():
+    """It is a number of bytes, also where its processes are smaller; one that shrinks proves nothing."""
+    grows = series(lambda when: 1000 if when < 50 else 1030)
+    control = series(lambda when: 200 if when < 50 else 220)
+    assert soak._growth(grows, control, "client") == pytest.approx(0.01)
+    assert soak._growth(grows, series(lambda when: 200 - when), "client") == pytest.approx(0.03)
+
+
+@pytest.mark.slow
+def test_the_control_runs_tasks_of_the_same_names():
+    with cluster(workers=1, backend="cpu") as client, soak._control(1) as no_ops:
+        batches = soak._submitted(client)
+        assert client.gather(client.map(int, range(3), key=[("count-0123abcd", k) for k in range(3)])) == [0, 1, 2]
+        assert client.submit(int, "7", key="alone", pure=False).result() == 7
+        assert batches == [["count-0123abcd"] * 3, ["alone"]]
+        sizes = no_ops(batches).result(timeout=60)
+        assert batches == []
+        assert all(1 << 25 < sizes[who] < 1 << 31 for who in soak.CONTROLLED)
 
 
 def test_files_and_memory_are_judged():

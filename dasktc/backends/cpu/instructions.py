@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
 __all__ = ["LEVELS", "LOWER", "add_common", "carry_up", "ones", "prefetch", "scalar", "trailing_zeros"]
@@ -22,6 +21,11 @@ Bit i of plane p has the weight 2^p in the counter of id i."""
 
 def _instruction(function: Callable[..., Any]) -> Callable[..., Any]:
     return cast(Callable[..., Any], intrinsic(function))
+
+
+def _function(module: Any, kind: Any, name: str) -> Any:
+    """The function of this name in a module of LLVM, declared on first use."""
+    return module.globals.get(name) or ir.Function(module, kind, name)
 
 
 @_instruction
@@ -63,7 +67,7 @@ def prefetch(_: Any, array: Any, at: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        fetch = get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        fetch = _function(builder.module, kind, "llvm.prefetch.p0i8")
         read, keep, data_cache = number(0), number(3), number(1)
         builder.call(fetch, [builder.bitcast(builder.gep(data, [args[1]]), byte), read, keep, data_cache])
         return context.get_dummy_value()
@@ -100,8 +104,8 @@ class _Vectors:
         """Number of bits set in all words of a vector."""
         module, word = self._builder.module, ir.IntType(64)
         name = f"v{LANES}i64"
-        count = get_or_insert_function(module, ir.FunctionType(self.kind, [self.kind]), f"llvm.ctpop.{name}")
-        add = get_or_insert_function(module, ir.FunctionType(word, [self.kind]), f"llvm.vector.reduce.add.{name}")
+        count = _function(module, ir.FunctionType(self.kind, [self.kind]), f"llvm.ctpop.{name}")
+        add = _function(module, ir.FunctionType(word, [self.kind]), f"llvm.vector.reduce.add.{name}")
         return self._builder.call(add, [self._builder.call(count, [vector])])
 
 

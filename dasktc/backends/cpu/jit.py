@@ -7,7 +7,9 @@ may crash. Here each kernel has a lock between processes, which is held while it
 only the file in which a kernel is defined, not the files of functions that it calls; here the folder's name depends on
 all sources of this package. Cache files that a system crash cut short, and that cannot be read, are made again.
 
-Where no folder is writable, every process compiles for itself.
+Where no folder is writable, every process compiles for itself. So it does with a version of Numba whose cache is built
+differently: `_caches` and the line that uses it are all that is taken of Numba beyond its documented interface (seen
+with 0.61 to 0.68; `test_kernels.py` fails where no cache is filled).
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ from typing import Any, ClassVar, TypeVar, cast
 from weakref import WeakSet
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 from dasktc.once import LOCK, once
 
@@ -99,11 +100,11 @@ class Kernel:
         for damaged in (False, True):
             dispatcher = numba.njit(nogil=True)(self._function)
             try:
-                dispatcher._cache = _Cache(self._function)
-            except RuntimeError:  # Numba: "cannot cache function ...: no locator available"
+                dispatcher._cache = _caches()(self._function)
+            except (RuntimeError, ImportError, AttributeError):  # "cannot cache function ...: no locator available"
                 return None
             try:
-                with _locked(Path(dispatcher.stats.cache_path), dispatcher._cache._impl.filename_base, damaged):
+                with _locked(Path(dispatcher.stats.cache_path), _place(self._function), damaged):
                     return _only(dispatcher, self._signature)
             except OSError:  # a full disk, or a file system without locks
                 return None
@@ -127,7 +128,8 @@ def _locked(folder: Path, kernel: str, damaged: bool = False) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with locket.lock_file(str(folder / f"{kernel}.lock")):
         if damaged:
-            (folder / f"{kernel}.nbi").unlink(missing_ok=True)
+            for index in folder.glob(f"*-{kernel}.*.nbi"):
+                index.unlink()
         yield
 
 
@@ -142,7 +144,7 @@ class _Locator:
 
     def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
         self._py_file, self._folder = file, folder
-        self._place = f"{function.__module__}.{function.__code__.co_firstlineno}"
+        self._place = _place(function)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> _Locator | None:
@@ -162,12 +164,23 @@ class _Locator:
         return self._place
 
 
-class _InFolder(CompileResultCacheImpl):  # type: ignore[misc, unused-ignore]
-    _locator_classes = (_Locator,)
+def _place(function: Callable[..., Any]) -> str:
+    """Name a function by its module and line, as a part of the names of its files."""
+    return f"{function.__module__}.{function.__code__.co_firstlineno}"
 
 
-class _Cache(FunctionCache):  # type: ignore[misc, unused-ignore]
-    _impl_class = _InFolder
+@once
+def _caches() -> Any:
+    """Numba's class of caches, in our folder."""
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache
+
+    class InFolder(CompileResultCacheImpl):  # type: ignore[misc, unused-ignore]
+        _locator_classes = (_Locator,)
+
+    class Cache(FunctionCache):  # type: ignore[misc, unused-ignore]
+        _impl_class = InFolder
+
+    return Cache
 
 
 def _folder() -> Path | None:

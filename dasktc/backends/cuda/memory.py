@@ -154,19 +154,27 @@ def _async_pool() -> AsyncPool | None:
 
 
 def _sends_by_ucx() -> bool:
-    """Whether this process is a Dask worker that others reach by UCX."""
-    return any(str(getattr(worker, "_address", None) or "").startswith("ucx") for worker in _dask_workers())
+    """Whether this thread works for a Dask worker that others reach by UCX."""
+    worker = _dask_worker()
+    return worker is not None and str(worker.address).startswith("ucx")
 
 
 def _bounded() -> bool:
     """Whether this Dask worker was started with a maximum pool size (dask-cuda's `rmm_maximum_pool_size`)."""
-    plugins = [plugin for worker in _dask_workers() for plugin in worker.plugins.values()]
-    return any(getattr(plugin, "maximum_pool_size", None) is not None for plugin in plugins)
+    plugins = getattr(_dask_worker(), "plugins", {})
+    return any(getattr(plugin, "maximum_pool_size", None) is not None for plugin in plugins.values())
 
 
-def _dask_workers() -> list[Any]:
-    module = sys.modules.get("distributed.worker")
-    return [] if module is None else list(module.Worker._instances)
+def _dask_worker() -> Any:
+    """The Dask worker whose task, or question of a client, this thread runs; else None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]

@@ -37,7 +37,6 @@ goes on after the last of them; blocks are prepared again.
 from __future__ import annotations
 
 import copy
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +48,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dasktc.errors import ClusterError, DasktcError, InputError
+from dasktc.executors.dask.internals import look, retry_erred
 from dasktc.executors.dask.late_workers import await_late_workers
 from dasktc.executors.dask.worker_events import STEPS
 from dasktc.executors.progress.tracker import Tracker
@@ -129,16 +129,16 @@ class FaultPolicy:
             time.sleep(0.1)
         self._latest = time.monotonic(), threads
         self._check_versions(threads)
-        gone, self._workers = self._workers - threads.keys(), set(threads)
+        lost, self._workers = self._workers - threads.keys(), set(threads)
         if self.tracker is not None:
-            for worker in sorted(gone):
+            for worker in sorted(lost):
                 self.tracker.fault(f"worker {worker} went: what it ran and held is made again", worker=worker)
         return threads
 
     def lately(self) -> dict[str, int]:
         """Threads of each worker, as they were within LATELY seconds; may be empty."""
-        asked, known = self._latest
-        if not known or time.monotonic() - asked > LATELY:
+        when, threads = self._latest
+        if not threads or time.monotonic() - when > LATELY:
             self._latest = time.monotonic(), dict(self.ask(self._client.ncores))
             self._check_versions(self._latest[1])
         return self._latest[1]
@@ -152,12 +152,12 @@ class FaultPolicy:
         checked.intersection_update(workers)
         if not (joined := set(workers) - checked):
             return
-        asked = self.ask(self._client.run, resolve_name, VERSION, workers=sorted(joined), on_error="return")
-        here = resolve_name(VERSION)
-        for worker, answer in asked.items():
-            if isinstance(answer, str) and answer != here:
+        answers = self.ask(self._client.run, resolve_name, VERSION, workers=sorted(joined), on_error="return")
+        version = resolve_name(VERSION)
+        for worker, answer in answers.items():
+            if isinstance(answer, str) and answer != version:
                 raise ClusterError(
-                    f"worker {worker} has dasktc {answer}, this client on {gethostname()} has {here}: two versions "
+                    f"worker {worker} has dasktc {answer}, this client on {gethostname()} has {version}: two versions "
                     "may count differently or not understand each other; install the same on client and workers, and "
                     "start the workers again"
                 )
@@ -165,9 +165,9 @@ class FaultPolicy:
 
     def look(self) -> None:
         """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""
-        groups, within = self.ask(_free_stranded, self._client, self._token)
+        groups, steps = self.ask(look, self._client, self._token, STEPS)
         if self.tracker is not None:
-            self.tracker.tasks(groups, within)
+            self.tracker.tasks(groups, steps)
 
     def resubmit(self, futures: list[Any]) -> None:
         """Resubmit tasks that Dask gave up because workers died running them or their inputs."""
@@ -178,9 +178,9 @@ class FaultPolicy:
                 self.tracker.fault(f"task {error.task} runs again: its worker died {error.allowed_failures + 1} times")
             if self._deaths[error.task] > self.retries:
                 raise self._deadly(error) from error
-        self.ask(_retry_erred, self._client, [future.key for future in killed])
-        told = time.monotonic() + ERRED_SECONDS
-        while any(future.status == "error" for future in killed) and time.monotonic() < told:
+        self.ask(retry_erred, self._client, killed)
+        deadline = time.monotonic() + ERRED_SECONDS
+        while any(future.status == "error" for future in killed) and time.monotonic() < deadline:
             time.sleep(0.001)  # the scheduler's message is on its way
 
     def _deadly(self, error: Any) -> ClusterError:
@@ -243,12 +243,12 @@ class FaultPolicy:
         if self._closed:  # meanwhile
             return _client_closed()
         why = " ".join(f"{type(error).__name__}: {error}".split())
-        made = ClusterError(
+        cluster_error = ClusterError(
             f"the client cannot read a task's result ({why}): most likely a package is missing here that the "
             "workers have, or is there in another version; install the same versions on client and workers"
         )
-        made.__cause__ = error
-        return made
+        cluster_error.__cause__ = error
+        return cluster_error
 
     def unanswered(self, answers: dict[str, Any]) -> ClusterError:
         """Make the error of workers that exist but cannot be asked: all their answers are errors of the system."""
@@ -280,9 +280,9 @@ def _copied(error: Any, traceback: Any) -> Any:
     The original would keep all frames that it passes here, which hold this future and others of the run: the client
     would never free them, nor what the run has on workers and disks.
     """
-    mine = copy.copy(error)
-    mine.__cause__, mine.__suppress_context__ = error.__cause__, error.__suppress_context__
-    return mine.with_traceback(traceback)
+    duplicate = copy.copy(error)
+    duplicate.__cause__, duplicate.__suppress_context__ = error.__cause__, error.__suppress_context__
+    return duplicate.with_traceback(traceback)
 
 
 def was_killed(future: Any) -> bool:
@@ -304,69 +304,3 @@ def _scheduler_lost(error: Exception) -> ClusterError:
         f"the scheduler does not answer any more ({type(error).__name__}): it died, or the network to it did; start a "
         f"cluster and run again (a count with {option('checkpoint')} goes on where it was)"
     )
-
-
-# functions that run inside the scheduler; they are sent by value
-
-
-def _retry_erred(client: Any, keys: list[Any]) -> None:
-    """Have the scheduler run tasks again that it gave up; tasks that are no longer in error are left alone."""
-
-    def retry(keys: list[Any], dask_scheduler: Any) -> None:
-        tasks = dask_scheduler.tasks  # checked here and now: retrying a task that already runs again may hang it
-        dask_scheduler.stimulus_retry([key for key in keys if key in tasks and tasks[key].state == "erred"])
-
-    client.run_on_scheduler(retry, keys)
-
-
-def is_own(key: Any) -> bool:
-    """Whether a task's key is one that `DaskExecutor` makes: (stage-token, number), perhaps with a label between."""
-    match key:
-        case (str(name), *_, int()):
-            return re.fullmatch(r"[a-z-]+-[0-9a-f]{8}", name) is not None
-    return False
-
-
-Steps = tuple[int, int]
-
-
-def _free_stranded(client: Any, token: str) -> tuple[dict[str, Steps], dict[str, list[Steps]]]:
-    """Let tasks whose preferred worker is gone run on any worker; return the progress of this run's stages.
-
-    Tasks of other runs are included, because results may be made of theirs; those of other applications on the cluster
-    are left alone. Returns how many tasks of each stage of this run have run, of how many; and for tasks under way
-    that report their own steps, how many steps are done, of how many.
-
-    A preference (`allow_other_workers`) counts when a task is placed. A task that became ready while there was no
-    worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back, and a worker
-    that was started anew has another address.
-    """
-
-    def free(token: str, dask_scheduler: Any) -> Any:
-        stranded = [
-            task
-            for task in dask_scheduler.unrunnable
-            if task.loose_restrictions and is_own(task.key) and not dask_scheduler.valid_workers(task)
-        ]
-        for task in stranded:
-            task.worker_restrictions = None
-        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
-        done = ("memory", "released", "forgotten")
-        groups = {
-            group.prefix.name: (
-                sum(group.states.get(state, 0) for state in done),
-                sum(group.states.values()),
-            )
-            for name, group in dask_scheduler.task_groups.items()
-            if name.endswith(token)
-        }
-        within: dict[str, list[Any]] = {}
-        for worker in dask_scheduler.workers.values():
-            steps = worker.metrics.get(STEPS, {})
-            for task in worker.processing if steps else ():
-                if str(task.key) in steps and task.group.name.endswith(token):
-                    within.setdefault(task.prefix.name, []).append(steps[str(task.key)])
-        return groups, within
-
-    said: tuple[dict[str, Steps], dict[str, list[Steps]]] = client.run_on_scheduler(free, token)
-    return said

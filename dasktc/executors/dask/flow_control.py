@@ -1,12 +1,12 @@
 """Flow control: keeps a few calls in flight per thread, so that no thread idles and no block is copied too early.
 
 At first a worker has, per thread, one call that runs and one that waits, whose blocks are copied meanwhile. A worker
-whose calls turn out short gets as many as it runs in AHEAD seconds, up to DEPTH and up to half of its share of the
-remaining calls; one that has run dry when the client looks gets twice as many as before. A worker's calls are refilled
-when half of them are gone: calls that travel together take less of everybody's time, the scheduler's above all. A
-worker gets the calls of its own share, in order, and then those that are left of the longest share, so that a slow
-worker does not keep the others waiting. A call whose blocks would exceed the worker's capacity for copies waits, unless
-a thread would idle without it.
+whose calls turn out short gets as many as it runs in SECONDS_AHEAD seconds, up to DEPTH and up to half of its share of
+the remaining calls; one that has run dry when the client looks gets twice as many as before. A worker's calls are
+refilled when half of them are gone: calls that travel together take less of everybody's time, the scheduler's above
+all. A worker gets the calls of its own share, in order, and then those that are left of the longest share, so that a
+slow worker does not keep the others waiting. A call whose blocks would exceed the worker's capacity for copies waits,
+unless a thread would idle without it.
 """
 
 # Kronecker 18 on 16 cores, kernel `merge`: milliseconds of the scheduler's thread per task, and on average between the
@@ -36,7 +36,7 @@ __all__ = ["DEPTH", "BlockReplicas", "Window", "WindowedSubmitter"]
 
 FIRST_DEPTH, DEPTH = 2, 32
 """Calls in flight for each thread of a worker, at first and at most."""
-AHEAD = 0.2
+SECONDS_AHEAD = 0.2
 """Seconds of work that wait at a worker whose calls are short."""
 KEEP_SECONDS = 10 * LOOK_SECONDS
 """How long copies of blocks are kept after the last request to keep them."""
@@ -61,10 +61,12 @@ class BlockReplicas:
 
     def copies(self, worker: str, threads: int) -> ReplicaCache:
         """The copies that a worker holds, as a cache of this capacity."""
-        there = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
-        built = [block for block, own in there.items() if own]
-        capacity = threads * self.capacity - sum(self.block_bytes[block] for block in built)
-        return ReplicaCache(self.block_bytes, built, capacity, [block for block, own in there.items() if not own])
+        is_first = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
+        blocks = [block for block, first in is_first.items() if first]
+        capacity = threads * self.capacity - sum(self.block_bytes[block] for block in blocks)
+        return ReplicaCache(
+            self.block_bytes, blocks, capacity, [block for block, first in is_first.items() if not first]
+        )
 
 
 @dataclass(eq=False)
@@ -86,8 +88,12 @@ class _Worker:
 
     @property
     def ahead(self) -> int:
-        """Calls that a thread runs in AHEAD seconds, plus one; 0 before any has ended."""
-        return int(min(DEPTH, 1 + AHEAD * self.ended / max(self.seconds, AHEAD / DEPTH))) if self.ended else 0
+        """Calls that a thread runs in SECONDS_AHEAD seconds, plus one; 0 before any has ended."""
+        return (
+            int(min(DEPTH, 1 + SECONDS_AHEAD * self.ended / max(self.seconds, SECONDS_AHEAD / DEPTH)))
+            if self.ended
+            else 0
+        )
 
 
 class Window:
@@ -143,20 +149,24 @@ class Window:
         gone : dict of str to list of blocks
             Copies that no longer fit a worker's capacity.
         """
-        begun: list[tuple[int, str]] = []
-        gone: dict[str, list[Any]] = defaultdict(list)
+        assignments: list[tuple[int, str]] = []
+        evicted: dict[str, list[Any]] = defaultdict(list)
         part = len(self) // max(1, 2 * sum(worker.threads for worker in self._workers.values()))
-        wanted = [
+        targets = [
             (worker, worker.threads * max(worker.depth, min(worker.ahead, part))) for worker in self._workers.values()
         ]
-        hungry = [(worker, most) for worker, most in wanted if 2 * worker.flying <= most]
+        hungry = [(worker, target) for worker, target in targets if 2 * worker.flying <= target]
         while hungry:
-            hungry = [(worker, most) for worker, most in hungry if self._begin_one(worker, most, begun, gone)]
-        return begun, {worker: blocks for worker, blocks in gone.items() if blocks}
+            hungry = [
+                (worker, target) for worker, target in hungry if self._begin_one(worker, target, assignments, evicted)
+            ]
+        return assignments, {worker: blocks for worker, blocks in evicted.items() if blocks}
 
-    def _begin_one(self, worker: _Worker, most: int, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
+    def _begin_one(
+        self, worker: _Worker, target: int, assignments: list[tuple[int, str]], evicted: dict[str, list[Any]]
+    ) -> bool:
         """Give a worker one more call if it may have more in flight; return whether it got one."""
-        if worker.flying >= most:
+        if worker.flying >= target:
             return False
         idle = worker.flying < worker.threads
         call = self._left.take(worker.name, lambda call: idle or worker.copies.fits(self._needs[call]))
@@ -164,8 +174,8 @@ class Window:
             return False
         worker.flying += 1
         self._where[call] = worker
-        begun.append((call, worker.name))
-        gone[worker.name] += worker.copies.take(self._needs[call])[1]
+        assignments.append((call, worker.name))
+        evicted[worker.name] += worker.copies.take(self._needs[call])[1]
         return True
 
     def ended(self, calls: Iterable[int]) -> None:
@@ -211,13 +221,12 @@ class WindowedSubmitter(TaskSource):
         copies: Mapping[Any, dict[str, Any]] = MappingProxyType({}),
     ) -> None:
         from distributed import Future
-        from distributed.utils import key_split_group
 
         self._client, self._faults, self._submit = client, faults, submit
         self._calls, self._capacity, self._copies = calls, capacity, copies
         self._needs = [tuple({arg.key: None for arg in call if isinstance(arg, Future)}) for call in calls]
         self._blocks = list({key: None for keys in self._needs for key in keys})
-        self._groups = sorted({key_split_group(key) for key in self._blocks})
+        self._groups = sorted({key[0] for key in self._blocks})
         self._numbers: dict[Any, int] = {}
         self._window: Window | None = None
 
@@ -262,20 +271,20 @@ class WindowedSubmitter(TaskSource):
         """Submit the calls that should be in flight now."""
         if self._window is None:
             return []
-        begun, gone = self._window.begin()
-        if gone:
-            self._faults.ask(drop_copies, self._client, gone)
+        assignments, evicted = self._window.begin()
+        if evicted:
+            self._faults.ask(drop_copies, self._client, evicted)
         by_worker: dict[str, list[int]] = defaultdict(list)
-        for number, worker in begun:
+        for number, worker in assignments:
             by_worker[worker].append(number)
-        made: list[Any] = []
+        submitted: list[Any] = []
         for worker, numbers in by_worker.items():
             futures = self._submit([self._of_worker(self._calls[number], worker) for number in numbers], worker)
             for future, number in zip(futures, numbers, strict=True):
                 self._numbers[future.key] = number
                 self._faults.names[future.key] = self._calls[number][0]
-            made += futures
-        return made
+            submitted += futures
+        return submitted
 
     def _of_worker(self, call: tuple[Any, ...], worker: str) -> tuple[Any, ...]:
         """Replace blocks in a call by the worker's own copies, where it has built some."""

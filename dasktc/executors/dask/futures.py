@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from dasktc.executors.dask.faults import LOST, FaultPolicy, was_killed
 from dasktc.executors.dask.gc_freeze import frozen_heap
-from dasktc.once import once
 
 __all__ = ["LOOK_SECONDS", "TaskSource", "results"]
 
 Futures = dict[Any, Any]
 """Futures by key."""
+Arrival = tuple[Any, Any, Exception | None]
+"""A future that has ended, its result, and the error of a result that the client cannot unpickle."""
 PAUSE = 0.1
 """Longest wait, in seconds, until the waiting thread looks around; a result that comes wakes it at once."""
 DONE = ("finished", "lost")
@@ -70,91 +73,98 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
     ClusterError
         Tasks were cancelled, a task ends every worker, no worker is left, or the client cannot unpickle a result.
     """
-    left: Futures = {}
+    pending: Futures = {}
     with faults.one_line(), frozen_heap():
         while True:
-            _submit(source, left)
-            yield from _until_killed(client, faults, source, left, here)
-            if any(was_killed(future) for future in left.values()):
-                faults.resubmit(list(left.values()))
-            elif left:
+            _submit(source, pending)
+            yield from _until_killed(client, faults, source, pending, here)
+            if any(was_killed(future) for future in pending.values()):
+                faults.resubmit(list(pending.values()))
+            elif pending:
                 break
             elif len(source):  # submit the rest to the workers that are there now
                 source.set_workers(faults.lately() or faults.threads(LOST))
             else:
                 return
-    raise faults.cancelled(len(left))
+    raise faults.cancelled(len(pending))
 
 
 def _until_killed(
-    client: Any, faults: FaultPolicy, source: TaskSource, left: Futures, here: bool
+    client: Any, faults: FaultPolicy, source: TaskSource, pending: Futures, here: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Yield futures and results as they end, until Dask gives a task up because of dead workers."""
-    looked = time.monotonic()
-    ended = _as_completed()(left.values(), loop=client.loop, with_results=here, raise_errors=False)
-    while not ended.is_empty():
-        batch = ended.next_batch(block=False)
-        batch = batch if here else [(future, None) for future in batch]
-        done = [(future, result) for future, result in batch if future.status in DONE]
-        failed = [future for future, _ in batch if future.status not in DONE]  # before any is released
-        source.ended([left.pop(future.key) for future, _ in done])
-        if look := time.monotonic() - looked > LOOK_SECONDS:
+    last_look = time.monotonic()
+    arrivals = _Arrivals(client, here)
+    arrivals.expect(pending.values())
+    while pending:
+        batch = arrivals.take(PAUSE)
+        unread = [error for *_, error in batch if error is not None]
+        done = [(future, result) for future, result, error in batch if error is None and future.status in DONE]
+        failed = [future for future, *_ in batch if future.status not in DONE]  # before any is released
+        source.ended([pending.pop(future.key) for future, _ in done])
+        if look := time.monotonic() - last_look > LOOK_SECONDS:
             source.set_workers(faults.threads(LOST))
             faults.look()
-            # Dask never reports a task that failed after its first result was lost on the way here
-            failed += [future for future in left.values() if future.status in FAILED]
-            looked = time.monotonic()
+            last_look = time.monotonic()
         if done or look:  # before the caller processes the results, so that no worker waits for that
-            ended.update(_submit(source, left))
+            arrivals.expect(_submit(source, pending))
         yield from done
         if failed:
             for future in failed:
                 if not was_killed(future):
                     faults.raise_from(future)
             return
-        if ended.unread is not None:
-            raise faults.unreadable(ended.unread)
-        if not batch:
-            if source.waiting is not None:
-                source.waiting()
-            _wait(ended, PAUSE)
+        if unread:
+            raise faults.unreadable(unread[0])
+        if not batch and source.waiting is not None:
+            source.waiting()
 
 
-@once
-def _as_completed() -> Any:
-    """Make Dask's `as_completed` keep the error of a result that cannot be unpickled.
+class _Arrivals:
+    """Futures of a client that have ended, and their results, in the order in which they come to the client.
 
-    Dask only logs such an error, and then treats the future as if its result were still to come.
+    Parameters
+    ----------
+    client : distributed.Client
+    here : bool
+        Bring the results, too.
     """
-    from distributed import as_completed
 
-    class AsCompleted(as_completed):  # type: ignore[misc]
-        unread: Exception | None = None
+    def __init__(self, client: Any, here: bool) -> None:
+        self._client, self._here = client, here
+        self._ended: SimpleQueue[Arrival] = SimpleQueue()
 
-        async def _track_future(self, future: Any) -> None:
+    def expect(self, futures: Iterable[Any]) -> None:
+        """Have futures arrive as soon as they end."""
+        for future in futures:
+            self._client.loop.add_callback(self._arrive, future)
+
+    async def _arrive(self, future: Any) -> None:
+        """Wait for a future, within the client's event loop, where its methods return awaitables."""
+        await future.exception()
+        result = unread = None
+        if self._here and future.status not in FAILED:
             try:
-                await super()._track_future(future)
+                result = await future
             except OSError:  # of the connection; others ask whether the scheduler is still there
-                raise
-            except Exception as error:
-                if future.status in FAILED:  # the task's own error
-                    raise
-                self.unread = error.with_traceback(None)  # its frames hold the future
-                with self.thread_condition:
-                    self.thread_condition.notify()
+                if future.status not in FAILED:
+                    return
+            except Exception as error:  # its own, where it was lost on the way here and failed when it was made again
+                unread = None if future.status in FAILED else error.with_traceback(None)  # frames hold the future
+        self._ended.put((future, result, unread))
 
-    return AsCompleted
-
-
-def _wait(ended: Any, seconds: float) -> None:
-    """Wait until another future has ended, at most the given seconds."""
-    with ended.thread_condition:
-        if ended.queue.empty():
-            ended.thread_condition.wait(seconds)
+    def take(self, seconds: float) -> list[Arrival]:
+        """Take what has arrived; wait at most the given seconds for the first."""
+        with suppress(Empty):
+            arrivals = [self._ended.get(timeout=seconds)]
+            while not self._ended.empty():
+                arrivals.append(self._ended.get())
+            return arrivals
+        return []
 
 
-def _submit(source: TaskSource, left: Futures) -> list[Any]:
+def _submit(source: TaskSource, pending: Futures) -> list[Any]:
     """Submit what a source has ready, and add its futures to those that are waited for."""
-    more = source.submit()
-    left.update((future.key, future) for future in more)
-    return more
+    futures = source.submit()
+    pending.update((future.key, future) for future in futures)
+    return futures

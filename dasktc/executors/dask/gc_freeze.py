@@ -23,11 +23,11 @@ def frozen_heap() -> Iterator[None]:
 
     It does nothing where somebody else has already frozen objects, because only all objects can be unfrozen together.
     """
-    ours = gc.get_freeze_count() < FROZEN_AT_START
-    if ours:
+    freezes = gc.get_freeze_count() < FROZEN_AT_START
+    if freezes:
         gc.freeze()
     try:
         yield
     finally:
-        if ours:
+        if freezes:
             gc.unfreeze()

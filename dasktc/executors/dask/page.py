@@ -24,12 +24,9 @@ from bokeh.models import (
     Select,
 )
 from bokeh.plotting import figure
-from distributed.dashboard.components import add_periodic_callback
-from distributed.dashboard.components.scheduler import BOKEH_THEME, TaskGroupGraph, env
-from distributed.dashboard.core import BokehApplication
-from distributed.dashboard.scheduler import template_variables
 
 from dasktc.errors import html_text
+from dasktc.executors.dask.internals import add_pages, group_pages, template
 from dasktc.executors.dask.run_state import Runs, RunState
 from dasktc.executors.dask.worker_state import PROCESS
 from dasktc.executors.progress.tracker import clock_time, words_of
@@ -38,8 +35,6 @@ from dasktc.options import format_size
 __all__ = ["RunPage", "add_page"]
 
 PATH = "dasktc"
-GROUPS = "/groups", "/individual-groups"
-"""Dask's pages of task groups."""
 REFRESH = 1000
 """Milliseconds between redraws."""
 SHOWN = 40
@@ -228,8 +223,8 @@ class RunPage:
         self.by_worker = _Panel(y_range=(-0.5, 0.5))
         self.by_worker.plot.hbar("y", right="rate", height=0.7, source=self.workers, color=COLOURS["count"])
         self.by_worker.plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
-        said = "@worker: @rate{0,0.[0]} million probes/s, @tasks tasks, @busy{0.0} s busy"
-        self.by_worker.plot.add_tools(HoverTool(tooltips=said))
+        tooltip = "@worker: @rate{0,0.[0]} million probes/s, @tasks tasks, @busy{0.0} s busy"
+        self.by_worker.plot.add_tools(HoverTool(tooltips=tooltip))
         self.in_memory = _Panel(y_range=(-0.5, 0.5))
         bars = {"height": 0.7, "source": self.memory}
         self.in_memory.plot.hbar("y", right="used", color=USED, **bars)
@@ -300,48 +295,53 @@ class RunPage:
     def _by_worker(self, run: RunState) -> None:
         workers: dict[str, Any] = run.counting.get("workers", {})
         rates = {name: counts[1] / counts[3] / MILLION if counts[3] else 0.0 for name, counts in workers.items()}
-        shown = sorted(rates, key=rates.__getitem__)[:SHOWN]
+        names = sorted(rates, key=rates.__getitem__)[:SHOWN]
         self.workers.data = {
-            "y": list(range(len(shown))),
-            "worker": shown,
-            "rate": [rates[name] for name in shown],
-            "tasks": [workers[name][0] for name in shown],
-            "busy": [workers[name][3] for name in shown],
+            "y": list(range(len(names))),
+            "worker": names,
+            "rate": [rates[name] for name in names],
+            "tasks": [workers[name][0] for name in names],
+            "busy": [workers[name][3] for name in names],
         }
-        more = f", the slowest {SHOWN} of {len(rates):,}" if len(rates) > SHOWN else ""
+        remark = f", the slowest {SHOWN} of {len(rates):,}" if len(rates) > SHOWN else ""
         unit = _help("million probes a second", f"{PROBES} Per second of CPU or GPU time, without waiting.")
-        self.by_worker.show(f"Speed of each worker: {unit}{more}", any(rates.values()))
-        _label(self.by_worker.plot, shown)
+        self.by_worker.show(f"Speed of each worker: {unit}{remark}", any(rates.values()))
+        _label(self.by_worker.plot, names)
 
     def _in_memory(self, run: RunState) -> None:
         if run is next(reversed(self._monitor.runs.values())):
             self._monitor.look(run)
         blocks = run.blocks
-        shown = sorted(self._scheduler.workers.values(), key=lambda worker: -blocks.get(worker.address, 0))[:SHOWN]
-        names = [worker.metrics.get(PROCESS) or worker.address.partition("://")[2] for worker in shown]
-        limit = [worker.memory_limit or 0 for worker in shown]
-        used = [worker.metrics.get("memory", 0) for worker in shown]
-        held = [blocks.get(worker.address, 0) for worker in shown]
+        workers = self._scheduler.identity(n_workers=-1)["workers"]
+        addresses = sorted(workers, key=lambda address: -blocks.get(address, 0))[:SHOWN]
+        metrics = [workers[address]["metrics"] for address in addresses]
+        names = [
+            metric.get(PROCESS) or address.partition("://")[2]
+            for address, metric in zip(addresses, metrics, strict=True)
+        ]
+        limit = [workers[address]["memory_limit"] or 0 for address in addresses]
+        usage = [metric.get("memory", 0) for metric in metrics]
+        block_sizes = [blocks.get(address, 0) for address in addresses]
         self.memory.data = {
-            "y": list(range(len(shown))),
+            "y": list(range(len(addresses))),
             "worker": names,
-            "blocks": held,
-            "used": used,
+            "blocks": block_sizes,
+            "used": usage,
             "text": [
                 f"{name}: blocks {format_size(block)}, used {format_size(use)} of {format_size(most)}"
-                for name, block, use, most in zip(names, held, used, limit, strict=True)
+                for name, block, use, most in zip(names, block_sizes, usage, limit, strict=True)
             ],
         }
-        least = min((size for size in limit if size), default=0)
-        self.limit.data = {"x": [least], "end": [max(1, len(shown)) - 0.5]} if least else {"x": [], "end": []}
+        least, blocks_in_all = min((size for size in limit if size), default=0), format_size(sum(block_sizes))
+        self.limit.data = {"x": [least], "end": [max(1, len(addresses)) - 0.5]} if least else {"x": [], "end": []}
         parts = [
-            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({format_size(sum(held))} in all)"),
+            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({blocks_in_all} in all)"),
             _keyed(USED, "used"),
             _keyed(LIMIT, "limit (dashed)") if least else "Dask sets no limit",
         ]
         title = f"Memory of each worker: {', '.join(parts)}"
-        self.in_memory.show(title, bool(shown))
-        self.in_memory.plot.x_range.end = 1.05 * max([least, *used, 1])
+        self.in_memory.show(title, bool(addresses))
+        self.in_memory.plot.x_range.end = 1.05 * max([least, *usage, 1])
         _label(self.in_memory.plot, names)
 
 
@@ -350,7 +350,7 @@ PROBES = (
 )
 SHARE = "The work is planned from the lengths of the lists that will be compared, so that large tasks count for more."
 BALANCE = "Counting seconds of the busiest worker over those of the least busy one; 1 is a perfect balance."
-SENT = "Bytes that workers received from each other since the run began."
+SENT = "Bytes that workers sent each other, and results to clients, since the run began."
 TASKS = "The work is cut into tasks, which the workers take one after another; a lost task is counted again."
 CUT = "n: parts on each side of the grid of blocks. m: tasks into which the work on the same blocks is split."
 
@@ -394,8 +394,8 @@ def _head(run: RunState, now: float) -> str:
         cards.append((clock_time(left), f"left, ends at {ends}"))
     if len(busy) > 1 and min(busy):
         cards.append((f"{max(busy) / min(busy):.2f}", _help("busiest / least busy worker", BALANCE)))
-    if run.received:
-        cards.append((format_size(run.received), _help("sent between workers", SENT)))
+    if run.sent:
+        cards.append((format_size(run.sent), _help("sent by workers", SENT)))
     reason = (run.ended or {}).get("error", "its client has gone" if run.gone is not None else "")
     error = f"<p class=bad>{html_text(str(reason))}</p>" if reason else ""
     planned = ""
@@ -454,8 +454,8 @@ def _label(plot: Any, names: list[str]) -> None:
 
 
 def _title(run: RunState) -> str:
-    asked, source = run.facts.get("asked", "run"), run.facts.get("source", "")
-    return f"{asked} of {source}, {time.strftime('%H:%M:%S', time.localtime(run.began))}"
+    question, source = run.facts.get("asked", "run"), run.facts.get("source", "")
+    return f"{question} of {source}, {time.strftime('%H:%M:%S', time.localtime(run.began))}"
 
 
 def _stages(run: RunState) -> str:
@@ -484,63 +484,22 @@ def _stages(run: RunState) -> str:
 def _faults(run: RunState) -> str:
     if not run.faults:
         return "<p class=sub>No faults.</p>"
-    shown = "".join(
+    rows = "".join(
         f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(when))}</td><td class=text>{html_text(what)}</td></tr>"
         for when, what in reversed(run.faults[-FAULTS:])
     )
-    return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{shown}</table>"
+    return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{rows}</table>"
 
 
-class GroupGraph(TaskGroupGraph):  # type: ignore[misc, unused-ignore]
-    """Dask's plot of task groups, laid out by their dependencies.
-
-    Dask 2026.8 takes the groups in descending order of their names, because `dask.order.order` no longer regards the
-    dependencies that it is passed; its page answers 500 (KeyError) if a group's name precedes that of one it needs,
-    and if two groups need each other, as those of a stage whose tasks are submitted ahead may.
-    """
-
-    def update_layout(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Place each group to the right of those that it needs, and those without a place of their own above."""
-        groups = self.scheduler.task_groups
-        needs = {
-            name: {group.name for group in groups[name].dependencies if group.name in groups} - {name}
-            for name in groups
-        }
-        places = dict[str, tuple[int, int]]()
-        waiting = list(groups)
-        while waiting:
-            ready = [name for name in waiting if needs[name] <= places.keys()] or [_of_a_circle(needs, places)]
-            for name in ready:
-                before = [places[need] for need in needs[name] if need in places]
-                x = 1 + max((x for x, _ in before), default=-1)
-                y = max((y for _, y in before), default=0)
-                while (x, y) in places.values():
-                    y += 1
-                places[name] = x, y
-            waiting = [name for name in waiting if name not in places]
-        nodes = {name: {"x": x, "y": y} for name, (x, y) in places.items()}
-        return nodes, {name: {"nstart": needs[name], "nend": [name] * len(needs[name])} for name in groups}
-
-
-def _of_a_circle(needs: dict[str, set[str]], places: dict[str, tuple[int, int]]) -> str:
-    """A group of a circle of groups that need each other, where every group without a place needs such a one."""
-    name = next(name for name in needs if name not in places)
-    passed = set[str]()
-    while name not in passed:
-        passed.add(name)
-        name = min(needs[name] - places.keys())
-    return name
-
-
-def _document(scheduler: Any, monitor: Runs, extra: dict[str, Any], document: Any) -> None:
+def _draw(monitor: Runs, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
     page = RunPage(scheduler, monitor)
     page.update()
     document.title = "dasktc"
-    document.template = env.from_string(PAGE)
+    document.template = template(PAGE)
     document.template_variables.update(extra)
     document.add_root(page.root)
     document.js_on_event("document_ready", page.theme())
-    add_periodic_callback(document, page, REFRESH)
+    document.add_periodic_callback(page.update, REFRESH)
 
 
 def add_page(scheduler: Any, monitor: Runs) -> bool:
@@ -556,36 +515,4 @@ def add_page(scheduler: Any, monitor: Runs) -> bool:
     bool
         False where there is no dashboard.
     """
-    from tornado.ioloop import IOLoop
-
-    served = [app for app in scheduler.http_application.applications if hasattr(app, "prefix")]
-    if not served:
-        return False
-    variables = template_variables(scheduler)
-    if PATH not in variables["pages"]:
-        variables["pages"].append(PATH)
-    pages = {f"/{PATH}": partial(_document_of, monitor), **dict(zip(GROUPS, (_groups, _plot_of_groups), strict=True))}
-    application = BokehApplication(pages, scheduler, served[0].prefix, variables)
-    scheduler.http_application.applications.insert(0, application)  # before Dask's, whose pages of groups it replaces
-    application.initialize(IOLoop.current())
-    application.start()
-    return True
-
-
-def _document_of(monitor: Runs, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
-    _document(scheduler, monitor, extra, document)
-
-
-def _groups(scheduler: Any, extra: dict[str, Any], document: Any) -> None:
-    _plot_of_groups(scheduler, extra, document)
-    document.template = env.get_template("simple.html")
-    document.template_variables.update(extra)
-
-
-def _plot_of_groups(scheduler: Any, extra: dict[str, Any], document: Any) -> None:
-    graph = GroupGraph(scheduler, sizing_mode="stretch_both")
-    graph.update()
-    add_periodic_callback(document, graph, 200)
-    document.title = "Dask: Task Groups Graph"
-    document.theme = BOKEH_THEME
-    document.add_root(graph.root)
+    return add_pages(scheduler, PATH, {f"/{PATH}": partial(_draw, monitor), **group_pages()})

@@ -12,14 +12,25 @@ import logging
 import time
 from collections import deque
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from dasktc.executors.dask.worker_events import TOPIC, outbox_of
 from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.once import LOCK
 
-__all__ = ["PAGE", "ClientEvents", "WorkerEvents", "name_client", "page_of", "show_page", "tell_scheduler"]
+__all__ = [
+    "PAGE",
+    "ClientEvents",
+    "WorkerEvents",
+    "name_client",
+    "page_of",
+    "show_page",
+    "subscribed",
+    "tell_scheduler",
+    "unsubscribe",
+]
 
 log = logging.getLogger("dasktc")
 PAGE = "dasktc"
@@ -57,7 +68,7 @@ class ClientEvents:
         self._sending = True
         try:
             while self._waiting:
-                await self._client.scheduler.log_event(topic=TOPIC, msg=self._waiting.popleft())
+                await self._client.log_event(TOPIC, self._waiting.popleft())  # awaitable within the client's loop
         except (OSError, RuntimeError, asyncio.CancelledError):  # the run itself will notice that the scheduler is gone
             self._waiting.clear()
         finally:
@@ -75,16 +86,14 @@ class WorkerEvents:
 
     Parameters
     ----------
-    run : str
-        Name of the run.
-    asked : bool
-        Also publish under the topic of this run alone, to which its client subscribes; the scheduler keeps such topics.
+    client : str, optional
+        Id of a client that listens: its id is a topic, too, which Dask clears after the client has gone.
     """
 
-    def __init__(self, run: str, asked: bool = True) -> None:
+    def __init__(self, client: str | None = None) -> None:
         from distributed import get_worker
 
-        self._outbox, self._topics = outbox_of(get_worker()), [TOPIC, *([f"{TOPIC}-{run}"] if asked else ())]
+        self._outbox, self._topics = outbox_of(get_worker()), [TOPIC, *([client] if client else ())]
 
     def __call__(self, event: Event) -> None:
         """Send an event."""
@@ -93,6 +102,31 @@ class WorkerEvents:
     def flush(self) -> None:
         """Have everything sent before the task's result."""
         self._outbox.flush()
+
+
+def subscribed(client: Any, run: str) -> SimpleQueue[Event]:
+    """Have the events of a run put into a queue as they come from the worker that makes its one call."""
+    events = SimpleQueue[Event]()
+    with LOCK:
+        runs = _HEARD.setdefault(client, {})
+        runs[run] = events
+
+    def hear(event: tuple[float, Any]) -> None:
+        if isinstance(event[1], dict) and (run := runs.get(event[1].get("run", ""))):
+            run.put(event[1])
+
+    client.subscribe_topic(client.id, hear)  # each time: the scheduler may have been told anew who its clients are
+    return events
+
+
+def unsubscribe(client: Any, run: str) -> None:
+    """Hear no more of a run; the client stays subscribed, because another thread may run something else."""
+    with LOCK:
+        _HEARD[client].pop(run, None)
+
+
+_HEARD: WeakKeyDictionary[Any, dict[str, SimpleQueue[Event]]] = WeakKeyDictionary()
+"""For each client, its runs that are one call each, and their events."""
 
 
 def tell_scheduler(tracker: Tracker, executor: Any) -> None:
@@ -108,7 +142,7 @@ def name_client(tracker: Tracker, client: Any) -> None:
     tracker.facts = {**tracker.facts, "client": client.id}
 
 
-def show_page(client: Any, told: logging.Logger = log) -> None:
+def show_page(client: Any, logger: logging.Logger = log) -> None:
     """Have a client's scheduler keep the state of runs and show them on its page `/dasktc`; log the page's address.
 
     This is done once for each client. A scheduler that cannot have the page counts without it.
@@ -116,7 +150,7 @@ def show_page(client: Any, told: logging.Logger = log) -> None:
     Parameters
     ----------
     client : distributed.Client
-    told : logging.Logger
+    logger : logging.Logger
     """
     with LOCK:
         if client in _SHOWN:
@@ -130,7 +164,7 @@ def show_page(client: Any, told: logging.Logger = log) -> None:
         why = " ".join(f"{type(error).__name__}: {error}".split())
         log.info("no page /dasktc (%.200s)", why)
     if page := page_of(client):
-        told.info("dashboard: %s", page)
+        logger.info("dashboard: %s", page)
 
 
 _SHOWN: WeakSet[Any] = WeakSet()

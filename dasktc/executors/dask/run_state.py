@@ -42,8 +42,8 @@ class RunState:
         if it comes back.
     blocks : dict of str to int
         Bytes of blocks in each worker's memory, when there last were any.
-    received : int
-        Bytes that workers have received from others since the run began.
+    sent : int
+        Bytes that workers have sent to each other and to clients since the run began.
     """
 
     name: str
@@ -58,7 +58,7 @@ class RunState:
     ended: Event | None = None
     gone: float | None = None
     blocks: dict[str, int] = field(default_factory=dict)
-    received: int = 0
+    sent: int = 0
 
     def hear(self, event: Event, now: float) -> None:
         """Update the state by an event."""
@@ -108,4 +108,4 @@ class Runs(Protocol):
     runs: OrderedDict[str, RunState]
 
     def look(self, run: RunState) -> None:
-        """Record what the workers hold and have received."""
+        """Record what the workers hold and have sent."""

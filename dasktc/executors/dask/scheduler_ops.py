@@ -1,4 +1,4 @@
-"""Operations inside Dask's scheduler that keep or drop copies of results on the workers."""
+"""Copies of results on the workers, kept or dropped through Dask's active memory manager."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ def drop_copies(client: Any, copies: dict[str, list[Any]]) -> None:
     """Have workers drop copies of results (keys by address), except the last copy and those that a task there needs."""
 
     def drop(copies: dict[str, list[Any]], dask_scheduler: Any) -> None:
-        for address, keys in copies.items():
-            worker = dask_scheduler.workers.get(address)
-            tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
-            idle = [
-                task.key
-                for task in tasks
-                if worker in (task.who_has or ())
-                and len(task.who_has) > 1
-                and all(waiting.processing_on is not worker for waiting in task.waiters or ())
-            ]
-            if idle:
-                dask_scheduler.request_remove_replicas(address, idle, stimulus_id=f"drop-copies-{id(idle)}")
+        from distributed.active_memory_manager import (
+            ActiveMemoryManagerExtension,
+            ActiveMemoryManagerPolicy,
+            Suggestion,
+        )
+
+        class DropCopies(ActiveMemoryManagerPolicy):  # type: ignore[misc, unused-ignore]
+            def run(self) -> Any:
+                for address, keys in copies.items():
+                    if worker := dask_scheduler.workers.get(address):
+                        tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
+                        yield from (Suggestion("drop", task, {worker}) for task in tasks)
+
+        ActiveMemoryManagerExtension(dask_scheduler, {DropCopies()}, register=False, start=False).run_once()
 
     client.run_on_scheduler(drop, copies)
 
@@ -34,8 +36,8 @@ def keep_copies(client: Any, groups: list[str], seconds: float, keys: list[Any])
     the next ones, would be copied again. A wrapper policy filters our keys, delegates the rest, and uninstalls itself
     on expiry: nothing stays behind, whatever becomes of the client.
 
-    Results are selected by their tasks' groups; each call restarts the time. Returns, for those of `keys` that a worker
-    holds, the bytes and the workers that have it.
+    Results are selected by their tasks' groups, the first parts of their keys; each call restarts the time. Returns,
+    for those of `keys` that a worker holds, the bytes and the workers that have it.
     """
 
     def keep(groups: list[str], seconds: float, keys: list[Any], dask_scheduler: Any) -> Any:
@@ -53,7 +55,10 @@ def keep_copies(client: Any, groups: list[str], seconds: float, keys: list[Any])
                 if not self.ends:
                     self.manager.policies.remove(self)
                     self.manager.add_policy(self.policy)
-                return (suggestion for suggestion in self.policy.run() if suggestion.ts.group_key not in self.ends)
+                return (suggestion for suggestion in self.policy.run() if not self.keeps(suggestion.ts.key))
+
+            def keeps(self, key: Any) -> bool:
+                return isinstance(key, tuple) and key[0] in self.ends
 
         manager = dask_scheduler.extensions.get("amm")
         policies = set() if manager is None else manager.policies

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 from weakref import ref
 
+from dasktc.executors.dask.internals import add_metrics, has_metric
 from dasktc.executors.dask.worker_state import worker_state
 
 __all__ = ["STEPS", "TOPIC", "Outbox", "outbox_of", "stage_ended", "with_steps"]
@@ -79,22 +80,15 @@ def with_steps(steps: Sequence[T]) -> Iterator[T]:
     if worker is None or len(steps) < 2:
         yield from steps
         return
-    under_way = worker.metrics.get(STEPS)
-    if under_way is None:  # a new dict: changing the old one during a heartbeat would end the worker
-        worker.metrics = {**worker.metrics, STEPS: (under_way := _Steps())}
+    under_way = worker_state(worker).steps
+    if not has_metric(worker, STEPS):
+        add_metrics(worker, {STEPS: lambda _: under_way.copy()})
     try:
         for done, step in enumerate(steps):
             under_way[key] = done, len(steps)
             yield step
     finally:
         under_way.pop(key, None)
-
-
-class _Steps(dict[str, tuple[int, int]]):
-    """Metric of a worker: finished steps and all steps of its tasks."""
-
-    def __call__(self, worker: Any) -> dict[str, tuple[int, int]]:
-        return self.copy()
 
 
 def _of_this_task() -> tuple[Any, str]:

@@ -9,22 +9,21 @@ was garbage collected.
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from dask.utils import key_split
+from dasktc.executors.dask.internals import add_metrics, has_metric
+from dasktc.executors.process.usage import resources_of, this_process
 
-from dasktc.executors.process.usage import this_process
+__all__ = ["PROCESS", "SENT", "WorkerState", "meter_transfers", "worker_state"]
 
-__all__ = ["PROCESS", "RECEIVED", "WorkerState", "forget_past", "meter_transfers", "worker_state"]
-
-RECEIVED = "dasktc-received"
-"""Name of a metric in the heartbeats of workers: bytes of results received from other workers so far."""
+SENT = "dasktc-sent"
+"""Name of a metric in the heartbeats of workers: bytes sent to other workers and to clients so far."""
 PROCESS = "dasktc-process"
 """Name of a metric in the heartbeats of workers: host and process, the worker's name in records of counting tasks."""
-MOST_NAMES = 10_000
-"""Task names whose prefixes are remembered."""
+MOST_ENDED = 100
+"""Finished runs that a worker remembers: late calls are of the latest ones."""
 
 
 @dataclass(eq=False)
@@ -43,8 +42,10 @@ class WorkerState:
         For each run: its results on this worker's GPU.
     outbox : Outbox or None
         Events that wait to be sent (`worker_events`).
-    ended : set of str
-        Ids of finished runs; late calls of these runs free their store on exit.
+    steps : dict of str to (int, int)
+        For tasks under way that report them, by key: finished steps and all steps.
+    ended : deque of str
+        Ids of the latest finished runs; late calls of these runs free their store on exit.
     """
 
     lock: Any = field(default_factory=threading.Lock)
@@ -52,7 +53,8 @@ class WorkerState:
     counting: set[int] = field(default_factory=set)
     devices: dict[str, Any] = field(default_factory=dict)
     outbox: Any = None
-    ended: set[str] = field(default_factory=set)
+    steps: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ended: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ENDED))
 
 
 def worker_state(worker: Any = None) -> WorkerState:
@@ -65,48 +67,20 @@ def worker_state(worker: Any = None) -> WorkerState:
     return state
 
 
-class _Received:
-    """Metric of a worker: bytes received from other workers so far, summed incrementally from its transfer log."""
-
-    def __init__(self) -> None:
-        self._transfers = self._bytes = 0
-
-    def __call__(self, worker: Any) -> int:
-        with suppress(AttributeError):  # a Dask version that keeps it elsewhere; an error here would end the worker
-            forget_past(worker)
-        count, log = worker.state.transfer_incoming_count_total, worker.transfer_incoming_log
-        new = min(count - self._transfers, len(log))
-        self._bytes += sum(log[-k]["total"] for k in range(1, new + 1))
-        self._transfers = count
-        return self._bytes
-
-
-def forget_past(worker: Any) -> None:
-    """Delete what Dask keeps on a worker of tasks long gone, and reads no more.
-
-    For each of its spans, of which a count makes several, Dask keeps sums of seconds and bytes by kind of task, 30 KB a
-    count; and it remembers 100,000 names of tasks with their prefixes. A worker grew by 0.7 MB a minute so.
-    """
-    spans = {task.span_id for task in worker.state.tasks.values()}
-    for sums in (worker.digests_total, worker.digests_max):
-        of_tasks = [name for name in sums if isinstance(name, tuple) and name[0] == "execute"]
-        for name in of_tasks:
-            if name[1] not in spans:
-                del sums[name]
-    if key_split.cache_info().currsize > MOST_NAMES:
-        key_split.cache_clear()
-
-
 def meter_transfers() -> None:
-    """Have the worker whose task calls this report received bytes in its heartbeats, and forget what is past then."""
+    """Have the worker whose task calls this report its name and the bytes that it has sent in its heartbeats."""
     from distributed import get_worker
 
     try:
         worker = get_worker()
     except ValueError:  # called outside of a task
         return
-    if RECEIVED not in worker.metrics:  # a new dict: changing the old one during a heartbeat would end the worker
-        worker.metrics = {**worker.metrics, RECEIVED: _Received(), PROCESS: _process}
+    if not has_metric(worker, SENT):
+        add_metrics(worker, {SENT: _sent, PROCESS: _process})
+
+
+def _sent(worker: Any) -> int:
+    return resources_of(worker).sent or 0
 
 
 def _process(worker: Any) -> str:

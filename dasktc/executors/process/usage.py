@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import psutil
 
 from dasktc.executors.base import Executor
 
-__all__ = ["Usage", "usage_of"]
+__all__ = ["Resources", "Usage", "resources_of", "this_process", "usage_of"]
 
 
 class Usage(NamedTuple):
@@ -55,12 +56,24 @@ def _of_this_process(dask_worker: Any = None) -> Usage:
     usage = Usage(name, resident, max(resident, _peak()))
     if dask_worker is None:
         return usage
-    memory = dask_worker.memory_manager
-    return usage._replace(
-        sent=int(dask_worker.transfer_outgoing_bytes_total),
-        spilled=int(getattr(getattr(memory.data, "spilled_total", None), "disk", 0)),
-        limit=memory.memory_limit,
-    )
+    return usage._replace(**resources_of(dask_worker)._asdict())
+
+
+class Resources(NamedTuple):
+    """What a Dask worker has sent to others, has on its disk and may take, in bytes, as in `Usage`."""
+
+    sent: int | None = None
+    spilled: int = 0
+    limit: int | None = None
+
+
+def resources_of(worker: Any) -> Resources:
+    """Network, disk and memory of a Dask worker; unknown where a version of Dask has them elsewhere."""
+    with suppress(AttributeError):
+        memory = worker.memory_manager
+        spilled = int(getattr(getattr(memory.data, "spilled_total", None), "disk", 0))
+        return Resources(int(worker.transfer_outgoing_bytes_total), spilled, memory.memory_limit)
+    return Resources()
 
 
 def _peak() -> int:

@@ -1,4 +1,4 @@
-"""`Tracker`: what a run has done of its planned work, and when it will end; the source of every view of progress.
+"""`Tracker`: what a run has done of its planned work, and when counting ends; the source of every view of progress.
 
 Stages report their steps to a tracker, which knows each one's planned work: the bytes of a source to read, and counting
 tasks weighted by the probes expected of their blocks. Listeners get *events*, dicts of strings, numbers and dicts of
@@ -38,18 +38,13 @@ Event = dict[str, Any]
 Listener = Callable[[Event], None]
 EVENT_SECONDS, EVALUATED_SECONDS = 0.5, 0.1
 """Least seconds between two events of progress, and between two predictions of the end of counting."""
-MANY = 16
-"""Least number of steps of a stage before counting for its end to be predicted from the steps that are done."""
-PRIOR_SECONDS, PRIOR_SHARE = 3.0, 0.1
-"""Weight of the prior that this machine is as fast as predicted: at least these seconds, and this share of all
-predicted seconds. Once stages have taken so long, prior and measurement weigh the same."""
 STAGES = ("read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify")
 """In their order."""
 PREPARING = STAGES[:6]
-AHEAD = PREPARING[1:5]
+SUBMITTED_AHEAD = PREPARING[1:5]
 """Stages whose tasks a cluster still runs while the client submits those of the next stages."""
-FEW = ("reorder", "plan")
-"""Those of AHEAD that may have no task."""
+MAY_HAVE_NO_TASK = ("reorder", "plan")
+"""Those of SUBMITTED_AHEAD that a plan may not need."""
 PARTS_OF = {
     "read-rows": "read",
     "vertices": "canonical",
@@ -146,12 +141,12 @@ class Pace:
         self._tasks, self._work = self._tasks + 1, self._work + work
         slots = self._slots.setdefault(worker, [])
         free = [slot for slot in slots if slot.ended <= now - 0.9 * seconds]
-        known = sum(map(len, self._slots.values()))
+        slot_count = sum(map(len, self._slots.values()))
         if free:
             slot = max(free, key=lambda slot: slot.ended)
-        elif known < self.threads or not slots:
-            late = known >= self.threads  # a worker that joined after the others
-            slot = _Slot(max(self._began, now - seconds) if late else self._began)
+        elif slot_count < self.threads or not slots:
+            is_late = slot_count >= self.threads  # a worker that joined after the others
+            slot = _Slot(max(self._began, now - seconds) if is_late else self._began)
             slots.append(slot)
         else:
             slot = min(slots, key=lambda slot: slot.ended)
@@ -183,8 +178,6 @@ class Stage:
         Finished steps and all steps: calls or tasks.
     share : float
         Share of the planned work that is done, 0 to 1.
-    steps : int
-        Number of steps that the share is based on: more than `total` where tasks report their own.
     ended : float or None
     bytes : int
         Bytes of the source, for the stage that reads it.
@@ -197,18 +190,17 @@ class Stage:
     done: int = 0
     total: int = 1
     share: float = 0.0
-    steps: int = 1
     ended: float | None = None
     bytes: int = 0
     more: Event = field(default_factory=dict)
 
 
 class Tracker:
-    """Tracks what a run has done of its planned work, and predicts when it will end.
+    """Tracks what a run has done of its planned work, and predicts when counting ends.
 
     Parameters
     ----------
-    told : callable (stage, done, total), optional
+    callback : callable (stage, done, total), optional
         Called for every step, in the thread that reports it.
     clock : callable () -> float
         Returns seconds.
@@ -219,27 +211,19 @@ class Tracker:
         Name of the run in its events.
     facts : dict
         Further fields of the run's first event.
-    forecast : dict of str to float
-        Seconds that stages are predicted to take.
     source_bytes : int
         Bytes of the source's files; 0 where it has none.
-    reads_compute : bool
-        Whether reading keeps processors busy, as later stages do, so that its speed predicts theirs.
-    counts : bool
-        Whether the run ends with the number, and not with a prepared graph.
     follows : bool
         Whether its events go to the scheduler of the cluster that runs its stages.
     ahead : bool
         Whether stages are submitted to a cluster before the stages that they follow have ended.
     """
 
-    def __init__(self, told: Progress | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, callback: Progress | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = uuid4().hex[:8]
         self.facts: Event = {}
-        self.forecast: dict[str, float] = {}
         self.source_bytes = 0
-        self.reads_compute = self.counts = True
-        self._told, self._clock = told, clock
+        self._told, self._clock = callback, clock
         self._listeners: dict[Any, Listener] = {}
         self._stages: dict[str, Stage] = {}
         self._current: Stage | None = None
@@ -264,53 +248,53 @@ class Tracker:
         now = self._stage(stage, total)
         now.done, now.total = done, total
         if stage != "count" or self._pace is None:
-            now.share, now.steps = done / max(1, total), total
+            now.share = done / max(1, total)
         self._changed()
 
     def step(self, done: int, total: int) -> None:
         """Report finished calls while a source is read; other stages make several passes of calls."""
         if (stage := self._current) is not None and stage.name == "read":
-            stage.done, stage.total, stage.share, stage.steps = done, total, done / max(1, total), total
+            stage.done, stage.total, stage.share = done, total, done / max(1, total)
             self._changed()
 
     def tasks(
         self,
         groups: Mapping[str, tuple[int, int]],
-        within: Mapping[str, Collection[tuple[int, int]]] = MappingProxyType({}),
+        steps_within: Mapping[str, Collection[tuple[int, int]]] = MappingProxyType({}),
     ) -> None:
         """Report how many tasks of each stage a cluster has run, out of how many.
 
         Parameters
         ----------
         groups : mapping of str to (int, int)
-        within : mapping of str to collection of (int, int), optional
+        steps_within : mapping of str to collection of (int, int), optional
             For tasks under way that report their own steps: finished steps and all steps of each.
         """
         counts: dict[str, tuple[int, int]] = {}
         for name, (done, total) in groups.items():
-            stage = PARTS_OF.get(name, name)
-            before = counts.get(stage, (0, 0))
-            counts[stage] = before[0] + done, before[1] + total
-        steps = {PARTS_OF.get(name, name): of for name, of in within.items()}
+            part_of = PARTS_OF.get(name, name)
+            before = counts.get(part_of, (0, 0))
+            counts[part_of] = before[0] + done, before[1] + total
+        steps = {PARTS_OF.get(name, name): of for name, of in steps_within.items()}
         if self._current is None or self._current.name not in PREPARING:
             return
         latest = list(self._stages)[-1]
-        for known in self._open():
-            if known.name in counts:
-                self._grouped.add(known.name)
-                (known.done, known.total), own = counts[known.name], steps.get(known.name, ())
-                parts = sum(done / total for done, total in own)
-                known.share = min(1.0, (known.done + parts) / max(1, known.total))
-                known.steps = max(known.total, sum(total for _, total in own))
-        for known in self._open():
-            gone = known.name in self._grouped.union(FEW) - counts.keys()  # Dask forgets tasks that nobody needs
-            if known.name == latest or not (gone or known.share == 1):
+        for stage in self._open():
+            if stage.name in counts:
+                self._grouped.add(stage.name)
+                (stage.done, stage.total), own_steps = counts[stage.name], steps.get(stage.name, ())
+                parts = sum(done / total for done, total in own_steps)
+                stage.share = min(1.0, (stage.done + parts) / max(1, stage.total))
+        for stage in self._open():
+            named = self._grouped.union(MAY_HAVE_NO_TASK)
+            is_forgotten = stage.name in named - counts.keys()  # Dask forgets tasks that nobody needs
+            if stage.name == latest or not (is_forgotten or stage.share == 1):
                 break  # no stage ends before one that it follows
-            self._end(known)
+            self._end(stage)
         self._current = self._open()[0]
         self._changed()
 
-    def planned(self, threads: int, tasks: tuple[int, int], work: float, done: float, more: Event) -> None:
+    def planned(self, threads: int, tasks: tuple[int, int], work: float, done: float, fields: Event) -> None:
         """Begin the counting tasks.
 
         Parameters
@@ -321,27 +305,27 @@ class Tracker:
             Number of tasks that a checkpoint has, and of all tasks.
         work, done : float
             All planned work, and the part of it that a checkpoint has.
-        more : dict
+        fields : dict
             Further fields of the stage's events, `probes` among them.
         """
         if self._listeners:
             self._all, self._left = work, work - done
-            self._ends, self._before, self._evaluated = None, more.get("probes", 0), -inf
+            self._ends, self._before, self._evaluated = None, fields.get("probes", 0), -inf
             self._pace = Pace(self._clock(), threads)
-            self._begin("count", Stage("count", self._clock(), *tasks, done / work if work else 0.0, more=more))
+            self._begin("count", Stage("count", self._clock(), *tasks, done / work if work else 0.0, more=fields))
 
-    def counted(self, worker: str, work: float, seconds: float, said: Event, threads: int) -> None:
+    def counted(self, worker: str, work: float, seconds: float, fields: Event, threads: int) -> None:
         """Record a finished counting task, the fields of the stage's next events, and the current number of threads."""
         if self._pace is not None and (stage := self._current) is not None:
             self._pace.threads = max(1, threads)
             self._pace.ended(worker, work, seconds, self._clock())
             self._left -= work
             stage.share = min(1.0, 1 - self._left / self._all) if self._all else 1.0
-            stage.more = said | {"rate": (said["probes"] - self._before) / max(1e-9, self._clock() - stage.began)}
+            stage.more = fields | {"rate": (fields["probes"] - self._before) / max(1e-9, self._clock() - stage.began)}
             now = self._clock()
             if now - self._evaluated >= EVALUATED_SECONDS or self._left <= 0:
-                left, self._evaluated = self._pace.left(self._left, now), now
-                self._ends = None if left is None else now + left
+                remaining, self._evaluated = self._pace.left(self._left, now), now
+                self._ends = None if remaining is None else now + remaining
 
     def fault(self, what: str, **more: Any) -> None:
         """Report that something was lost, and is made again."""
@@ -385,9 +369,9 @@ class Tracker:
             self._over = True
             if error is None:
                 self.end_stages()
-            said = {"event": "ended"} | (result if error is None else {"error": error})
+            fields = {"event": "ended"} | (result if error is None else {"error": error})
             self._current = None
-            self._emit({"stage": RUN, "done": int(error is None), **said})
+            self._emit({"stage": RUN, "done": int(error is None), **fields})
             for listener in self._listeners.values():
                 getattr(listener, "flush", _nothing)()
 
@@ -411,14 +395,14 @@ class Tracker:
         """Describe the current state as an event of progress; {} before the run has begun."""
         if self._heard is not None:
             since = self._clock() - self._looked
-            left = self._heard["left"]
+            remaining = self._heard["left"]
             return self._heard | {
                 "seconds": self._heard["seconds"] + since,
-                "left": None if left is None else max(0.0, left - since),
+                "left": None if remaining is None else max(0.0, remaining - since),
             }
         if (stage := self._current) is None:
             return {}
-        said: Event = {
+        event: Event = {
             "stage": stage.name,
             "event": "progress",
             "done": stage.done,
@@ -427,51 +411,14 @@ class Tracker:
             "left": self.left(),
         }
         if stage.bytes:
-            said |= {"bytes": round(stage.share * stage.bytes), "bytes_total": stage.bytes}
-        return self._base() | said | stage.more
+            event |= {"bytes": round(stage.share * stage.bytes), "bytes_total": stage.bytes}
+        return self._base() | event | stage.more
 
     def left(self) -> float | None:
-        """Seconds until the run ends; None where that is unknown."""
+        """Seconds until counting ends; None before its first task has ended, and in other stages."""
         stage = next(iter(self._open()), self._current)
-        if stage is None or stage.name not in STAGES:
-            return None
-        now = self._clock()
-        if stage.name == "count" and self._ends is not None:
-            return max(0.0, self._ends - now)
-        if "count" not in self.forecast or (stage.name in PREPARING and "read" not in self.forecast):
-            return None
-        slower, left = self._slower(stage, now), 0.0
-        for name in STAGES[STAGES.index(stage.name) :]:
-            known = self._stages.get(name)
-            if (known is not None and known.ended is not None) or (name == "count" and not self.counts):
-                continue
-            expected = slower * self.forecast.get(name, 0.0)
-            left += expected if known is not stage else self._left_of(stage, expected, now)
-        return left or None
-
-    def _left_of(self, stage: Stage, expected: float, now: float) -> float:
-        """Seconds until a stage ends that is expected to take `expected`; by its share, where that is informative."""
-        spent, left = now - self._start(stage), 1 - stage.share
-        if _evenly(stage):
-            return left * spent / stage.share
-        if _tells(stage):  # its pace weighs as much as the share that is done
-            return left * (spent + left * expected)
-        return max(0.0, left * expected - spent)
-
-    def _slower(self, current: Stage, now: float) -> float:
-        """Factor by which stages here take longer than predicted: those that ended, and the current one so far."""
-        took = predicted = max(PRIOR_SECONDS, PRIOR_SHARE * sum(self.forecast.values()))
-        for stage in list(self._stages.values()):  # a copy: a bar's thread asks while others begin
-            expected = self.forecast.get(stage.name, 0.0)
-            if not expected or stage.name not in PREPARING[0 if self.reads_compute else 1 :]:
-                continue
-            spent, done = (stage.ended or now) - self._start(stage), float(stage.ended is not None)
-            if stage is current:
-                late = spent > expected * took / predicted and not _tells(stage)
-                done = stage.share if _evenly(stage) else float(late)
-            if done:
-                took, predicted = took + spent, predicted + done * expected
-        return took / predicted
+        counts = stage is not None and stage.name == "count"
+        return max(0.0, self._ends - self._clock()) if counts and self._ends is not None else None
 
     def _start(self, stage: Stage) -> float:
         """When a stage's work began: a stage whose tasks are submitted ahead waits for those before it."""
@@ -489,18 +436,18 @@ class Tracker:
 
     def _stage(self, name: str, total: int) -> Stage:
         """The stage of this name; it begins now if it is not under way."""
-        known = self._stages.get(name)
-        if known is not None and known.ended is None:
-            return known
+        current = self._stages.get(name)
+        if current is not None and current.ended is None:
+            return current
         stage = Stage(name, self._clock(), total=total)
         stage.bytes = self.source_bytes if name == "read" else 0
         return self._begin(name, stage)
 
     def _begin(self, name: str, stage: Stage) -> Stage:
         """Begin a stage; the others end, except those whose tasks a cluster may still run."""
-        for other in self._open():
-            if not (self.ahead and other.name in AHEAD and name in PREPARING):
-                self._end(other)
+        for earlier in self._open():
+            if not (self.ahead and earlier.name in SUBMITTED_AHEAD and name in PREPARING):
+                self._end(earlier)
         if not self._begun:
             self._begun = True
             self._emit({"stage": RUN, "event": "begun", **self.facts})
@@ -540,16 +487,6 @@ class Tracker:
             yield
         finally:
             executor.tracker = before
-
-
-def _tells(stage: Stage) -> bool:
-    """Whether a stage's share of finished steps predicts its end; that of `count` may come from a checkpoint."""
-    return stage.name != "count" and stage.share > 0.05 and stage.steps >= MANY
-
-
-def _evenly(stage: Stage) -> bool:
-    """Whether also its steps take about equally long: those of `read` do, other stages have tasks of several kinds."""
-    return stage.name == "read" and _tells(stage)
 
 
 def _nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from dasktc.errors import InputError
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.device import ON_GPU
-from dasktc.io.memory.kinds import kind, roots
+from dasktc.io.memory.kinds import kind, meta_of, roots
 from dasktc.io.memory.parts import PartitionPart
 from dasktc.io.source import ReadOptions, Source
 from dasktc.wording import plural
@@ -41,7 +41,7 @@ def from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
             f"the sequence of {len(pair)} holds {kinds}: of Dask's collections two columns are read, 1-D arrays or "
             "Series; pass two, or one array of shape (m, 2)"
         )
-    if any(not set(roots(getattr(item, "_meta", None))).isdisjoint(ON_GPU) for item in pair):
+    if any(not set(roots(meta_of(item))).isdisjoint(ON_GPU) for item in pair):
         raise InputError(
             "the pair holds Dask columns in GPU memory: they are read as one collection; pass "
             "dask.array.stack((src, dst), axis=1), or a Dask DataFrame of both"
@@ -58,7 +58,7 @@ def from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
 
 
 def _meta_of(column: Any) -> Any:
-    meta = column._meta
+    meta = meta_of(column)
     return meta.reshape(-1) if hasattr(meta, "reshape") else meta
 
 

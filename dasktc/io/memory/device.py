@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from dasktc.errors import InputError
 from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
 from dasktc.io.memory.columns import agree, places_of
-from dasktc.io.memory.kinds import kind, roots
+from dasktc.io.memory.kinds import kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries
 from dasktc.io.memory.tables import Taken, an_edge_a_row, choose_two
@@ -134,7 +134,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
         It does not have two columns of integers, or (in cuDF) of text.
     """
     first = obj[0] if isinstance(obj, tuple | list) else obj
-    root = next(root for root in (*roots(first), *roots(getattr(first, "_meta", None))) if root in ON_GPU)
+    root = next(root for root in (*roots(first), *roots(meta_of(first))) if root in ON_GPU)
     if hasattr(obj, "to_delayed"):
         return _partitions(obj, options, ON_GPU[root])
     ids_columns = _columns(obj, first, options, ON_GPU[root])
@@ -157,7 +157,8 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
 
 def _partitions(obj: Any, options: ReadOptions, library: str) -> Source:
     """Make a part of every partition; the meta gives columns and id type, so nothing is computed."""
-    meta, named = obj._meta, hasattr(obj._meta, "columns")
+    meta = meta_of(obj)
+    named = hasattr(meta, "columns")
     if not named:
         obj = an_edge_a_row(obj, kind(obj))
     found = _columns(meta, meta, options, library) if named else _Columns([meta.reshape(-1)] * 2, [0, 1])

@@ -9,7 +9,7 @@ from typing import Any
 
 from dasktc.errors import DasktcError, InputError
 
-__all__ = ["are_two_columns", "holds_edges", "is_view_of_edges", "kind", "readable", "roots", "unknown"]
+__all__ = ["are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "readable", "roots", "unknown"]
 
 
 ELSEWHERE = {
@@ -26,6 +26,19 @@ ELSEWHERE = {
 def roots(obj: Any) -> list[str]:
     """Return the top-level modules that the object's type and its bases are defined in."""
     return [base.__module__.partition(".")[0] for base in type(obj).__mro__]
+
+
+def meta_of(obj: Any) -> Any:
+    """Return the empty frame or array that the partitions of a Dask collection are like; None for other objects."""
+    if not callable(getattr(obj, "__dask_graph__", None)) or not isinstance(getattr(obj, "ndim", None), int):
+        return None
+    if hasattr(obj, "chunks"):
+        from dask.array.utils import meta_from_array
+
+        return meta_from_array(obj)
+    from dask.dataframe.utils import make_meta
+
+    return make_meta(obj)
 
 
 def kind(obj: Any) -> str:

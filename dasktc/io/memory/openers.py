@@ -28,7 +28,7 @@ from dasktc.errors import InputError, shown
 from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
-from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, readable, roots, unknown
+from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, meta_of, readable, roots, unknown
 from dasktc.io.memory.tables import (
     from_arrow,
     from_dask,
@@ -107,7 +107,7 @@ def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
     if pair:
         return from_dask_columns if any(map(is_dask_column, obj[:2])) else from_pair
     for root in roots(obj):
-        if root == "dask" and not set(roots(getattr(obj, "_meta", None))).isdisjoint(ON_GPU):
+        if root == "dask" and not set(roots(meta_of(obj))).isdisjoint(ON_GPU):
             return from_device
         if root in OPENERS:
             return from_edges if root == "networkx" and is_view_of_edges(obj) else OPENERS[root]

@@ -21,7 +21,7 @@ from dasktc.io.evidence import (
 from dasktc.io.formats.columns import proposed
 from dasktc.io.id_names import known_pairs
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
-from dasktc.io.memory.kinds import are_two_columns, kind, roots, unknown
+from dasktc.io.memory.kinds import are_two_columns, kind, meta_of, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
 
@@ -126,7 +126,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     if not hasattr(obj, "columns"):
         return _from_dask_array(obj, options)
-    meta = obj._meta
+    meta = meta_of(obj)
     labels = [str(label) for label in meta.columns]
     (i, j), reading, choice = choose_two("Dask DataFrame", labels, [*meta.dtypes], options, meta.index.names)
     pair = [labels[i], labels[j]]
@@ -153,7 +153,7 @@ def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
     if options.columns is not None or options.weight is not None:
         raise InputError(f"columns or a weight are given for {kind(obj)}: it has no named columns; leave them out")
     of_all = places_of((0, 1), "Dask Array")
-    ids = options.ids or agree([ids_of_meta(obj._meta.reshape(-1), place) for place in of_all], of_all)
+    ids = options.ids or agree([ids_of_meta(meta_of(obj).reshape(-1), place) for place in of_all], of_all)
     parts = []
     for number, delayed in enumerate(partitions(obj)):
         places = places_of((0, 1), f"Dask Array's block {number}")

@@ -379,7 +379,10 @@ class DaskFrame:
     __module__ = "dask_cudf.core"
 
     def __init__(self, frame):
-        self._meta, self._parts = frame.iloc[:0], [frame.iloc[:150], frame.iloc[150:]]
+        self._meta, self._parts, self.ndim = frame.iloc[:0], [frame.iloc[:150], frame.iloc[150:]], 2
+
+    def __dask_graph__(self):
+        return {}
 
     def to_delayed(self):
         return [dask.delayed(lambda part=part: part)() for part in self._parts]

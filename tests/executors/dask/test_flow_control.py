@@ -449,25 +449,20 @@ class Letting:
 
 
 def waited(monkeypatch, *futures):
-    class Batch:
-        unread = None
+    class Arrivals:
+        def __init__(self, *_):
+            self.ended = []
 
-        def __init__(self, futures, **_):
-            self.left = list(futures)
+        def expect(self, futures):
+            self.ended += [(future, future.key, None) for future in futures]
 
-        def is_empty(self):
-            return not self.left
+        def take(self, seconds):
+            taken, self.ended = self.ended, []
+            return taken
 
-        def next_batch(self, block):
-            found, self.left = [(future, future.key) for future in self.left], []
-            return found
-
-        def update(self, futures):
-            self.left += futures
-
-    monkeypatch.setattr("dasktc.executors.dask.futures._as_completed", lambda: Batch)
+    monkeypatch.setattr("dasktc.executors.dask.futures._Arrivals", Arrivals)
     faults = FaultPolicy(None, 1.0, 0, "token")
-    return {result for _, result in results(SimpleNamespace(loop=None), faults, Letting(list(futures)))}
+    return {result for _, result in results(None, faults, Letting(list(futures)))}
 
 
 def test_what_came_before_its_worker_died_is_there(monkeypatch):
@@ -482,7 +477,7 @@ def test_an_error_among_what_is_done_is_told(monkeypatch):
 def test_keys_of_our_tasks():
     """Stranded tasks of other applications are left alone."""
     from dasktc.executors.dask.executor import DaskExecutor
-    from dasktc.executors.dask.faults import is_own
+    from dasktc.executors.dask.internals import is_own
     from dasktc.executors.progress.tracker import STAGES
 
     executor = SimpleNamespace(_token="0123abcd", _numbers=iter(range(1000)))

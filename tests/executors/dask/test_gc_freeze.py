@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import gc
-from types import SimpleNamespace
 from unittest import mock
 
 import pytest
-from dask.utils import key_split
 
 import dasktc
-from dasktc.executors.dask import worker_state
 from dasktc.executors.dask.gc_freeze import frozen_heap
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.options import RunOptions
-from tests.support.processes import until
 
 
 @pytest.fixture
@@ -86,25 +81,3 @@ def test_an_error_gives_back_too():
 def test_a_count_on_a_cluster_gives_back(client):
     assert int(dasktc.triangle_count(kronecker(8), client=client)) > 0
     assert gc.get_freeze_count() == 0
-
-
-def kept_by_dask(dask_worker):
-    """Sums of tasks that have run, which Dask keeps on a worker."""
-    sums = [*dask_worker.digests_total, *dask_worker.digests_max]
-    return sum(isinstance(name, tuple) and name[0] == "execute" for name in sums)
-
-
-def test_workers_keep_no_sums_of_tasks_long_gone(client):
-    for _ in range(2):
-        dasktc.triangle_count(kronecker(8), client, run=RunOptions(distribute="always"))
-    until(lambda: not any(client.run(kept_by_dask).values()))
-
-
-def test_names_of_tasks_are_forgotten(monkeypatch):
-    worker = SimpleNamespace(state=SimpleNamespace(tasks={}), digests_total={}, digests_max={})
-    names = [f"read-{number}" for number in range(5)]
-    for most, left in ((10**6, True), (3, False)):
-        monkeypatch.setattr(worker_state, "MOST_NAMES", most)
-        assert [key_split(name) for name in names] == ["read"] * 5
-        worker_state.forget_past(worker)
-        assert (key_split.cache_info().currsize >= 5) == left

@@ -28,7 +28,7 @@ from dasktc.generate import kronecker
 from tests.support.processes import patience, until
 
 pytest.importorskip("bokeh")
-from dasktc.executors.dask.page import PAGE, STYLE, GroupGraph, RunPage, _head, _stages
+from dasktc.executors.dask.page import PAGE, STYLE, RunPage, _head, _stages
 from dasktc.executors.dask.run_monitor import RunMonitor
 from dasktc.executors.dask.run_state import RunState
 from dasktc.executors.progress.tracker import STAGES, WORDS
@@ -126,22 +126,6 @@ def test_every_page_answers_during_a_count(served, pages, caplog, options):
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert (failed, [text for text in said if LEFT not in text and "ProfileTimePlot" not in text]) == ({}, [])
     assert not [key for key in keys if key.startswith("_")]
-
-
-def test_groups_that_need_each_other_have_places():
-    """Names in any order, a circle, and a group that has been forgotten."""
-    groups = {name: mock.Mock(dependencies=set()) for name in ("a", "b", "c", "d", "gone")}
-    for name, group in groups.items():
-        group.name = name
-    for name, need in (("a", "b"), ("b", "c"), ("c", "d"), ("d", "c"), ("b", "gone"), ("a", "a")):
-        groups[name].dependencies.add(groups[need])
-    gone = groups.pop("gone")
-    assert gone.name not in groups
-    graph = SimpleNamespace(scheduler=SimpleNamespace(task_groups=groups))
-    nodes, arrows = GroupGraph.update_layout(graph)
-    assert len({(place["x"], place["y"]) for place in nodes.values()}) == 4
-    assert nodes["a"]["x"] > nodes["b"]["x"] > nodes["c"]["x"]
-    assert {name: arrow["nstart"] for name, arrow in arrows.items()} == {"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"c"}}
 
 
 def test_a_run_whose_client_has_gone_is_shown_as_stopped():

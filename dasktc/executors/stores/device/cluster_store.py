@@ -19,7 +19,8 @@ from uuid import uuid4
 
 from dasktc.executors.base import AskWorkers, ClusterStore, Function, Tasks, ask_nobody
 from dasktc.executors.dask.worker_state import worker_state
-from dasktc.executors.stores.device.handles import CALLS, DeviceHandle
+from dasktc.executors.process.usage import resources_of
+from dasktc.executors.stores.device.handles import CALL_LOCK, DeviceHandle
 from dasktc.executors.stores.device.prefetch import TransferStats
 from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.executors.stores.file_store import LEAST
@@ -176,7 +177,7 @@ class WorkerDeviceStore:
     def device(self) -> Iterator[DeviceStore]:
         """Context with the run's store on this worker, for one call; late calls of ended runs free it on exit."""
         state = worker_state()
-        with CALLS:
+        with CALL_LOCK:
             try:
                 yield self._device(state)
             finally:
@@ -201,18 +202,18 @@ def _pinned_bytes(worker: Any) -> int:
     import psutil  # not the CPU backend, whose kernels take seconds to load
 
     free = int(psutil.virtual_memory().available)
-    return int(HOST * min(free, worker.memory_manager.memory_limit or free))
+    return int(HOST * min(free, resources_of(worker).limit or free))
 
 
 @contextmanager
 def _between_calls() -> Iterator[bool]:
     """Context whose value tells whether no call runs, or ended in time: a worker's connections must not wait long."""
-    mine = CALLS.acquire(timeout=LOCK_SECONDS)
+    mine = CALL_LOCK.acquire(timeout=LOCK_SECONDS)
     try:
         yield mine
     finally:
         if mine:
-            CALLS.release()
+            CALL_LOCK.release()
 
 
 def _end_tasks(run: str, dask_worker: Any) -> TransferStats:
@@ -231,7 +232,7 @@ def _peak(run: str, dask_worker: Any) -> int:
 def _close(run: str, dask_worker: Any) -> None:
     """Free everything that a run has on a worker, now or when its last call there ends."""
     state = worker_state(dask_worker)
-    state.ended.add(run)
+    state.ended.append(run)
     with _between_calls() as mine:
         if mine:
             _drop(state, run)

@@ -12,16 +12,27 @@ import numpy as np
 
 from dasktc.executors.stores.value_files import Stored, contents
 
-__all__ = ["CALLS", "SENDING", "DeviceEntry", "DeviceHandle", "DeviceUsage", "Hosted", "Place", "place_of", "places_of"]
+__all__ = [
+    "CALL_LOCK",
+    "SEND_LOCK",
+    "DeviceEntry",
+    "DeviceHandle",
+    "DeviceUsage",
+    "Hosted",
+    "Place",
+    "place_of",
+    "places_of",
+]
 
 
 Place = Any
 """The place of a value off the device: Copied, Hosted or Stored."""
-CALLS, SENDING, MOVING = threading.RLock(), threading.Lock(), threading.RLock()
-"""Locks of the device's memory, of which a process has one pool, however many workers and runs share it. CALLS is held
-while a call runs within a budget, which is the pool's during that call; SENDING while a value on the device is copied
-for another worker, because it cannot be freed meanwhile; MOVING while a value changes its place, or the sum of bytes
-changes, because a worker's connections drop handles too."""
+CALL_LOCK, SEND_LOCK, MOVE_LOCK = threading.RLock(), threading.Lock(), threading.RLock()
+"""Locks of the device's memory, of which a process has one pool, however many workers and runs share it; a thread that
+needs several takes them in this order. CALL_LOCK is held while a call runs within a budget, which is the pool's during
+that call; SEND_LOCK while a value on the device is copied for another worker, because it cannot be freed meanwhile;
+MOVE_LOCK while a value changes its place, or the sum of bytes changes, because a worker's connections drop handles,
+too."""
 
 
 class DeviceUsage:
@@ -31,7 +42,7 @@ class DeviceUsage:
 
     def add(self, nbytes: int) -> None:
         """Add bytes to the sum."""
-        with MOVING:
+        with MOVE_LOCK:
             self.nbytes += nbytes
 
 
@@ -89,14 +100,14 @@ class DeviceHandle:
 
     def moved_out(self, places: list[Any] | Stored) -> None:
         """Account the value as moved off the device."""
-        with MOVING:
+        with MOVE_LOCK:
             value, self.value, self.places = self.value, None, places
         self._usage.add(-self.nbytes)
         del value  # outside the lock: freeing it may take other locks
 
     def moved_in(self, value: Any) -> None:
         """Account the value as moved to the device."""
-        with MOVING:
+        with MOVE_LOCK:
             self.value, self.places = value, None
         self._usage.add(self.nbytes)
 
@@ -109,8 +120,8 @@ class DeviceHandle:
 
     def hosted(self) -> list[Hosted]:
         """Copy the value's entries to host memory, from the device, pinned memory or files."""
-        with SENDING:  # before the value is taken: whoever waits for this lock must hold nothing on the device
-            with MOVING:  # a connection's thread sends the value while calls may move it
+        with SEND_LOCK:  # before the value is taken: whoever waits for this lock must hold nothing on the device
+            with MOVE_LOCK:  # a connection's thread sends the value while calls may move it
                 value, places = self.value, self.places
             if places is None:
                 return self._downloaded(value)

@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dasktc.backends.cuda import block_cache
 from dasktc.errors import InputError
 from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
-from dasktc.executors.stores.device.handles import SENDING, DeviceEntry, DeviceHandle, DeviceUsage, place_of, places_of
+from dasktc.executors.stores.device.handles import (
+    SEND_LOCK,
+    DeviceEntry,
+    DeviceHandle,
+    DeviceUsage,
+    place_of,
+    places_of,
+)
 from dasktc.executors.stores.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
 from dasktc.executors.stores.file_store import SMALL, small_for, usable
 from dasktc.executors.stores.value_files import Flat, Stored, resolve_once, store
@@ -191,7 +198,7 @@ class DeviceStore(LocalStore):
         for handle in on_device:
             self._move_out(handle)
         self._copies.settle()
-        with SENDING:  # values that were being sent are freed by now, too
+        with SEND_LOCK:  # values that were being sent are freed by now, too
             return bool(on_device) or dropped
 
     # counting tasks

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.api.count import as_source
+from dasktc.api.opener import as_source
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, IN_EVERY_ORDER, MOMENT, Choice, Make, Measured, choices, measured
 from dasktc.bench.measure import columns_of

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.api.count import as_source, build, triangle_count
+from dasktc.api.count import build, triangle_count
 from dasktc.api.graph import Graph
+from dasktc.api.opener import as_source
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case
@@ -44,8 +45,8 @@ from dasktc.bench.report import (
 )
 from dasktc.bench.rivals import Rival, read_rivals, rivals
 from dasktc.errors import CountError
-from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.process import gpu_discovery as gpus
 from dasktc.options import Method, Options
 
 __all__ = ["facts", "run"]

@@ -19,10 +19,10 @@ from dasktc.bench.gpu import facts
 from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, command, quiet
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
-from dasktc.executors.device.prefetch import TransferStats
-from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
+from dasktc.executors.stores.device.prefetch import TransferStats
+from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options, format_size
 

@@ -6,8 +6,6 @@ counting kernels leave in its threads, would have to be shut down with the graph
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
@@ -15,35 +13,10 @@ from operator import itemgetter
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["allowed_threads", "completed", "results"]
+__all__ = ["completed", "results"]
 
 T = TypeVar("T")
 Call = Callable[[], T]
-QUOTA = "/sys/fs/cgroup/cpu.max"
-
-
-def allowed_threads() -> int:
-    """Number of cores that this process may use, by affinity and container quota; 1 within a task of a Dask worker."""
-    if _in_dask_task():
-        return 1
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    with suppress(OSError, ValueError), open(QUOTA) as file:  # "max 100000" means no quota
-        quota, period = map(int, file.read().split())
-        cores = min(cores, -(-quota // period))
-    return max(1, cores)
-
-
-def _in_dask_task() -> bool:
-    if "distributed" not in sys.modules:
-        return False
-    from distributed import get_worker
-
-    try:
-        get_worker()
-    except ValueError:
-        return False
-    return True
 
 
 class _Ended(NamedTuple):

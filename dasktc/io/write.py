@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import check_writable_folder
-from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
+from dasktc.executors.process.paths import check_writable_folder
+from dasktc.executors.stores.claims import PREFIX, Claim, remove_abandoned
 from dasktc.options import path_text
 from dasktc.wording import advice, option, plural
 
@@ -266,7 +266,7 @@ def _on_gpus(executor: Executor, backend: str) -> bool:
     """Return whether workers make edges on their GPUs."""
     if backend == "cpu":
         return False
-    from dasktc.backends.cuda.make import no_gpu
+    from dasktc.backends.gpu_edges import no_gpu
 
     reasons = [reason for reason in executor.run_on_workers(no_gpu) if reason]
     if reasons and backend == "cuda":
@@ -277,7 +277,7 @@ def _on_gpus(executor: Executor, backend: str) -> bool:
 @said_in_one_line
 def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
     """Make parts on the GPU, one after another, while threads write the previous ones; runs on a worker."""
-    from dasktc.backends.cuda.make import make_on_host
+    from dasktc.backends.gpu_edges import make_on_host
 
     threads = max(1, min(WRITERS, len(os.sched_getaffinity(0))))
     waiting, rows = deque[Future[int]](), 0

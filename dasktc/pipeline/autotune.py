@@ -71,9 +71,7 @@ def look(executor: Executor, graph: Oriented) -> Facts:
 
 def _rows(out_degree: Array, first: int, bins: int, backend: Backend) -> tuple[Array, int]:
     """Histogram of row lengths with at least `bins` bins, on the host, and the device's number of processors."""
-    own = backend.vertices
-    counts = backend.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
-    return on_host(counts).astype("int64", copy=False), backend.processors()
+    return on_host(backend.vertices.lengths(out_degree, bins)).astype("int64", copy=False), backend.processors()
 
 
 def choose(

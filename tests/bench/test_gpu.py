@@ -157,9 +157,9 @@ def test_numbers_of_workers(workers):
 
 
 def test_out_of_core(capsys, monkeypatch):
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device import pinned as cuda_pinned
-    from dasktc.executors.device.store import DeviceStore
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device import pinned as cuda_pinned
+    from dasktc.executors.stores.device.store import DeviceStore
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 10)

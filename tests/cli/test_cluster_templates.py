@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from dasktc.cli import main as cli
-from dasktc.cli.cluster_templates import SAMPLES, sample
+from dasktc.cli.cluster_samples import SAMPLES, sample
 from tests.support import daemons
 from tests.support.processes import DASK, DASKTC, patience, until
 from tests.support.samples import GRAPH, TRIANGLES, environment, executable, written

@@ -21,18 +21,19 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc.api.count import build
+from dasktc.backends import host_threads
+from dasktc.backends.host_threads import allowed_threads
 from dasktc.cli.main import main
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import CountError, InputError
 from dasktc.executors import connect as connecting
 from dasktc.executors import local
-from dasktc.executors import threads as threading_calls
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import SHARE, limited
 from dasktc.executors.place import Place
-from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore
-from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.executors.threads import allowed_threads, completed
+from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore
+from dasktc.executors.stores.work_dir import WorkDir
+from dasktc.executors.threads import completed
 from dasktc.options import Method, Options
 from dasktc.pipeline import canonicalize
 from tests.support.oracle import (
@@ -178,7 +179,7 @@ def test_a_checkpoint_resumes_on_another_number_of_threads(tmp_path, before, aft
 
 def test_the_cores_that_the_process_may_use(monkeypatch, tmp_path):
     quota = tmp_path / "cpu.max"
-    monkeypatch.setattr(threading_calls, "QUOTA", str(quota))
+    monkeypatch.setattr(host_threads, "QUOTA", str(quota))
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 3, 5}, raising=False)
     for text, expected in ((None, 3), ("max 100000\n", 3), ("150000 100000\n", 2), ("900000 100000\n", 3)):
         if text is not None:

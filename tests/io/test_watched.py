@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import dasktc
-from dasktc.api.count import as_source, read_options
+from dasktc.api.opener import as_source, read_options
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor

@@ -135,8 +135,8 @@ def test_wedges_do_not_overflow(degrees):
 
 
 def test_auto_is_collective_for_trust_and_degree_for_the_rest():
-    from dasktc.backends import kernel_names
     from dasktc.options import Options
+    from dasktc.registry import kernel_names
 
     chosen = {kernel: Options(kernel=kernel).chosen_reorder for kernel in ("auto", *kernel_names())}
     assert chosen.pop("trust") == "collective"

@@ -20,19 +20,18 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.count import build
+from dasktc.backends import vertex_maps
 from dasktc.backends.csr import on_host
-from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
 from dasktc.executors.base import CPU, Fold
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill.file_store import FileStore, stage_memory_within
-from dasktc.executors.spill.shared_file_store import SharedFileStore
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.file_store import FileStore, stage_memory_within
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import canonicalize as edges
-from dasktc.pipeline import id_maps
 from dasktc.pipeline import orient_sharded as by_shard
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
 from dasktc.pipeline.sharded import unique as numbering
@@ -43,6 +42,7 @@ from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
 from dasktc.pipeline.vertex_ids import texts
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import SCHEMES
+from dasktc.reports.outputs import Outputs
 from tests.support.keywords import keywords
 from tests.support.oracle import (
     complete,
@@ -499,7 +499,7 @@ def test_parts_with_proxies_are_counted_where_vertices_are_in_shards(sparse):
 
 
 def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
-    monkeypatch.setattr(id_maps, "MAX_VERTICES", 20)
+    monkeypatch.setattr(vertex_maps, "MAX_VERTICES", 20)
     ids = [np.arange(start, start + 30) for start in (0, 10)]
     with pytest.raises(InputError, match="the graph has 40 vertices, 20 at most"):
         numbered(LocalExecutor(), "vertices", ids, lambda _: 3, integers(CPU))
@@ -533,7 +533,7 @@ PARTS = {"partition": "proxy", "parts": 3}
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.frames.PARTITION_BYTES", 30 * 24):
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.answers.frames.PARTITION_BYTES", 30 * 24):
         found = results(build(LocalExecutor(), source(), options))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)

@@ -30,6 +30,7 @@ from dasktc.pipeline import shuffle
 from dasktc.pipeline.autotune import rules
 from dasktc.pipeline.edge_keys import cut, distinct
 from dasktc.pipeline.orient import row_starts
+from dasktc.pipeline.vertex_ids import IdRange
 from dasktc.planning import cost_model
 from dasktc.registry import KERNELS
 from tests.support import oracle
@@ -296,20 +297,23 @@ def test_keys_are_cut_at_borders(borders, made):
     starts = sorted(draw.integers(0, 64 << 6, borders).tolist())
     if borders > 5:
         starts[1], starts[-1] = starts[0], 64 << 6
-    found = cut(CPU.shared.ends(src, dst, 0, 6) if made else keys, starts, 64 << 6, CPU)
+    found = cut(CPU.edges.lazy_keys(src, dst, IdRange(0, 64), 6) if made else keys, starts, 64 << 6, CPU)
     for piece, first, end in zip(found, [0, *starts], [*starts, 64 << 6], strict=True):
         assert np.array_equal(np.sort(piece), np.sort(keys[(keys >= first) & (keys < end)]))
     assert sum(map(len, found)) == len(keys)
 
 
 @pytest.mark.parametrize("columns", [1, 7, 64, 1000])
-def test_rows_are_written_batch_by_batch(columns):
+@pytest.mark.parametrize("batch", [1, 300, 1 << 16])
+def test_rows_are_written_batch_by_batch(columns, batch, monkeypatch):
     """Batches end anywhere, also within a row; some rows are empty, also the first and the last ones."""
+    monkeypatch.setattr(radix, "BATCH", batch)
     draw = np.random.default_rng(columns)
     start, rows = 5 * columns, 300
-    keys = np.unique(draw.integers(9 * columns, (rows - 2) * columns, 2_000))
-    batches = np.split(keys, np.sort(draw.integers(0, len(keys), 6)))
-    offsets, found = CPU.shared.rows(batches, len(keys), start, rows - 5, columns)
+    keys = np.sort(draw.integers(9 * columns, (rows - 2) * columns, 20_000))
+    buckets = CPU.dealt([draw.permutation(keys)], (rows + 5) * columns)
+    assert batch > len(keys) or len(buckets) > 1
+    offsets, found = buckets.rows(start, rows - 5, columns)
     assert np.array_equal(found, keys % columns)
     assert np.array_equal(offsets, np.searchsorted(keys, start + columns * np.arange(rows - 4)))
     once = CPU.edges.rows(keys, start, rows - 5, columns)

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
+from dasktc.backends import vertex_maps
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.pipeline import id_maps
+from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap
 from dasktc.pipeline.prepare import prepare_edges
-from dasktc.pipeline.vertex_ids import SortedMap, TableMap, TextMap
 from tests.support.oracle import GRAPHS, multigraphs, text_multigraphs
 from tests.support.slow_pipeline import by_dense_id, orientation, random_edges, source_of
 
@@ -162,7 +162,7 @@ def test_text_columns_in_several_chunks():
 def test_too_many_vertices_are_refused_with_figures(kind):
     edges = [(SCALES[kind](u), SCALES[kind](u + 1)) for u in range(1_500)]
     with (
-        mock.patch.object(id_maps, "MAX_VERTICES", 1_499),
+        mock.patch.object(vertex_maps, "MAX_VERTICES", 1_499),
         pytest.raises(InputError, match=r"1,501 vertices, 1,499 at most"),
     ):
         dasktc.triangle_count(source_of(edges, "text" if kind is TextMap else "int"))

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.api import plan as planning
+from dasktc.api import opener
 from dasktc.api.count import build
 from dasktc.api.plan import GPU_MEMORY, Rates
 from dasktc.backends.csr import BlockTask
@@ -277,7 +277,7 @@ def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition
 
     That is set as if it were the workers' own limit, within which blocks stay in memory.
     """
-    monkeypatch.setattr(planning, "within_memory", lambda tasks, *_: nullcontext(tasks))
+    monkeypatch.setattr(opener, "within_memory", lambda tasks, *_: nullcontext(tasks))
     options = {"partition": partition, "parts": 6, "splits": 1}
     plain = build(LocalExecutor(), SOURCES["kronecker"], Options(**options))
     sizes = {place: block.nbytes for place, block in plain._context.blocks.items()}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dasktc
-from dasktc.backends import block_facts, get_backend
+from dasktc.backends import block_facts, get_backend, host_threads
 from dasktc.backends.block_facts import ArrayFacts, Hash
 from dasktc.errors import InputError
 from dasktc.io import array_files
@@ -146,7 +146,7 @@ def test_columns_ascend_in_each_row(tmp_path, plan, repeats):
 def test_columns_ascend_across_what_a_thread_reads(tmp_path):
     """Every descent is seen, whichever slab it is in or between."""
     folder = tmp_path / "graph"
-    with mock.patch.object(array_files, "CHUNK", 64), mock.patch.object(array_files, "SLAB", 128):
+    with mock.patch.object(array_files, "CHUNK", 64), mock.patch.object(host_threads, "SLAB", 128):
         dasktc.prepare((np.repeat(range(40), 40), np.tile(range(40, 80), 40)), backend="cpu").save(folder)
         content = json.loads((folder / MANIFEST).read_text())
         assert dasktc.open_graph(folder).edges == 1600

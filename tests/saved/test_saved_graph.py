@@ -22,6 +22,7 @@ from fsspec.spec import AbstractBufferedFile
 
 import dasktc
 from dasktc.api.count import build
+from dasktc.backends import host_threads
 from dasktc.cli.main import main
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
@@ -59,7 +60,7 @@ def in_shards(count):
 @contextmanager
 def small_chunks():
     """Cut arrays into many chunks and slabs."""
-    with mock.patch.object(array_files, "CHUNK", 64), mock.patch.object(array_files, "SLAB", 192):
+    with mock.patch.object(array_files, "CHUNK", 64), mock.patch.object(host_threads, "SLAB", 192):
         yield
 
 
@@ -926,7 +927,7 @@ class SlowFiles(MemoryFileSystem):
 def test_remote_files_are_written_in_order(tmp_path):
     fsspec.register_implementation("slowly", SlowFiles, clobber=True)
     values = {"a": np.arange(1000, dtype="int32"), "b": np.arange(333)}
-    with small_chunks(), mock.patch.object(array_files, "allowed_threads", return_value=4):
+    with small_chunks(), mock.patch.object(host_threads, "allowed_threads", return_value=4):
         places = write_arrays("slowly://bucket/file", values)
         for name, array in values.items():
             assert np.array_equal(read_array(places[name]), array)

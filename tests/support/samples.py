@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from dasktc.cli.cluster_templates import SAMPLES, sample
+from dasktc.cli.cluster_samples import SAMPLES, sample
 from tests.support.processes import DASK, DASKTC
 
 GRAPH = str(Path(__file__).parents[1] / "data" / "email-Eu-core.csv.gz")

@@ -14,17 +14,18 @@ import pandas as pd
 import pytest
 
 import dasktc
+from dasktc.answers import edge_frames, edge_support, vertex_counts
 from dasktc.backends.cpu import sizes, visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
-from dasktc.counting import checkpoint, edge_frames, edge_support, vertex_counts
+from dasktc.counting import checkpoint
 from dasktc.errors import ClusterError, CountError, InputError
 from dasktc.executors.dask import faults as fault_policy
 from dasktc.executors.dask.flow_control import BlockReplicas, WindowedSubmitter
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill import shared_file_store
-from dasktc.executors.spill.file_store import FileStore, SpillableResult
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores import shared_file_store
+from dasktc.executors.stores.file_store import FileStore, SpillableResult
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import Method, Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
 from dasktc.pipeline.prepare import prepare_edges
@@ -34,7 +35,7 @@ from dasktc.planning.distribution import SourceSize, choose_distribution, stage_
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, Shares
-from dasktc.planning.plan import Limits, make_plan
+from dasktc.planning.plan import BlockSizes, Limits, even_blocks, make_plan
 from dasktc.planning.rates import RATES, probes_of
 from dasktc.planning.schemes import Sizes, considered, scheme_of
 from dasktc.planning.scratch import plan_count, scratch_of
@@ -135,28 +136,26 @@ def test_as_many_parts_as_vertices_if_no_fewer_fit():
     assert dasktc.plan(memory=most, **keywords(**size)).plan.parts == 40
 
 
-def test_the_sizes_measured_last_are_those_of_the_plan():
-    """The partition measured last is the one that is built, also where the plan falls back to an earlier one."""
+def test_the_partition_that_is_built_is_that_of_the_plan():
+    """Also where the plan falls back to an earlier one."""
     size, measured = (10**9, planning.LARGE), []
 
     def measure(scheme, parts):
-        measured.append((scheme, parts))
-        return scheme_of(scheme).even(parts, *size)
+        measured.append(BlockSizes(scheme_of(scheme).even(parts, *size)))
+        return measured[-1]
 
     block = int(scheme_of("whole").block_bytes(scheme_of("whole").even(1, *size)).sum())
-    plan = make_plan(*size, measure, lambda task: 10**13, Limits(1, block), lean=lambda task: 0)
+    plan, partition = make_plan(*size, measure, lambda task: 10**13, Limits(1, block), lean=lambda task: 0)
     assert (plan.partition, plan.parts, plan.lean, plan.fits) == ("whole", 1, True, True)
-    assert len(set(measured)) > 1
-    assert measured[-1] == ("whole", 1)
+    assert len(measured) > 1
+    assert partition is measured[0]
 
 
 def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
     size, options = (10**8, 10**9), Options(backend="cpu", kernel="hub", reorder="degree")
     for memory, lean in (("60GB", False), ("7GB", True)):
         limits = Limits(1, bytes_of(memory), "whole", splits=64)
-        plan, kept = plan_count(
-            options, *size, lambda *_: scheme_of("whole").even(1, *size), limits, "", automatic=True, planned_for="cuda"
-        )
+        plan, _, kept = plan_count(options, *size, even_blocks(*size), limits, "", automatic=True, planned_for="cuda")
         assert (plan.lean, plan.fits, kept.kernel) == (lean, True, "hub")
 
 
@@ -182,9 +181,9 @@ def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_bu
 @pytest.mark.parametrize("edges", [10**7, 10**8, 3 * 10**9, 10**11])
 @pytest.mark.parametrize(("scheme", "parts"), [("whole", 1), ("hash2d", 4)])
 def test_no_task_is_planned_to_take_longer_than_the_longest_and_no_more_are_made(edges, scheme, parts):
-    rates, sizes = RATES["cpu"], scheme_of(scheme).even(parts, 10**7, edges)
+    rates = RATES["cpu"]
     limits = Limits(1, 1 << 60, scheme, parts, tasks_a_worker=1, rates=rates, times=1.5)
-    plan = make_plan(10**7, edges, lambda *_: sizes, lambda task: 0, limits)
+    plan, _ = make_plan(10**7, edges, even_blocks(10**7, edges), lambda task: 0, limits)
     work = 1.5 * (edges / rates.edges + probes_of(edges) / rates.probes)
     assert work / plan.tasks <= planning.TASK_SECONDS
     if plan.splits > 1:
@@ -593,6 +592,6 @@ def test_visits_take_what_is_planned_for():
     visit.support(task)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    planned = visit.support_bytes(3, columns)
+    planned = sizes.visit_bytes(3, columns)
     assert peak <= planned + (1 << 16)
     assert planned <= peak + (1 << 16)

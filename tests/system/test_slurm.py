@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dasktc.cli.cluster_templates import sample
+from dasktc.cli.cluster_samples import sample
 from dasktc.counting.checkpoint import FILE
 from tests.support import hosts
 from tests.support.daemons import Slurm, lacking, started

@@ -26,7 +26,6 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.counting import checkpoint
-from dasktc.counting import estimate as estimates
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.files import open_source
@@ -36,6 +35,7 @@ from dasktc.io.source import ReadOptions
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options
 from dasktc.pipeline import prepare as stages
+from dasktc.questions import estimate as estimates
 from tests.backends.cpu.test_kernels import GRAPHS as ORIENTED
 from tests.backends.cpu.test_kernels import tasks, turned
 from tests.backends.cuda.test_kernels import moved

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.backends.cuda import bit_matrix as matrix
+from dasktc.backends import bit_matrix as matrix
+from dasktc.backends.cuda import bit_matrix as device_matrix
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.errors import CountError, InputError
@@ -170,9 +171,7 @@ def test_what_is_too_large_goes_through_the_stages(emulated, monkeypatch):
             for scale in (1, 50, 10**12):
                 found = dasktc.triangle_count(np.array(EDGES) * scale, backend="cuda")
                 assert (found.triangles, found.kernel == "bitmatrix") == (oracle.triangles(EDGES), False)
-    from dasktc.counting import small_graph
-
-    monkeypatch.setattr(small_graph, "MOST_EDGES", 100)
+    monkeypatch.setattr(device_matrix, "MOST_EDGES", 100)
     assert dasktc.triangle_count(np.array(EDGES), backend="cuda").kernel != "bitmatrix"
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
 from dasktc.backends.cuda.edge_functions import made
-from dasktc.backends.edge_functions import RMAT_CUTS
+from dasktc.backends.edge_functions import RMAT_CUTS, make_edges
 from dasktc.errors import InputError
 from dasktc.io.generators import synthetic as generate
 from dasktc.io.generators.synthetic import GeneratedPart, grid3d, kronecker, random_graph, rmat, theory
@@ -31,7 +31,10 @@ SMALL = {
 
 
 def backend(chunk=1 << 15):
-    return SimpleNamespace(array=np, frame=pd, chunk=chunk, make=None)
+    def make(recipe, first, last):
+        return pd.DataFrame(dict(zip(("src", "dst"), make_edges(np, chunk, recipe, first, last), strict=True)))
+
+    return SimpleNamespace(make=make)
 
 
 def ends(source, chunk=1 << 15):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 
-import dasktc.backends.cuda
+import dasktc.backends.select
 from tests.support.emulation import cudf_strict, cupy_strict, streams
 
 
@@ -38,7 +38,7 @@ def _put_back(before):
 
 def _forget():
     dasktc.backends.get_backend.cache_clear()
-    dasktc.backends.cuda.module.cache_clear()
+    dasktc.backends.select.cuda_module.cache_clear()
     for name in _own():
         del sys.modules[name]
         package, _, module = name.rpartition(".")
@@ -48,5 +48,5 @@ def _forget():
 def _own():
     """The modules that import a GPU library."""
     names = ("backends.cuda.backend", "backends.cuda.frames", "backends.cuda.memory", "backends.cuda.upload")
-    names += ("executors.device.copies", "executors.device.packing", "executors.device.pinned")
+    names += ("executors.stores.device.copies", "executors.stores.device.packing", "executors.stores.device.pinned")
     return [f"dasktc.{name}" for name in names if f"dasktc.{name}" in sys.modules]

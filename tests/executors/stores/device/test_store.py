@@ -26,11 +26,11 @@ from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.base import Fold, MemoryStore
-from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
-from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill.file_store import LEAST
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
+from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.file_store import LEAST
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize
@@ -75,8 +75,8 @@ def emulated():
 @pytest.fixture
 def small(emulated, monkeypatch):
     """Slabs of 64 bytes, so that every array is copied in several pieces."""
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device import pinned as cuda_pinned
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 64)
@@ -257,8 +257,8 @@ def needed(**options):
 @pytest.mark.parametrize(("options", "host"), [*zip(OOC, [TO_HOST, TO_FILES, TO_HOST], strict=True)], ids=str)
 def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tmp_path, options, host):
     """The allocator enforces the budget; the bytes in use are also measured."""
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device import pinned as cuda_pinned
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 12)
@@ -393,7 +393,7 @@ def test_a_block_in_two_roles_is_one_array_also_when_it_had_to_leave(small, tmp_
 
 
 def test_what_the_host_cannot_pin_any_more_goes_to_files(small, tmp_path, monkeypatch):
-    from dasktc.executors.device import pinned
+    from dasktc.executors.stores.device import pinned
 
     with device_store(tmp_path, 1 << 20, 0) as store:
         slabs = store._copies.pinned
@@ -475,7 +475,7 @@ def test_results_yielded_before_the_budget_was_used_up_are_not_made_again(small,
 
 
 def test_what_fits_never_leaves_the_device(emulated, tmp_path):
-    from dasktc.executors.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.copies import DeviceCopier
 
     with mock.patch.object(DeviceCopier, "to_host", side_effect=AssertionError("it fits")):
         result = dasktc.triangle_count(kronecker(9), backend="cuda", memory="1GB", run=RunOptions(work_dir=tmp_path))
@@ -631,10 +631,10 @@ def same(a, b):
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("host", [TO_FILES, TO_HOST])
 def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host):
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device.copies import DeviceCopier
-    from dasktc.executors.device.packing import pack
-    from dasktc.executors.spill.value_files import Flat, store
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.packing import pack
+    from dasktc.executors.stores.value_files import Flat, store
 
     monkeypatch.setattr(cuda_copies, "ALONE", 10)
     copies = DeviceCopier(host)
@@ -657,8 +657,8 @@ def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host
 
 
 def _stored(copies, folder, value):
-    from dasktc.executors.device.packing import pack
-    from dasktc.executors.spill.value_files import Flat, store
+    from dasktc.executors.stores.device.packing import pack
+    from dasktc.executors.stores.value_files import Flat, store
 
     packed = pack(value)
     assert len(packed.arrays) == 1
@@ -666,8 +666,8 @@ def _stored(copies, folder, value):
 
 
 def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
-    from dasktc.executors.device.copies import DeviceCopier
-    from dasktc.executors.device.packing import pack
+    from dasktc.executors.stores.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.packing import pack
 
     copies = DeviceCopier(TO_HOST)
     place = copies.to_host([pack(cupy_strict.arange(100))])[0]
@@ -680,8 +680,8 @@ def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
 
 
 def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
-    from dasktc.executors.device.copies import DeviceCopier
-    from dasktc.executors.device.packing import pack
+    from dasktc.executors.stores.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.packing import pack
 
     for fenced in (True, False):
         copies = DeviceCopier(TO_HOST)
@@ -698,7 +698,7 @@ def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
 
 
 def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
-    from dasktc.executors.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.copies import DeviceCopier
 
     options = {"partition": "hash2d", "parts": 4, "kept": 0, "host": TO_HOST, "budget": 100_000}
     with mock.patch.object(DeviceCopier, "wait"), pytest.raises(RaceError):
@@ -710,7 +710,7 @@ def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
 @pytest.mark.parametrize("fenced", [True, False])
 def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
     """The host does not wait anywhere in between."""
-    from dasktc.executors.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.copies import DeviceCopier
 
     with (
         on_gpu(tmp_path, 0, TO_HOST, 3_000) as tasks,

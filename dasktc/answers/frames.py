@@ -62,8 +62,6 @@ BACKEND_OF: dict[str, str] = {"pandas": "cpu", "cudf": "cuda"}
 FrameName = Literal["pandas", "polars", "cudf", "dask"]
 FRAMES: tuple[FrameName, ...] = get_args(FrameName)
 """Frame types of an answer."""
-PARTITION_BYTES = 128 << 20
-"""Bytes of a partition of a Dask DataFrame."""
 
 
 @dataclass(frozen=True)
@@ -247,14 +245,14 @@ def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]
 
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
-    """Number of rows that fill PARTITION_BYTES, for `ids` columns of ids and `numbers` columns of numbers."""
+    """Number of rows that fill a partition, for `ids` columns of ids and `numbers` columns of numbers."""
     of_id = 8
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
         parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
         widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
         of_id += sum(widths) // max(1, graph.vertices)
-    return max(1, PARTITION_BYTES // (ids * of_id + 8 * numbers))
+    return max(1, graph.tuning.partition_bytes // (ids * of_id + 8 * numbers))
 
 
 def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dasktc.counting.answer_plane import AnswerPlane, plane_of
 from dasktc.counting.counted import Counted
+from dasktc.counting.tuning import TUNING, Tuning
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
@@ -27,6 +28,7 @@ class CountingContext:
         Facts of the graph from the pipeline, besides its blocks.
     blocks : dict of (i, j) to handle of OrientedCSR
     options : Options
+    tuning : Tuning
     counted : Counted
         Cached results of questions; a copy with other blocks starts with an empty cache.
     """
@@ -35,6 +37,7 @@ class CountingContext:
     prepared: Prepared = field(repr=False)
     blocks: Blocks = field(repr=False)
     options: Options
+    tuning: Tuning = TUNING
     counted: Counted = field(default_factory=Counted, init=False, repr=False)
 
     @property

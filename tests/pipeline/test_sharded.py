@@ -56,6 +56,7 @@ from tests.support.oracle import (
 from tests.support.processes import patience
 from tests.support.slow_pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
 from tests.support.tiers import some
+from tests.support.tuned import tuned
 
 SPARSE = 7
 """Triangles of a random graph of 300,000 vertices, each of which draws two neighbours."""
@@ -533,8 +534,8 @@ PARTS = {"partition": "proxy", "parts": 3}
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.answers.frames.PARTITION_BYTES", 30 * 24):
-        found = results(build(LocalExecutor(), source(), options))
+    with in_shards(shards), many_partitions(20):
+        found = results(tuned(build(LocalExecutor(), source(), options), partition_bytes=30 * 24))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)
     for one, other in zip(found[2:], expected[2:], strict=True):

@@ -40,6 +40,7 @@ from dasktc.answers.frames import (
 )
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError, shown
@@ -47,9 +48,8 @@ from dasktc.executors.base import Executor
 from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
-from dasktc.pipeline.edge_keys import pack, unpack
-from dasktc.pipeline.id_maps import VertexMap
-from dasktc.pipeline.shuffle import splitters
+from dasktc.pipeline.planes.exchange import splitters
+from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.planning.schemes import Block
 from dasktc.wording import advice, plural
 

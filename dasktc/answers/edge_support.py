@@ -27,7 +27,7 @@ from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Fold
 from dasktc.options import format_size
-from dasktc.pipeline.orient import total
+from dasktc.pipeline.stages.orient import total
 from dasktc.planning.memory_model import task_bytes
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Block, Triple

@@ -18,13 +18,13 @@ import numpy as np
 
 from dasktc.backends import ON_DEVICE, Backend, get_backend
 from dasktc.backends.csr import on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.process.gpu_discovery import installed
 from dasktc.io.memory.columns import Place, settle, to_ids
-from dasktc.pipeline.id_maps import VertexMap
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.registry import check_choice
 from dasktc.wording import plural
 

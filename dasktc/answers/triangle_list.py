@@ -20,13 +20,13 @@ from dasktc.answers.frames import (
 )
 from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
 from dasktc.options import check_keywords, format_size
-from dasktc.pipeline.id_maps import VertexMap
-from dasktc.pipeline.shuffle import splitters
+from dasktc.pipeline.planes.exchange import splitters
 from dasktc.wording import plural
 
 __all__ = ["triangle_list"]

@@ -18,9 +18,9 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count as count_triangles
 from dasktc.counting.tasks import refuse_unless
 from dasktc.options import CountOptions
-from dasktc.pipeline.orient import total
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Progress
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages.orient import total
 from dasktc.planning.schemes import Block
 
 __all__ = [

@@ -32,7 +32,8 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
-from dasktc.pipeline.sharded.vectors import Sharded, even
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.shards import even
 from dasktc.wording import advice
 
 __all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]

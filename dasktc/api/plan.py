@@ -11,6 +11,7 @@ import numpy as np
 from dasktc.api.opener import opened, read_options
 from dasktc.backends import kernel_times, lean_kernel, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import threads_here
@@ -30,7 +31,6 @@ from dasktc.options import (
     whole_number,
 )
 from dasktc.pipeline.autotune import choose
-from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.pipeline.saved_graph import SavedGraph, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget

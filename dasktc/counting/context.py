@@ -10,6 +10,7 @@ from dasktc.counting.tuning import TUNING, Tuning
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.planes import Plane, choose, sharded
 from dasktc.pipeline.prepare import Prepared
 from dasktc.planning.plan import Plan
 
@@ -49,6 +50,11 @@ class CountingContext:
     def plan(self) -> Plan:
         """The plan of the count."""
         return self.prepared.plan
+
+    @property
+    def plane(self) -> Plane:
+        """How the partitions of the graph move; it answers what depends on the execution mode."""
+        return sharded(choose(self.executor, self.options), self.plan.shards)
 
     @property
     def vertices(self) -> int:

@@ -27,6 +27,7 @@ import numpy as np
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError, neutral_text, shown, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
@@ -34,12 +35,12 @@ from dasktc.io.evidence import Reading
 from dasktc.io.saved_folder import FILE, MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
-from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
 from dasktc.pipeline.autotune import Facts, choose, look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
-from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
 from dasktc.pipeline.lstc_partition import ProxyPartition
-from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.planes.choice import choose as choose_plane
+from dasktc.pipeline.planes.graph import Handles, Oriented
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
 from dasktc.pipeline.saved_checks import (
     BlockRead,
@@ -52,8 +53,9 @@ from dasktc.pipeline.saved_checks import (
     ranks,
     refuse_against_ranks,
 )
-from dasktc.pipeline.sharded.vectors import Sharded, even
-from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
+from dasktc.pipeline.stages.shards import even
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import builders
@@ -596,7 +598,7 @@ def open_plan(
         planned_for=planned_for,
     )
     ids = [_places(saved.folder, arrays) for arrays in content["id_shards"]]
-    budget = vertex_budget_of(executor, options, saved.ids)
+    budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":
         budget = budget.of(vertices, sum(place.nbytes for of in ids for place in of.values()))
     budget.check(vertices, plan.partition)
@@ -607,7 +609,7 @@ def open_plan(
         Sharded(starts, partial(_open_vector, executor, [_places(saved.folder, of) for of in content[name]], starts))
         for name in VECTORS
     )
-    graph = Oriented([], order, out_degree, in_degree, of_graph, edges)
+    graph = Oriented(Handles(), order, out_degree, in_degree, of_graph, edges)
     numbered = Sharded(starts, partial(_open_ids, executor, ids, starts, shards == 1))
     source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
     seconds = {"read": 0.0, "prepare": 0.0}

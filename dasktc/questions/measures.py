@@ -24,7 +24,7 @@ from dasktc.answers.vertex_counts import (
 )
 from dasktc.answers.vertex_frames import Columns, refuse_series, total_of, vertex_answer, vertex_partitions
 from dasktc.counting.context import CountingContext
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 
 __all__ = [
     "average_clustering",

@@ -24,7 +24,7 @@ from dasktc.counting.tuning import Tuning
 from dasktc.errors import InputError
 from dasktc.executors.threads import results
 from dasktc.options import format_size
-from dasktc.pipeline.edge_keys import distinct, pack, shift_of
+from dasktc.pipeline.stages.edge_keys import distinct, pack, shift_of
 from dasktc.planning.schemes import Triple
 from dasktc.registry import ORDERS
 from dasktc.wording import advice, plural

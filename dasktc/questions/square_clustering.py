@@ -21,8 +21,8 @@ from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError
-from dasktc.pipeline.edge_keys import pack, shift_of
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.edge_keys import pack, shift_of
 from dasktc.wording import advice, option, plural
 
 __all__ = ["square_clustering"]

@@ -14,8 +14,8 @@ from dasktc.answers.vertex_frames import Columns, refuse_series, vertex_answer
 from dasktc.counting.context import CountingContext
 from dasktc.options import whole_number
 from dasktc.pipeline.build_blocks import GridPartition
-from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Sizes
 from dasktc.questions.peeling import Facts, core_vector, truss

@@ -27,18 +27,20 @@ import numpy as np
 from dasktc.answers.frames import column, places_among
 from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.vertex_maps import VertexMap, check_size
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
 from dasktc.io.labels import Labels, pairs_of_labels
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
-from dasktc.pipeline.build_blocks import GridPartition, check_edges
-from dasktc.pipeline.canonicalize import read
-from dasktc.pipeline.edge_keys import pack, shift_of, unpack
-from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap, check_size
-from dasktc.pipeline.orient import Oriented, inverse, wedges_of
+from dasktc.pipeline.build_blocks import GridPartition
+from dasktc.pipeline.planes import Handles, Oriented, choose
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, plan_again
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages.blocks import check_edges
+from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
+from dasktc.pipeline.stages.orient import inverse, wedges_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS
@@ -136,9 +138,10 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         )
         labels = labels.extended(chain.from_iterable(added_pairs))
         sources = [_open_rows(_positions_of(pairs, labels), ids) for pairs in (removed_pairs, added_pairs)]
-    removed, added = (read(executor.for_backend("cpu"), source) for source in sources)
+    host = choose(executor.for_backend("cpu"), graph.options)
+    removed, added = map(host.read, sources)
     # Reduce the batch to the edges that change.
-    batch = submit(_numbered, removed.frames, added.frames, known, vectors[0], ids)
+    batch = submit(_numbered, removed.frames.take(), added.frames.take(), known, vectors[0], ids)
     present = [submit(_present_keys, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
     batch = submit(_effective, batch, present)
     # Collect the neighbourhoods for the differences, and the rows whose ids change.
@@ -603,7 +606,7 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
     least = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # keeps the grid
     new = replace(
         prepared,
-        graph=Oriented([], order, out_degree, in_degree, size.wedges, size.edges),
+        graph=Oriented(Handles(), order, out_degree, in_degree, size.wedges, size.edges),
         partition=partition,
         plan=least,
         numbered=executor.submit("update", attrgetter("names"), edit),

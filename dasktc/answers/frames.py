@@ -119,7 +119,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     if frame is None:
         frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask", "polars": "polars"}.get(source or "", "pandas")
         if of == "edges":
-            frame = graph.plane.edge_frame or frame
+            frame = graph.answers.edge_frame or frame
     else:
         if not isinstance(frame, str):
             raise InputError(f"frame {shown(frame)} is not one of {', '.join(FRAMES)}; choose one of these")
@@ -141,12 +141,12 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
 
         makes_cudf = source in ("cudf", "dask-cudf") or dask.config.get("dataframe.backend", "pandas") == "cudf"
         on_gpu = on_device and makes_cudf
-    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.plane.frames_on_device else "pandas"))
+    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.answers.frames_on_device else "pandas"))
 
 
 def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:
     """Make a Dask DataFrame's partitions cuDF if GPUs count without a budget."""
-    on_device = graph.options.chosen_backend in ON_DEVICE and graph.plane.frames_on_device
+    on_device = graph.options.chosen_backend in ON_DEVICE and graph.answers.frames_on_device
     return kind if kind.whole or not on_device else _checked(FrameKind("dask", "cudf"))
 
 
@@ -311,7 +311,7 @@ def spread(graph: CountingContext, frames: list[Any], meta: Any, divisions: tupl
     """
     import dask.dataframe as dd
 
-    return dd.from_delayed(graph.plane.delayed(frames), meta=meta, divisions=divisions, verify_meta=False)
+    return dd.from_delayed(graph.answers.delayed(frames), meta=meta, divisions=divisions, verify_meta=False)
 
 
 def _text_bytes(ids: Any) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dasktc.counting.answer_plane import AnswerPlane, plane_of
 from dasktc.counting.counted import Counted
 from dasktc.counting.tuning import TUNING, Tuning
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
-from dasktc.pipeline.planes import Plane, choose, sharded
+from dasktc.pipeline.planes import Answers, answers_of
 from dasktc.pipeline.prepare import Prepared
 from dasktc.planning.plan import Plan
 
@@ -42,19 +41,14 @@ class CountingContext:
     counted: Counted = field(default_factory=Counted, init=False, repr=False)
 
     @property
-    def plane(self) -> AnswerPlane:
+    def answers(self) -> Answers:
         """Where results are, and so how questions are answered."""
-        return plane_of(self.executor)
+        return answers_of(self.executor)
 
     @property
     def plan(self) -> Plan:
         """The plan of the count."""
         return self.prepared.plan
-
-    @property
-    def plane(self) -> Plane:
-        """How the partitions of the graph move; it answers what depends on the execution mode."""
-        return sharded(choose(self.executor, self.options), self.plan.shards)
 
     @property
     def vertices(self) -> int:

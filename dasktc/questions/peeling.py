@@ -118,7 +118,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
         raise InputError(
             f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most {MOST:,}: prepare a part of it"
         )
-    threads = graph.plane.threads_of_a_call if backend == "cpu" else 1
+    threads = graph.answers.threads_of_a_call if backend == "cpu" else 1
     kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
     if needed > plan.memory:
         raise InputError(

@@ -158,7 +158,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         labels.name_index(vertices)
     # Write the new blocks.
     layout, edges = _layout(new), new.partition.sizes.edges
-    make = graph.plane.submit_replicated if graph.plan.scheme.replicated else executor.submit
+    make = graph.answers.submit_replicated if graph.plan.scheme.replicated else executor.submit
     blocks = {
         place: make("blocks", _rebuild, block, edit, place, layout, backend, int(edges[place]))
         for place, block in graph.blocks.items()
@@ -190,7 +190,7 @@ def _refuse(graph: CountingContext) -> None:
             "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "
             "updated source"
         )
-    memory, largest = graph.plane.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
+    memory, largest = graph.answers.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(
             f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "

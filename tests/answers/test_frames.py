@@ -41,9 +41,9 @@ from tests.support.emulation import cudf_strict, cupy_strict
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.processes import until
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
 from tests.support.tiers import some
-from tests.support.tuned import tuned
 
 EDGES = skewed_edges(60, 400, 3)
 NAMED = [(f"v{u}", f"v{v}") for u, v in EDGES]
@@ -71,7 +71,7 @@ def prepare(edges=EDGES, **options):
 @contextmanager
 def small_partitions(graph, rows):
     context = graph._context
-    tuned(graph, partition_bytes=24 * rows)
+    retuned(graph, partition_bytes=24 * rows)
     yield
     graph._context = context
 
@@ -110,7 +110,7 @@ def test_dask_frames_are_the_pandas_frames_in_known_order(edges, options):
 
 
 def test_a_partition_is_found_by_its_divisions():
-    found = tuned(prepare(), partition_bytes=10 * 16).triangles(frame="dask")
+    found = retuned(prepare(), partition_bytes=10 * 16).triangles(frame="dask")
     expected = prepare().triangles()
     wanted = expected.index[37]
     assert found.loc[wanted].compute(scheduler="sync").item() == expected[wanted]
@@ -418,7 +418,7 @@ def test_a_short_list_counts_nothing(options, monkeypatch):
         assert len(graph.triangle_list(0)) == 0
     assert len(found.merge(every)) == len(found) == 3
     assert_same(found, graph.triangle_list(3))
-    assert_same(tuned(graph, probe_limit=1).triangle_list(len(every)), every)
+    assert_same(retuned(graph, probe_limit=1).triangle_list(len(every)), every)
 
 
 @pytest.mark.parametrize("options", SCHEMES, ids=str)
@@ -429,7 +429,7 @@ def test_a_short_list_of_hardly_any_edges(options):
 
 
 def test_a_long_list_is_given_in_dask():
-    graph = tuned(prepare(), list_limit=10)
+    graph = retuned(prepare(), list_limit=10)
     with pytest.raises(InputError, match="or take frame='dask'"):
         graph.triangle_list()
     assert len(graph.triangle_list(frame="dask").compute(scheduler="sync")) == oracle.triangles(EDGES)
@@ -487,7 +487,7 @@ def test_a_graph_without_edges_has_no_oriented_edge(edges):
 def test_oriented_edges_of_vertices_in_shards(edges):
     expected = prepare(edges).oriented_edges(frame="pandas")
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3):
-        graph = tuned(prepare(edges), partition_bytes=30 * 24)
+        graph = retuned(prepare(edges), partition_bytes=30 * 24)
         assert graph.plan.shards == 3
         assert_same(graph.oriented_edges().compute(scheduler="sync"), expected)
         assert graph.edge_support(frame="dask").compute(scheduler="sync").equals(prepare(edges).edge_support())

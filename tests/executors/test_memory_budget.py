@@ -44,9 +44,9 @@ from tests.support.oracle import (
     triangles_per_vertex,
 )
 from tests.support.processes import lines, patience, until
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges, source_of
 from tests.support.tiers import some
-from tests.support.tuned import tuned
 
 KRONECKER_18 = 82_704_862
 ROOMY = "1GB"
@@ -92,7 +92,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
         assert [frozenset(row) for row in graph.triangle_list().to_numpy().tolist()] == [
             frozenset(row) for row in build(LocalExecutor(), source, options).triangle_list().to_numpy().tolist()
         ]
-        found = tuned(graph, frame_bytes=1).edge_support()
+        found = retuned(graph, frame_bytes=1).edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
         graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == triangles_per_vertex(edges)

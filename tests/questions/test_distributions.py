@@ -20,8 +20,8 @@ from dasktc.questions.distributions import STARTS, degree_bins, edge_summary, ve
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import random_edges, skewed_edges, source_of
-from tests.support.tuned import tuned
 
 EDGES = skewed_edges(90, 900, 3)
 NAMES = [(f"v {u}", f"v,{v}") for u, v in random_edges(20, 80, 5)]
@@ -91,7 +91,7 @@ def test_bins_hold_every_number():
 
 def test_ties_go_to_the_lower_ids():
     with dasktc.prepare(([0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 0, 4, 5, 3, 7, 8, 6])) as graph:
-        tuned(graph, highest=3)
+        retuned(graph, highest=3)
         assert vertex_summary(graph._context).most["vertex"].tolist() == [0, 1, 2]
         assert edge_summary(graph._context).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
 

@@ -18,8 +18,8 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import changed
-from tests.support.tuned import tuned
 
 PLANS = [
     dict(partition="whole", splits=1),
@@ -125,7 +125,8 @@ def test_ids_are_the_callers():
 
 def test_edges_come_in_partitions():
     edges = oracle.complete(9)
-    assert supports(Graph.edge_support(tuned(prepare(edges, parts=2), partition_bytes=7 * 24))) == oracle.support(edges)
+    graph = retuned(prepare(edges, parts=2), partition_bytes=7 * 24)
+    assert supports(Graph.edge_support(graph)) == oracle.support(edges)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5, 1139, 1140, 5000])
@@ -137,9 +138,9 @@ def test_a_given_limit_is_kept(limit, plan):
 
 
 def test_a_list_without_limit_is_complete_or_refused():
-    graph = tuned(prepare(oracle.complete(20)), list_limit=1140)
+    graph = retuned(prepare(oracle.complete(20)), list_limit=1140)
     assert len(graph.triangle_list()) == 1140
-    tuned(graph, list_limit=1139)
+    retuned(graph, list_limit=1139)
     with pytest.raises(InputError, match=r"1,140 triangles.*limit=1140"):
         graph.triangle_list()
     with pytest.raises(InputError, match="limit=-1 is below 0"):
@@ -222,7 +223,7 @@ ON_A_CLUSTER = [
 @pytest.mark.parametrize("plan", ON_A_CLUSTER[1::2], ids=str)
 def test_on_a_cluster(client, plan):
     edges = list(nx.gnm_random_graph(50, 300, seed=7).edges())
-    graph = tuned(prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan), partition_bytes=100 * 45)
+    graph = retuned(prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan), partition_bytes=100 * 45)
     alone = prepare([(f"v{u}", f"v{v}") for u, v in edges])
     pd.testing.assert_series_equal(Graph.triangles(graph), Graph.triangles(alone))
     pd.testing.assert_series_equal(Graph.clustering(graph), Graph.clustering(alone))

@@ -8,7 +8,7 @@ from typing import Any
 from dasktc.counting.tuning import Tuning
 
 
-def tuned(graph: Any, **values: Any) -> Any:
+def retuned(graph: Any, **values: Any) -> Any:
     """Make a graph answer with these values of a `Tuning`; return it."""
     graph._context = replace(graph._context, tuning=Tuning(**values))
     return graph

@@ -54,6 +54,7 @@ from tests.support.oracle import (
     triangles_per_vertex,
 )
 from tests.support.processes import patience
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
@@ -533,8 +534,8 @@ PARTS = {"partition": "proxy", "parts": 3}
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.answers.frames.PARTITION_BYTES", 30 * 24):
-        found = results(build(LocalExecutor(), source(), options))
+    with in_shards(shards), many_partitions(20):
+        found = results(retuned(build(LocalExecutor(), source(), options), partition_bytes=30 * 24))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)
     for one, other in zip(found[2:], expected[2:], strict=True):

@@ -183,7 +183,7 @@ MUTANTS = [
     Mutant("fsync", "Checkpoint.add", "                os.fsync(self._file)\n                self._synced", "                self._synced", "system/test_contracts.py", "on_the_disk"),
     Mutant("record-twice", "Checkpoint.__init__", "if self.records.setdefault(job, record).count[:3] != record.count[:3]:", "if False:", "counting/test_checkpoint.py", "task_with_two_counts"),
     Mutant("visit-memory", "kernel_and_bytes", "    if need > plan.memory:", "    if need > 2 * plan.memory:", "system/test_contracts.py", "visits_beyond_memory"),
-    Mutant("visit-reserve", "_sums", "needed = min(plan.memory, needed + graph.plane.bytes_of_sums(nbytes, plan.workers))", "needed = needed", "system/test_contracts.py", "sums_are_reserved"),
+    Mutant("visit-reserve", "_sums", "needed = min(plan.memory, needed + graph.answers.bytes_of_sums(nbytes, plan.workers))", "needed = needed", "system/test_contracts.py", "sums_are_reserved"),
     Mutant("support-three", "_vertices", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "system/test_contracts.py", "of_a_task_that_do_not_add_up"),
     Mutant("shards-three", "_merged", "    refuse_unless(counted == 3 * count, UNEQUAL)", "    pass", "system/test_contracts.py", "vertices_in_shards"),
     Mutant("edges-lost", "partitions", "    refuse_unless(sum(sizes) == graph.edges,", "    refuse_unless(True,", "system/test_contracts.py", "number_of_edges"),

@@ -397,10 +397,9 @@ def counted(request):
 
 @pytest.mark.parametrize("batch", [10_000, 2])
 @pytest.mark.parametrize("each", [*ODD, 2**62 + 1])
-def test_reports_of_tasks_are_added_up(each, batch, monkeypatch):
+def test_reports_of_tasks_are_added_up(each, batch):
     """Also past 2^63, which the last three exceed."""
-    monkeypatch.setattr(tasks, "BATCH", batch)
-    total = add_up(LocalExecutor(), records_of(each))
+    total = add_up(LocalExecutor(), records_of(each), batch)
     assert total[:4] == (3 * each + 3, 3 * each + 6, 3 * each + 9, 7)
     assert all(type(number) is int for number in total[:4])
 

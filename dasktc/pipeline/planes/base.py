@@ -141,8 +141,11 @@ class Plane(ABC):
         """
 
     def for_edges(self, rows: int) -> Self:
-        """The plane for a graph of about this number of edges: the same, or one with fewer threads."""
-        return self
+        """The plane for a graph of about this number of edges: the same, or one thread for a small graph.
+
+        In this process starting other threads takes longer than they save.
+        """
+        return replace(self, executor=self.executor.for_edges(rows))
 
     # 4. from degrees to directions
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,10 +153,6 @@ class ProcessPlane(Plane):
         executor = self.executor
         buckets = self.backend.dealt(keys, bound, (0, bound), partial(executor.map, stage))
         return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * executor.workers))
-
-    def for_edges(self, rows: int) -> Self:
-        """One thread for a small graph: starting others takes longer than they save."""
-        return replace(self, executor=self.executor.for_edges(rows))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient keys in place on the CPU, and into new arrays on a GPU."""

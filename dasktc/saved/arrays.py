@@ -26,9 +26,8 @@ from msgspec import Meta, Struct
 from dasktc.backends import Backend, host_threads
 from dasktc.backends.csr import on_host
 from dasktc.backends.host_threads import in_threads, read_bytes
-from dasktc.errors import DasktcError, InputError
 from dasktc.io.formats import streams
-from dasktc.saved.folder import FILE, damaged_file, joined
+from dasktc.saved.folder import FILE, damaged_file, joined, writing
 from dasktc.wording import plural
 
 __all__ = ["CHUNK", "MAGIC", "MOST", "Count", "StoredArray", "read_array", "write_arrays"]
@@ -139,7 +138,7 @@ def new_file(url: str) -> Iterator[BinaryIO]:
     DasktcError
         The file cannot be written.
     """
-    try:
+    with writing(url):
         if streams.is_remote(url):
             fs, path = streams.filesystem(url)
             with fs.open(path, "wb") as file:
@@ -154,13 +153,6 @@ def new_file(url: str) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-    except InputError:
-        raise
-    except Exception as error:  # remote file systems raise the types of their libraries
-        reason = getattr(error, "strerror", None) or error
-        raise DasktcError(
-            f"{url} cannot be written: {reason}; choose a place with free space that all workers see"
-        ) from error
 
 
 def read_array(

@@ -86,11 +86,6 @@ def _close_apart(opened: ExitStack) -> None:
         opened.close()
 
 
-def _address(client: Any) -> str:
-    """Address of a client's scheduler; of one that is gone the client may know nothing any more."""
-    return str(client.scheduler.address) if client.status == "running" else "a cluster that is gone"
-
-
 class _Closed:
     """Placeholder for the blocks and vectors of a closed graph: any use is an error."""
 
@@ -204,7 +199,9 @@ class Graph(Summarised):
         plan, client = self.plan, self.client
         where = "in this process"
         if client is not None:
-            where = f"on {plural(plan.workers, 'worker thread')} of {_address(client)}"
+            # of a scheduler that is gone the client may know nothing any more
+            address = str(client.scheduler.address) if client.status == "running" else "a cluster that is gone"
+            where = f"on {plural(plan.workers, 'worker thread')} of {address}"
         budget = bytes_of(self._context.options.memory)
         budget_text = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
         return f"{format_size(plan.bytes_total)} {where}{budget_text}"
@@ -425,7 +422,7 @@ class Graph(Summarised):
         >>> graph.triangles(vertices=[3, 2]).to_dict()
         {3: 0, 2: 1}
         """
-        return measures.triangles(self._context, frame, vertices)
+        return measures.of_vertices(self._context, measures.TRIANGLES, frame, vertices)
 
     @overload
     def edge_support(self, *, frame: Literal["pandas"] | None = None, edges: Any = None) -> pd.DataFrame: ...
@@ -591,7 +588,7 @@ class Graph(Summarised):
         """
         if weight is not None or self.is_directed():
             return weighted_clustering.clustering(self._context, weight, frame, vertices)
-        return measures.clustering(self._context, frame, vertices)
+        return measures.of_vertices(self._context, measures.CLUSTERING, frame, vertices)
 
     @overload
     def measures(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.DataFrame: ...
@@ -635,7 +632,7 @@ class Graph(Summarised):
         2            3          1       0.333
         3            1          0       0.000
         """
-        return measures.measures(self._context, frame, vertices)
+        return measures.of_vertices(self._context, measures.MEASURES, frame, vertices)
 
     def is_directed(self) -> bool:
         """Whether the graph was prepared with directions."""

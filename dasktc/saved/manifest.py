@@ -17,14 +17,14 @@ import numpy as np
 from msgspec import Meta, MsgspecError, Raw, Struct
 
 from dasktc.backends.kernel import Facts
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.errors import InputError, neutral_text
 from dasktc.io.evidence import Reading
 from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.build_blocks import GridPartition, Partition
-from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.lstc_partition import ProxyPartition
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Block, Scheme, Sizes, scheme_of

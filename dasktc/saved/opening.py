@@ -19,19 +19,21 @@ import numpy as np
 
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Options
-from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
 from dasktc.pipeline.autotune import Facts, choose
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
-from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
 from dasktc.pipeline.lstc_partition import ProxyPartition
-from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.planes.choice import choose as choose_plane
+from dasktc.pipeline.planes.graph import Handles, Oriented
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
-from dasktc.pipeline.sharded.vectors import Sharded, even
-from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
+from dasktc.pipeline.stages.shards import even
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits
@@ -202,7 +204,7 @@ def open_plan(
         memory_per_call=None if planned_for else executor.memory_per_call,
         planned_for=planned_for,
     )
-    budget = vertex_budget_of(executor, options, saved.ids)
+    budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":
         budget = budget.of(vertices, sum(stored.nbytes for stored in arrays_of(manifest.ids)))
     budget.check(vertices, plan.partition)
@@ -216,7 +218,7 @@ def open_plan(
 
     order, *degrees = (sharded(_vector, _Files(saved.folder, getattr(manifest, name), vertices)) for name in VECTORS)
     numbered = sharded(_id_map if shards == 1 else _ids, _Files(saved.folder, manifest.ids.shards))
-    graph = Oriented([], order, degrees[0], degrees[1], manifest.wedges, manifest.edges)
+    graph = Oriented(Handles(), order, degrees[0], degrees[1], manifest.wedges, manifest.edges)
     source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
     seconds = {"read": 0.0, "prepare": 0.0}
     return Prepared(graph, partition, plan, numbered, manifest.rows, manifest.loops, source, options, seconds)

@@ -13,12 +13,12 @@ from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import InputError, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.options import Options
-from dasktc.pipeline.attributes import EdgeAttributes
 from dasktc.pipeline.autotune import look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
 from dasktc.pipeline.lstc_partition import ProxyPartition
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages.attributes import EdgeAttributes
 from dasktc.planning.plan import Proxies
 from dasktc.saved.arrays import MOST, StoredArray, write_arrays
 from dasktc.saved.folder import write_folder

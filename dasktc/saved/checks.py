@@ -155,13 +155,18 @@ def _columns(read: BlockRead, by: Hash, backend: Backend) -> tuple[Array, int, i
 
 def _rows(block: OrientedCSR, by: Hash, width: int, behind: int | None, backend: Backend) -> RowFacts:
     """Facts of a block's rows; on the CPU several threads compute them."""
-    own, step = backend.block_facts, max(1, block.rows) if backend.on_device else ROWS
+    own, step = backend.block_facts, _step(block.rows, backend)
 
     def look(first: int) -> RowFacts:
         end = min(block.rows, first + step)
         return own.row_facts(block.offsets, block.columns, first, end, by, width, block.stride, behind)
 
     return RowFacts.add_up(in_threads(look, block.rows, step))
+
+
+def _step(size: int, backend: Backend) -> int:
+    """Number of rows or entries to check at a time: all at once on a device."""
+    return max(1, size) if backend.on_device else ROWS
 
 
 def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, backend: Backend) -> Totals:
@@ -197,7 +202,7 @@ def proxy_wedges(local: OrientedCSR, part: OrientedCSR, backend: Backend) -> int
 
 def checked_vectors(order: Array, outward: Array, inward: Array, first: int, by: Hash, backend: Backend) -> VertexFacts:
     """Facts of a shard of the vertex vectors, whose first entry is that of vertex `first`. Runs on a worker."""
-    step = max(1, len(order)) if backend.on_device else ROWS
+    step = _step(len(order), backend)
 
     def look(start: int) -> VertexFacts:
         dense, out, into = (vector[start : start + step] for vector in (order, outward, inward))

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
 
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
-from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
@@ -50,7 +50,7 @@ from dasktc.saved.checks import (
     proxy_wedges,
     ranks,
     refuse_against_ranks,
-)
+)  # fmt: skip
 from dasktc.saved.folder import MANIFEST, check_sizes, damaged, damaged_file, joined, manifest_of
 from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural
@@ -256,7 +256,7 @@ def open_blocks(
     executor.set_task_memory(plan.bytes_per_task)
     blocks = _open_checked(executor, saved, prepared)
     if isinstance(prepared.partition, ProxyPartition):
-        members = [executor.submit("open", _members, blocks[part, 1]) for part in range(plan.parts)]
+        members = [executor.submit("open", attrgetter("members"), blocks[part, 1]) for part in range(plan.parts)]
         prepared = replace(prepared, partition=prepared.partition._replace(members=members))
     executor.wait([*blocks.values(), *prepared.numbered.parts])
     if attributes and saved.manifest.attributes is not None:
@@ -378,17 +378,9 @@ def _with_kernel(
         return replace(options, kernel=kept), manifest.choice
     processors = 1
     if options.chosen_backend in ON_DEVICE and options.kernel == "auto":
-        (processors,) = executor.gather([executor.submit("open", _processors, executor.backend)])
+        (processors,) = executor.gather([executor.submit("open", methodcaller("processors"), executor.backend)])
     chosen, why = choose(replace(options, backend=backend), Facts(**manifest.facts, processors=processors))
     return replace(chosen, backend=options.backend), why
-
-
-def _processors(backend: Backend) -> int:
-    return backend.processors()
-
-
-def _members(block: OrientedCSR) -> Array:
-    return block.members
 
 
 # vectors and ids, on the workers
@@ -488,8 +480,8 @@ def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes 
                 raise damaged_file(joined(folder, block.directions.file), "a direction is none of an edge's")
     neighbours = None
     if (numbers := kept.neighbours) is not None:
-        url = joined(folder, numbers.out.file)
-        neighbours = Neighbours(*(read_array(folder, stored) for stored in (numbers.out, numbers.into, numbers.both)))
+        url = joined(folder, numbers[0].file)
+        neighbours = Neighbours(*(read_array(folder, stored) for stored in numbers))
         for array in neighbours:
             if len(array) and not 0 <= array.min() <= array.max() < len(array):
                 raise damaged_file(url, f"a vertex of {len(array):,} has not so many neighbours")

@@ -227,7 +227,7 @@ def test_no_block_of_a_grid_has_members(tmp_path):
     content = saved_as(folder)
     content["blocks"][0]["members"] = content["order"][0]
     checksummed(folder, content)
-    refused(folder, MANIFEST, r"block \(0, 0\) has arrays of")
+    refused(folder, MANIFEST, r"block \(0, 0\) has \d+ members in place of None")
 
 
 @pytest.mark.parametrize("ids", ["int", "text"])
@@ -274,7 +274,7 @@ def test_neighbours_by_direction_are_those_of_the_degrees(tmp_path):
     frame = pd.DataFrame(EDGES, columns=["a", "b"])
     dasktc.prepare(frame, directed=True, threads=1).save(tmp_path / "graph")
     content = content_of(tmp_path / "graph")
-    changed(tmp_path / "graph", content, content["attributes"]["neighbours"]["both"], raised)
+    changed(tmp_path / "graph", content, content["attributes"]["neighbours"][2], raised)
     refused(tmp_path / "graph", r"neighbours\.bin", "its numbers of neighbours are not the degrees")
 
 

@@ -16,10 +16,6 @@ __all__ = ["cuda_module", "get_backend", "lazy_backend", "unusable"]
 def get_backend(name: str) -> Backend:
     """Import the named backend, once per process.
 
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-
     Raises
     ------
     InputError
@@ -87,21 +83,12 @@ def lazy_backend(name: str) -> Backend:
     """The named backend, imported by the process that first asks for more than its name and `on_device`.
 
     Only its name travels with tasks, so a client can pass on a backend that it cannot use itself.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
     """
     return cast(Backend, _LazyBackend(name))
 
 
 def unusable(name: str) -> str | None:
-    """Why this process cannot use a backend; None where it can.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    """
+    """Why this process cannot use a backend; None where it can."""
     try:
         get_backend(name)
     except InputError as error:

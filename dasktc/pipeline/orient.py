@@ -19,7 +19,7 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
-from dasktc.backends.cuda.launch_trust import SMALL_ROW
+from dasktc.backends.kernel import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.dask.worker_events import stage_ended
 from dasktc.executors.measured import Measured

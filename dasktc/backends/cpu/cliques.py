@@ -134,14 +134,7 @@ count_rows = Kernel(_count, (TRIPLE, types.int64, types.boolean, _places, _words
 
 
 def scratch_bytes(vertices: int, longest: int) -> int:
-    """Bytes that `count` allocates beside the block of a graph with the given number of vertices.
-
-    Parameters
-    ----------
-    vertices : int
-    longest : int
-        Entries of the longest row.
-    """
+    """Bytes that `count` allocates beside the block of a graph, from the number of entries of its longest row, too."""
     words = -(-longest // 64)
     return 4 * vertices + 8 * words * (longest + 1)
 

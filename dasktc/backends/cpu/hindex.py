@@ -14,8 +14,9 @@ from numba import types
 
 from dasktc.backends.cpu.intersect import TRIPLE, Triple, contains, insert, length, longest_row, triple, wedges_of
 from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
-from dasktc.backends.cpu.sizes import LARGE, SMALL, SMALL_ROW, bucket_depth
+from dasktc.backends.cpu.sizes import LARGE, SMALL, bucket_depth
 from dasktc.backends.csr import Array, BlockTask
+from dasktc.backends.kernel import SMALL_ROW
 
 __all__ = ["count_hindex", "hindex"]
 

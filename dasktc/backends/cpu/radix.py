@@ -61,8 +61,6 @@ CHUNK = 1 << 15
 """Keys that are made in one step: 256 KiB."""
 PIECE = 1 << 20
 """Most keys that are counted or dealt out in one call."""
-ALL = 2**63 - 1
-"""An upper bound of all keys."""
 
 U = np.uint64
 
@@ -440,9 +438,13 @@ def dealt(
         together = _together(arrays)
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
     pieces = [keys[first : first + PIECE] for keys in arrays for first in range(0, len(keys), PIECE)]
-    spans = [span or (_span(keys) if isinstance(keys, np.ndarray) else (0, bound)) for keys in arrays]
+    if span is None:  # keys that are computed are not computed once more
+        known = [keys for keys in arrays if isinstance(keys, np.ndarray) and len(keys)]
+        spans = [(int(keys.min()), int(keys.max())) for keys in known]
+        spans += [(0, bound)] * (len(known) < sum(len(keys) > 0 for keys in arrays))
+        span = min(first for first, _ in spans), max(end for _, end in spans)
     arrays.clear()
-    first, end = min(first for first, _ in spans), max(end for _, end in spans)
+    first, end = span
     _, shift = leading_bits(sum(map(len, pieces)), max(1, end - first))
     base = first >> shift
     counts = np.array(calls(count, list(pieces), (end >> shift) - base + 1, shift, base))
@@ -462,11 +464,6 @@ def _together(arrays: list[Keys]) -> Array:
     """Concatenate keys in a new array, and empty the list."""
     given, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
     return np.concatenate([np.empty(0, np.int64), *given])
-
-
-def _span(keys: Array) -> tuple[int, int]:
-    """The smallest and largest key; for no keys, values that extend no other span."""
-    return (int(keys.min()), int(keys.max())) if len(keys) else (ALL, 0)
 
 
 def select(keys: Keys, first: int, end: int) -> Array:

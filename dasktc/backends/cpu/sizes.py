@@ -16,7 +16,6 @@ __all__ = [
     "PAIRS",
     "SHORT",
     "SMALL",
-    "SMALL_ROW",
     "SPARSE",
     "TILE",
     "WORDS",
@@ -60,8 +59,6 @@ The resulting ranges of rows, one after another, take 0 to 2 % longer (Kronecker
 
 # trust, hindex
 
-SMALL_ROW = 100
-"""Longest row that gets the small hash table (TRUST, section 4.3)."""
 SMALL, LARGE = 32, 1024
 """Buckets of the small and of the large hash table."""
 DEPTH = 128

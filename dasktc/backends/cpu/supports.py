@@ -28,16 +28,7 @@ Groups = Callable[[Triple, Tables, Array], int]
 
 @compiles(hub_support.ranks, hub_support.edges_by_rows, hub.group, hub_support.edges_by_columns)
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of each edge of a task.
-
-    Returns
-    -------
-    supports : list of three arrays of int32
-        Aligned with the columns of index, table and stream: the number of the task's triangles with the edge in that
-        role. Roles of one and the same block object share one array.
-    triangles, wedges : int
-        As in `TaskCount`.
-    """
+    """Count the triangles of each edge of a task; as `visit.support`."""
     t = triple(task)
     with lent(task, t) as tables:
         supports = task.zero_supports(np)

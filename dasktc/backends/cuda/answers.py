@@ -12,15 +12,14 @@ import numpy as np
 
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.csr import Array, OrientedCSR
-from dasktc.backends.cuda.device import BLOCK, THREADS, Device, spread
+from dasktc.backends.cuda.device import THREADS, Device, spread
 from dasktc.backends.cuda.sort import RadixSort
+from dasktc.backends.kernel_files import macros
 
 __all__ = ["WORD", "DeviceAnswers"]
 
 WORD = 63
 """Bits of the words as which edges are sorted."""
-TILE = 2048
-"""Edges whose rows a thread block looks up together; the kernel's macro of this name."""
 
 
 class DeviceAnswers(ArrayAnswers):
@@ -75,8 +74,9 @@ class DeviceAnswers(ArrayAnswers):
             rows, columns = (xp.ascontiguousarray(of, dtype="int32") for of in ids)
             sizes = np.int64(size), np.int64(block.rows)
             given = (*sizes, block.offsets, block.columns, rows, columns, numbers, *bits, words)
-            grid = min(-(-size // TILE), THREADS // BLOCK * self.device.processors)
-            self.device.launch("answers", "answers_words", (), grid, BLOCK, given)
+            tile, threads = (macros("answers")[name] for name in ("TILE", "BLOCK"))
+            grid = min(-(-size // tile), THREADS // threads * self.device.processors)
+            self.device.launch("answers", "answers_words", (), grid, threads, given)
             words = RadixSort(self.device).sort(words, vertices << (id_bits + number_bits), number_bits)
         made = (xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"))
         first, table = (external, np.uint64(0)) if isinstance(external, int) else (0, external)

@@ -13,14 +13,11 @@ import numpy as np
 
 from dasktc.backends.csr import Array, on_host
 from dasktc.backends.cuda.device import Device, grid_of, spread
+from dasktc.backends.kernel_files import macros
 from dasktc.backends.vertex_maps import RangeMap
 
-__all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
+__all__ = ["DeviceEdges", "Facts", "RankedIds"]
 
-RANGES = 256
-"""Most ranges to which keys are dealt."""
-SCAN = 1024
-"""Threads of the block that scans the sums of all warps' shares."""
 LEAST = -(2**63)
 
 
@@ -91,12 +88,14 @@ class DeviceEdges:
     Attributes
     ----------
     device : Device
-    ranges : int
-        `split` takes fewer borders than this.
     """
 
     device: Device
-    ranges: int = RANGES
+
+    @property
+    def ranges(self) -> int:
+        """Most ranges to which keys are dealt."""
+        return macros("edges")["RANGES"]
 
     # raw edges
 
@@ -206,7 +205,7 @@ class DeviceEdges:
     lazy_oriented = orient = oriented
 
     def residues(self, keys: Array, shift: int, modulus: int) -> Array:
-        """Number of keys with each pair of their ends' remainders, uint64, row-major; modulus² <= RANGES."""
+        """Number of keys with each pair of their ends' remainders, uint64, row-major; modulus² <= `ranges`."""
         counts = self.device.array.zeros(modulus**2, dtype="uint64")
         self._run("keys_residues", len(keys), keys, np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), counts)
         return counts
@@ -229,7 +228,7 @@ class DeviceEdges:
 
     def _warps(self, size: int) -> int:
         """Number of warps in the grid for `size` elements."""
-        grid, block = grid_of(self.device, (), size)
+        grid, block = grid_of(self.device, "edges", (), size)
         return grid * block // 32
 
     def _share(self, size: int) -> Any:
@@ -240,7 +239,9 @@ class DeviceEdges:
         """Running sums of what the warps' shares contain, and the total."""
         starts = self.device.array.empty(self._warps(size) + 1, dtype="uint64")
         self._run(entry, max(1, size), *given, starts)
-        self.device.launch("edges", "share_starts", (("WIDE", 0),), 1, SCAN, (starts, np.uint32(len(starts))))
+        self.device.launch(
+            "edges", "share_starts", (("WIDE", 0),), 1, macros("edges")["SCAN"], (starts, np.uint32(len(starts)))
+        )
         return starts, int(starts[-1])
 
     def _run(self, entry: str, threads: int, *values: Any) -> None:
@@ -253,11 +254,8 @@ class DeviceEdges:
 def _wide(*columns: Array) -> list[Array]:
     """Make columns contiguous and of one type, int32 or int64."""
     narrow = all(column.dtype == "int32" for column in columns)
-    return [_contiguous(column.astype("int32" if narrow else "int64", copy=False)) for column in columns]
-
-
-def _contiguous(column: Array) -> Array:
-    return column if column.flags.c_contiguous else column.copy()
+    typed = [column.astype("int32" if narrow else "int64", copy=False) for column in columns]
+    return [column if column.flags.c_contiguous else column.copy() for column in typed]
 
 
 def _or_null(table: Array | None) -> Any:

@@ -13,10 +13,7 @@ from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import THREADS, Launch, grid_of
 
 __all__ = [
-    "HINDEX",
-    "MERGE",
-    "SEARCH",
-    "TCSTREAM",
+    "SETTINGS",
     "hindex",
     "hindex_bytes",
     "list_bytes",
@@ -27,14 +24,8 @@ __all__ = [
     "unbinned_bytes",
 ]
 
-LRB = {"BLOCK": 256, "LRB": 1, "STARTS": 1024}
-SEARCH = LRB | {"SUB": 8, "TPI": 0, "LOG": 0}
-"""Macros of the `search` kernel, explained in its source and preludes, as those of the others are."""
-MERGE = LRB | {"SUB": 16, "TPI": 0, "MOST_TPI": 256}
-HINDEX = LRB | {"LEVELS": 6, "SHORT": 128, "THREADS": 256, "LONGER": 0}
-TCSTREAM = LRB | {"TOP": 5, "FEW": 8, "SHORT": 0, "TAKE": 256, "SEARCH": 0, "vertices": 1}
-"""`vertices`: count a graph that is one block by vertices; 0: by an edge list, as other triples are."""
-
+SETTINGS = {"vertices": 1}
+"""Of `tcstream`: count a graph that is one block by vertices; 0: by an edge list, as other triples are."""
 BINS = 32
 """Bins of edges by work."""
 SLICE = 1 << 26
@@ -71,7 +62,7 @@ def binned(launch: Launch) -> Binned:
         One whose wedges are counted, with fewer than 2^32 edges, as slices have.
     """
     device, xp, rows = launch.device, launch.device.array, int(launch.given["rows"][0])
-    grid, _ = grid_of(device, launch.defines, rows)
+    grid, _ = grid_of(device, launch.file, launch.defines, rows)
     counts = xp.zeros(BINS * grid + 1, dtype="uint32")
     launch.spread("lrb_histogram", rows, counts, launch.totals)
     launch.run("lrb_starts", 1, launch.shape["STARTS"], counts, np.uint32(len(counts)))

@@ -184,5 +184,5 @@ class _Levels:
         return np.array([(*pointers, len(self._levels), level, end, self._together)], ROUND)
 
     def _run(self, entry: str, *values: Any) -> None:
-        grid, block = grid_of(self._device, (), THREADS * self._device.processors)
+        grid, block = grid_of(self._device, "peel", (), THREADS * self._device.processors)
         self._device.launch("peel", entry, (), grid, block, values)

@@ -82,18 +82,7 @@ def _hubs(edges: Edges, macros: Macros) -> int:
 
 
 def expected_probes(xp: ModuleType, task: BlockTask, rule: Rule, macros: Macros) -> int:
-    """Sum of the probes of a kernel, from row lengths and positions alone.
-
-    Parameters
-    ----------
-    xp : module
-        numpy or cupy, whose arrays the task's blocks are.
-    task : BlockTask
-    rule : Rule
-        The formula in the kernel's source.
-    macros : mapping of str to int
-        All macros of the kernel.
-    """
+    """Sum of the probes of a kernel by the formula in its source, from all of its macros, and lengths and positions."""
     return sum(int(rule(Edges(task, v, _lengths(xp, task, u, v)), macros).sum()) for u, v in _edges(xp, task))
 
 

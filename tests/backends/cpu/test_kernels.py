@@ -377,6 +377,7 @@ def test_probes_worked_out_by_hand():
         "trust": 1 + (1 + 2),
         "hindex": 2 + 3 + 3,
         "merge": 2 + 2 + 4,
+        "plain": 2 + 2 + 4,
         "search": 1 + 1 + 2,
         "lstc": 1 + 1 + 2,
         "tcstream": 1 + 1 + 2,

@@ -48,9 +48,9 @@ def texts(kernel: str) -> list[str]:
     kernel : str
         Name of a file in the kernels' folder, or a path, without its suffix.
     """
-    own = _text(f"{kernel}.cu")
-    preludes = MORE.search(own)
-    return [*map(_text, (PRELUDE, *(preludes[1].split() if preludes else ()))), own]
+    text = _text(f"{kernel}.cu")
+    preludes = MORE.search(text)
+    return [*map(_text, (PRELUDE, *(preludes[1].split() if preludes else ()))), text]
 
 
 def _text(name: str) -> str:

@@ -48,9 +48,9 @@ def support_kernels(name: str, kernel: str) -> list[str]:
     list of str
         That kernel first, if it computes them; then the default, and kernels that need little memory. May be empty.
     """
-    own = KERNELS[name]
-    wanted = [kernel, next(iter(own)), *(each for each, entry in own.items() if entry.lean)]
-    return [each for each in dict.fromkeys(wanted) if each in own and own[each].gives_supports]
+    entries = KERNELS[name]
+    names = [kernel, next(iter(entries)), *(each for each, entry in entries.items() if entry.lean)]
+    return [each for each in dict.fromkeys(names) if each in entries and entries[each].gives_supports]
 
 
 def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:

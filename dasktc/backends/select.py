@@ -29,8 +29,8 @@ def get_backend(name: str) -> Backend:
 
         return cpu.BACKEND
     if name == "cuda":
-        made: Backend = cuda_module().backend(lazy_backend("cpu"))
-        return made
+        backend: Backend = cuda_module().backend(lazy_backend("cpu"))
+        return backend
     raise InputError(f"backend {name!r} is not one of {', '.join(BACKENDS)}; choose one of these")
 
 
@@ -39,13 +39,13 @@ def _numba() -> Any:
         import numba
     except Exception as failed:  # it refuses some settings while it is imported
         settings = [f"{name}={value[:40]}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
-        how = (
+        advice_text = (
             f"it refuses a setting in the environment ({', '.join(settings)[:150]}); unset or correct it"
             if settings
             else "its installation is damaged, or does not match that of NumPy; install dasktc again"
         )
         why = " ".join(f"{type(failed).__name__}: {failed}".split())[:150]
-        raise InputError(f"Numba, which compiles the kernels, cannot be imported ({why}): {how}") from failed
+        raise InputError(f"Numba, which compiles the kernels, cannot be imported ({why}): {advice_text}") from failed
     return numba
 
 

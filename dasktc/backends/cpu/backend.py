@@ -118,18 +118,18 @@ def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    how = KERNELS[kernel].support
-    made: tuple[list[Array], int, int] = import_module(how).edges(task) if how else visit.support(task)
-    return made
+    module = KERNELS[kernel].support
+    counts: tuple[list[Array], int, int] = import_module(module).edges(task) if module else visit.support(task)
+    return counts
 
 
 def _vertex_support(
     task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
-    how = KERNELS[kernel].support
-    assert how is not None, kernel
-    made: tuple[dict[int, Array], int, int] = import_module(how).vertices(task, sides, sizes)
-    return made
+    module = KERNELS[kernel].support
+    assert module is not None, kernel
+    counts: tuple[dict[int, Array], int, int] = import_module(module).vertices(task, sides, sizes)
+    return counts
 
 
 BACKEND = Backend(

@@ -54,6 +54,7 @@ def _hindex(t: Triple, depth: int) -> tuple[int, int, int, int]:
             row, row_end, entries = stream[v], stream[v + 1], length(stream, v)
             if size == 0 or entries == 0:
                 continue
+            # The shorter list is hashed, into few buckets where it is short; the longer one is looked up.
             buckets = U(SMALL) if min(size, entries) <= SMALL_ROW else U(LARGE)
             fill[:buckets] = 0
             if size <= entries:

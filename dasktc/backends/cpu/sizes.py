@@ -140,13 +140,5 @@ def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
 
 
 def visit_bytes(edges: int, columns: int) -> int:
-    """Bytes that a visit of a task's triangles allocates beside its blocks.
-
-    Parameters
-    ----------
-    edges : int
-        Edges of all the task's blocks, each block once.
-    columns : int
-        Columns of the table.
-    """
+    """Bytes that a visit of a task's triangles allocates beside its blocks; see `requirements.support_bytes`."""
     return 4 * edges + 5 * columns

@@ -33,8 +33,8 @@ class DeviceAnswers(ArrayAnswers):
         """The sum and the maximum of non-negative numbers, int32; both 0 where there are none."""
         facts = self.device.array.zeros(2, dtype="uint64")
         self._run("answers_facts", len(numbers), numbers, facts)
-        total, most = facts.tolist()
-        return int(total), int(most)
+        total, largest = facts.tolist()
+        return int(total), int(largest)
 
     def edges(
         self,
@@ -71,17 +71,17 @@ class DeviceAnswers(ArrayAnswers):
         xp, bits = self.device.array, (np.uint32(id_bits), np.uint32(number_bits))
         words = xp.empty(size, dtype="int64")
         if size:
-            rows, columns = (xp.ascontiguousarray(of, dtype="int32") for of in ids)
+            rows, columns = (xp.ascontiguousarray(end, dtype="int32") for end in ids)
             sizes = np.int64(size), np.int64(block.rows)
-            given = (*sizes, block.offsets, block.columns, rows, columns, numbers, *bits, words)
+            values = (*sizes, block.offsets, block.columns, rows, columns, numbers, *bits, words)
             tile, threads = (macros("answers")[name] for name in ("TILE", "BLOCK"))
             grid = min(-(-size // tile), THREADS // threads * self.device.processors)
-            self.device.launch("answers", "answers_words", (), grid, threads, given)
+            self.device.launch("answers", "answers_words", (), grid, threads, values)
             words = RadixSort(self.device).sort(words, vertices << (id_bits + number_bits), number_bits)
-        made = (xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"))
+        result = (xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"))
         first, table = (external, np.uint64(0)) if isinstance(external, int) else (0, external)
-        self._run("answers_columns", size, words, *bits, np.int64(first), table, *made)
-        return made
+        self._run("answers_columns", size, words, *bits, np.int64(first), table, *result)
+        return result
 
     def clustering(self, triangles: Array, outward: Array, inward: Array) -> Array:
         """Local clustering coefficients, float64, from triangles (int64) and degrees given as two summands."""

@@ -258,13 +258,14 @@ def backend(host: Backend) -> Backend:
     from dasktc.backends.cuda import memory as cuda_memory
     from dasktc.backends.cuda.upload import Uploader
 
+    # From here on calls allocate from the shared pool.
     until_the_call_ends(cuda_memory.share)
     edges = DeviceEdges(device())
-    made = Backend(
+    cuda = Backend(
         name="cuda",
         frame=frames,
         array=cp,
-        read=lambda part, upstream: cuda_frames.read(made, host, part, upstream),
+        read=lambda part, upstream: cuda_frames.read(cuda, host, part, upstream),
         text=TextIds(
             cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of, cuda_frames.column_of
         ),
@@ -297,4 +298,4 @@ def backend(host: Backend) -> Backend:
         processors=lambda: device().processors,
         wait=synchronize,
     )
-    return made
+    return cuda

@@ -57,14 +57,14 @@ class Device(Protocol):
 
 def describe(device: Device, task: BlockTask) -> Any:
     """Fill in `struct Task`, except its `hubs`."""
-    given = np.zeros(1, TASK)
+    fields = np.zeros(1, TASK)
     for name in _POINTERS:
         block, part = name.split("_")
-        given[name] = device.pointer(getattr(getattr(task, block), part))
-    given["begin"], given["step"], given["rows"] = share_of(task, device.array)
-    given["shift"] = task.shift
-    given["same"] = task.index is task.table
-    return given
+        fields[name] = device.pointer(getattr(getattr(task, block), part))
+    fields["begin"], fields["step"], fields["rows"] = share_of(task, device.array)
+    fields["shift"] = task.shift
+    fields["same"] = task.index is task.table
+    return fields
 
 
 def spread(device: Device, kernel: str, entry: str, defines: Defines, threads: int, *values: Any) -> None:

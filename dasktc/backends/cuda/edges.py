@@ -133,11 +133,11 @@ class DeviceEdges:
     def ranked(self, table: Array, low: int, width: int) -> RankedIds:
         """Make the map of the ids whose bits are set in a table of `marks`."""
         words, ranked = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
-        given = (table, np.int64(words), self._share(words))
-        starts, size = self._starts("edges_counts", words, *given)
+        values = (table, np.int64(words), self._share(words))
+        starts, size = self._starts("edges_counts", words, *values)
         if size == width:
             return RankedIds(low, size, None, self)
-        self._run("edges_ranks", words, *given, starts, ranked)
+        self._run("edges_ranks", words, *values, starts, ranked)
         return RankedIds(low, size, ranked, self)
 
     def dense(self, ids: Array, of: RankedIds) -> Array:
@@ -180,13 +180,13 @@ class DeviceEdges:
         """Drop repeats and loops among ascending keys; return `keys` itself where there are none."""
         if not len(keys):
             return keys
-        given = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
-        starts, count = self._starts("keys_distinct", len(keys), *given)
+        values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
+        starts, count = self._starts("keys_distinct", len(keys), *values)
         if count == len(keys):
             return keys
-        kept = self.device.array.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *given, starts, kept)
-        return kept
+        once = self.device.array.empty(count, dtype="int64")
+        self._run("keys_compact", len(keys), *values, starts, once)
+        return once
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
         """Add 1 to the degrees of both ends of each key; the high ends ascend."""
@@ -213,17 +213,17 @@ class DeviceEdges:
     def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
         """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
         placed = self.device.array.empty(len(keys), dtype="int64")
-        given = (np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), firsts, widths)
-        self._run("keys_place", len(keys), keys, *given, placed)
+        values = (np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), firsts, widths)
+        self._run("keys_place", len(keys), keys, *values, placed)
         return placed
 
     def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
         offsets = self.device.array.empty(rows + 1, dtype="int64")
         numbers = self.device.array.empty(len(keys), dtype="int32")
-        given = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
-        self._run("keys_offsets", rows + 1, *given, np.int64(rows), offsets)
-        self._run("keys_columns", len(keys), *given, numbers)
+        values = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
+        self._run("keys_offsets", rows + 1, *values, np.int64(rows), offsets)
+        self._run("keys_columns", len(keys), *values, numbers)
         return offsets, numbers
 
     def _warps(self, size: int) -> int:

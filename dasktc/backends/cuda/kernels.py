@@ -62,9 +62,9 @@ def by_edges(launch: Launch) -> None:
 
 def short(launch: Launch) -> None:
     """Launch `short` on as many thread blocks as fit the GPU at the same time."""
-    given, shape = launch.given, launch.shape
-    cut = given["same"][0] and given["shift"][0] == 0  # then the entries before v in a row are those before v's place
-    grid = min(-(-int(given["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
+    fields, shape = launch.given, launch.shape
+    cut = fields["same"][0] and fields["shift"][0] == 0  # then the entries before v in a row are those before v's place
+    grid = min(-(-int(fields["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
     entry = ("short_rows" if cut else "short_blocks") + ("_each" if launch.outputs else "")
     launch.run(entry, grid, shape["BLOCK"], launch.totals, *launch.outputs)
 
@@ -73,8 +73,8 @@ def lstc(launch: Launch) -> None:
     """Launch `lstc` on as many blocks as fill the GPU; they take vertices until none is left."""
     shape, rows = launch.shape, int(launch.given["rows"][0])
     grid = min(THREADS // shape["THREADS"] * launch.device.processors, -(-rows // shape["CHUNK"]))
-    taken = launch.device.array.zeros(1, dtype="uint32")
-    launch.run("lstc_rows", grid, shape["THREADS"], taken, launch.totals)
+    following = launch.device.array.zeros(1, dtype="uint32")
+    launch.run("lstc_rows", grid, shape["THREADS"], following, launch.totals)
 
 
 def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:

@@ -32,10 +32,10 @@ KERNELS = cast("Registry[CudaKernel]", REGISTRIES["cuda"])
 def ready(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Launch:
     """Prepare the launches of a task on the device; `macros` replace the kernel's own."""
     totals = device.array.zeros(4, dtype="uint64")
-    known = KERNELS[kernel]
-    if not known.keeps_tables:
+    entry = KERNELS[kernel]
+    if not entry.keeps_tables:
         kept.forget()
-    return Launch(device, task, describe(device, task), totals, defines(kernel, macros), known.file)
+    return Launch(device, task, describe(device, task), totals, defines(kernel, macros), entry.file)
 
 
 def start(launch: Launch, kernel: str) -> None:
@@ -57,6 +57,6 @@ def defines(kernel: str, macros: dict[str, int] | None = None) -> Defines:
 
 def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> int:
     """Sum of the probes that `count` must report, from row lengths and positions alone; `xp` is the blocks' module."""
-    known = KERNELS[kernel]
-    shape = dict(kernel_files.macros(known.file)) | dict(defines(kernel, macros))
-    return device_probes.expected_probes(xp, task, known.probes, shape)
+    entry = KERNELS[kernel]
+    shape = dict(kernel_files.macros(entry.file)) | dict(defines(kernel, macros))
+    return device_probes.expected_probes(xp, task, entry.probes, shape)

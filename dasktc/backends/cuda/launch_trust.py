@@ -62,9 +62,9 @@ class Work(NamedTuple):
 def trust(launch: Launch) -> None:
     """Launch `trust`: sort the rows by kind of team, then count them."""
     rows, lists, work = _sorted(launch)
-    for of in work:
-        if of.grid:
-            _count(launch, of, rows, lists)
+    for kind in work:
+        if kind.grid:
+            _count(launch, kind, rows, lists)
 
 
 def chunks(launch: Launch) -> tuple[int, int]:
@@ -211,12 +211,6 @@ def shared_bytes(shape: Mapping[str, int]) -> int:
 
 
 def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Upper bound of the bytes of `trust` beside a task's blocks.
-
-    Parameters
-    ----------
-    index_edges, block_edges, columns : int
-        As in `Backend`.
-    """
+    """Upper bound of the bytes of `trust` beside a task's blocks."""
     deepest = max(DEPTH, -(-2 * columns // BUCKETS))
     return 4 * columns + max(TRUST_BYTES, _table_bytes(deepest)) + (1 << 12)

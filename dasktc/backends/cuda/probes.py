@@ -101,11 +101,11 @@ def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
         k = xp.arange(first, min(first + PROBE_ROWS, rows), dtype="int64")
         row = begin + k // GROUP * step + k % GROUP
         ends = xp.cumsum(offsets[row + 1] - offsets[row])
-        for some in range(0, int(ends[-1]), PROBE_EDGES):
-            edge = xp.arange(some, min(some + PROBE_EDGES, int(ends[-1])), dtype="int64")
-            at = ends.searchsorted(edge, side="right")
-            u = row[at]
-            yield u, task.index.columns[offsets[u + 1] - ends[at] + edge].astype("int64")
+        for begin_edge in range(0, int(ends[-1]), PROBE_EDGES):
+            edge = xp.arange(begin_edge, min(begin_edge + PROBE_EDGES, int(ends[-1])), dtype="int64")
+            place = ends.searchsorted(edge, side="right")
+            u = row[place]
+            yield u, task.index.columns[offsets[u + 1] - ends[place] + edge].astype("int64")
 
 
 def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:

@@ -113,8 +113,8 @@ class RadixSort:
     @property
     def _large(self) -> Tile:
         """The tile for many keys that fits the device's shared memory."""
-        there = getattr(self.device, "shared_bytes", LARGE_BYTES)
-        return NARROW if self.tile is LARGE and there < LARGE_BYTES else self.tile
+        shared = getattr(self.device, "shared_bytes", LARGE_BYTES)
+        return NARROW if self.tile is LARGE and shared < LARGE_BYTES else self.tile
 
     def _sorted(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
         xp, size, bits = self.device.array, sum(map(len, arrays)), (bound - 1).bit_length() - low
@@ -124,7 +124,7 @@ class RadixSort:
             return joined
         tile = self._large if size > self.few else self.small
         digits, defines, bins = -(-bits // tile.bits), _defines(tile, size >= LONG), 1 << tile.bits
-        width, (given, tiles) = -(-bits // digits), self._given(arrays, tile)
+        width, (sources, tiles) = -(-bits // digits), self._given(arrays, tile)
         state_bytes = -(-tiles * bins * (8 if size >= LONG else 4) // 8) * 8
         scratch = xp.zeros(digits * bins + digits + state_bytes // 4, dtype="uint64")
         counts, target = self.device.pointer(scratch), self._empty(size)
@@ -133,19 +133,20 @@ class RadixSort:
         grid = min(tiles, THREADS // SORT["COUNT_BLOCK"] * self.device.processors)
         places = tuple(map(np.uint32, (low, width, digits)))
         self.device.launch(
-            "sort", "sort_counts", defines, grid, SORT["COUNT_BLOCK"], (given, *places, np.uint64(counts))
+            "sort", "sort_counts", defines, grid, SORT["COUNT_BLOCK"], (sources, *places, np.uint64(counts))
         )
+        # Each pass deals tiles by a digit; the first reads all arrays, the others what the last one wrote.
         for digit in range(digits):
             numbers = counts + 8 * digit * bins, states[digit % 2], states[1 - digit % 2], following + 8 * digit
-            values = (given, np.uint32(low + digit * width), np.uint32(width), *map(np.uint64, numbers), target)
+            values = (sources, np.uint32(low + digit * width), np.uint32(width), *map(np.uint64, numbers), target)
             self.device.launch("sort", "sort_pass", defines, tiles, tile.block, values, 8 * tile.keys)
             arrays.clear()
             if digit < digits - 1:
                 source, target = target, self._empty(size) if spare is None else spare
                 spare = source
                 if not digit:
-                    tiles = _fill(given, [size], tile)
-                given["keys"][0, 0] = self.device.pointer(source)
+                    tiles = _fill(sources, [size], tile)
+                sources["keys"][0, 0] = self.device.pointer(source)
         return target
 
     def _given(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
@@ -154,9 +155,9 @@ class RadixSort:
         long = min(SORT["ARRAYS"] - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
         if len(arrays) > long + 1:
             arrays[long:] = [self.device.array.concatenate(arrays[long:])]
-        given = np.zeros(1, _ARRAYS)
-        given["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
-        return given, _fill(given, [len(array) for array in arrays], tile)
+        sources = np.zeros(1, _ARRAYS)
+        sources["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
+        return sources, _fill(sources, [len(array) for array in arrays], tile)
 
     def _empty(self, size: int) -> Array:
         return self.device.array.empty(size, dtype="int64")

@@ -43,9 +43,9 @@ def _run(
     device: Device, task: BlockTask, kernel: str, macros: dict[str, int], outputs: tuple[Array, ...]
 ) -> tuple[int, int]:
     """Launch a kernel with outputs; return triangles and wedges."""
-    how = launch.KERNELS[kernel].support
-    assert isinstance(how, Support), kernel
-    ready = launch.ready(device, task, kernel, {**how.macros, **macros})
-    launch.start(ready._replace(file=how.file, outputs=outputs), kernel)
+    form = launch.KERNELS[kernel].support
+    assert isinstance(form, Support), kernel
+    ready = launch.ready(device, task, kernel, {**form.macros, **macros})
+    launch.start(ready._replace(file=form.file, outputs=outputs), kernel)
     triangles, wedges, _, _ = launch.counts(ready)
     return triangles, wedges

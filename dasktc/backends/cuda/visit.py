@@ -42,10 +42,10 @@ def listing(device: Device, task: BlockTask, limit: int) -> Array:
 
 def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:
     """Run an entry point, and return the triangles and wedges that it found."""
-    given, totals = describe(device, task), device.array.zeros(4, dtype="uint64")
-    rows = int(given["rows"][0])
+    fields, totals = describe(device, task), device.array.zeros(4, dtype="uint64")
+    rows = int(fields["rows"][0])
     if rows and task.index.edges:
-        spread(device, "visit", entry, (), rows, given, *values, totals)
+        spread(device, "visit", entry, (), rows, fields, *values, totals)
     triangles, wedges, _, _ = totals.tolist()
     return int(triangles), int(wedges)
 

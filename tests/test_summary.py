@@ -11,8 +11,8 @@ import dasktc
 from dasktc.api.measures import write_measures
 from dasktc.api.saved_graph import save_source
 from dasktc.api.truss import write_truss
-from dasktc.counting.cliques import clique_count
 from dasktc.options import Method
+from dasktc.questions.cliques import clique_count
 from dasktc.summary import Summarised, as_html, as_text
 from tests.support.slow_pipeline import skewed_edges, source_of
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from dasktc.api.count import triangle_count
-from dasktc.bench.report import Section
+from dasktc.bench.report import DEVICE, EXACT, Section
 from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
@@ -61,28 +61,29 @@ def files(folder: str, runs: int, quick: bool, say: Callable[[str], None]) -> Se
     """
     columns = {"file": "", "bytes": ",", "write": ".2f", "reach, write": ".2f", "read": ".3f", "reach, read": ".2f"}
     columns |= {"to the answer": ".3f", "triangles": ","}
-    section = Section(f"files of generated graphs, s, medians of {runs} after a warm-up", columns)
+    limits = {**dict.fromkeys(("bytes", "write", "read", "to the answer"), DEVICE), "triangles": EXACT}
+    section = Section(f"files of generated graphs, s, medians of {runs} after a warm-up", columns, limits=limits)
     with TemporaryDirectory(dir=folder) as place:
         for case in QUICK if quick else CASES:
             out, source = Path(place, f"edges{case.suffix}"), kronecker(case.scale)
             say(f"Kronecker {case.scale}, {case.suffix}")
-            began = time.perf_counter()
+            start = time.perf_counter()
             write_edges(source, out, LocalExecutor(), backend="auto")
-            writing = time.perf_counter() - began
+            writing = time.perf_counter() - start
             nbytes = sum(file.stat().st_size for file in (out.iterdir() if out.is_dir() else [out]))
-            known, reads, walls = int(triangle_count(source, backend="cuda")), [], []
+            triangles, reads, walls = int(triangle_count(source, backend="cuda")), [], []
             for _ in range(runs + 1):
-                began = time.perf_counter()
+                start = time.perf_counter()
                 result = triangle_count(str(out), backend="cuda")
-                walls.append(time.perf_counter() - began)
+                walls.append(time.perf_counter() - start)
                 reads.append(result.seconds["read"])
-                if int(result) != known:
+                if int(result) != triangles:
                     raise CountError(
-                        f"{out.name} has {known:,} triangles, {int(result):,} were counted: reading is wrong"
+                        f"{out.name} has {triangles:,} triangles, {int(result):,} were counted: reading is wrong"
                     )
             name = f"Kronecker {case.scale}, {case.suffix}"
             times = [writing, case.reach[0], median(reads[1:]), case.reach[1], median(walls[1:])]
-            section.rows.append([name, nbytes, *times, known])
+            section.rows.append([name, nbytes, *times, triangles])
     section.notes.append(
         "write: made on the GPU, compressed and written by threads; read: from the files to edge arrays"
     )

@@ -37,8 +37,8 @@ from dasktc.cli.options import (
     watching,
 )
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
-from dasktc.executors.keyboard import answered
-from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
+from dasktc.executors.process.keyboard import answered
+from dasktc.executors.process.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
 from dasktc.wording import command_line
 
@@ -536,7 +536,7 @@ def cliques(
     """Count the cliques of k vertices."""
     from dasktc.api.count import prepare
     from dasktc.api.progress import showing
-    from dasktc.counting.cliques import BOUND, clique_count
+    from dasktc.questions.cliques import BOUND, clique_count
 
     options = keywords_of(options)
     if options["method"].partition == "auto":
@@ -600,7 +600,7 @@ def info(methods: bool, as_json: bool) -> None:
     if methods:
         from dasktc.cli.methods import collect, describe
     else:
-        from dasktc.executors.environment import collect, describe
+        from dasktc.executors.process.environment import collect, describe
     facts = collect()
     click.echo(json.dumps(facts) if as_json else describe(facts))
 

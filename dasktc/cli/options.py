@@ -377,7 +377,7 @@ def running_of(options: dict[str, Any]) -> tuple[Place, RunOptions, dict[str, An
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:
     """Replace the options of the three TLS files by one option `security`."""
-    from dasktc.executors.tls import security_of
+    from dasktc.executors.process.tls import security_of
 
     files = [options.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key")]
     return options | {"security": security_of(*files)}

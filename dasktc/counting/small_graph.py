@@ -21,11 +21,12 @@ from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.usage import this_process
+from dasktc.executors.process.usage import this_process
 from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, format_size
+from dasktc.pipeline.planes.answers import plane_of
 from dasktc.pipeline.prepare import silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
@@ -52,17 +53,17 @@ def forced(options: Options) -> tuple[Options, bool]:
             f"backend cpu has no kernel {KERNEL}: hub, its default, already intersects rows as bits; leave "
             f"{option('kernel')} out, or take {advice(backend='cuda')}"
         )
-    given = {"partition": options.partition, "reorder": options.reorder}
-    asked = [name for name, value in given.items() if value != "auto"]
-    asked += [name for name in ("parts", "splits", "memory") if getattr(options, name) is not None]
-    if asked:
-        raise _refused(f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'} given")
+    choices = {"partition": options.partition, "reorder": options.reorder}
+    conflicts = [name for name, value in choices.items() if value != "auto"]
+    conflicts += [name for name in ("parts", "splits", "memory") if getattr(options, name) is not None]
+    if conflicts:
+        raise _refused(f"{' and '.join(conflicts)} {'is' if len(conflicts) == 1 else 'are'} given")
     return replace(options, kernel="auto", backend="cuda"), True
 
 
 def refuse_other_ways(executor: Executor, source: Source, counting: CountOptions, files: bool) -> None:
     """Refuse, with figures, a request for a bit matrix where the stages would count."""
-    if executor.distributed:
+    if not plane_of(executor).in_one_memory:
         raise _refused("a client is to count")
     if counting.verify or counting.checkpoint is not None or files:
         raise _refused("verify, a checkpoint, a report or files of results are asked for")
@@ -147,9 +148,9 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
     """Whether a source in memory may be counted as a bit matrix here: no option says how to count it."""
     if {options.kernel, options.partition, options.reorder} != {"auto"} or counting.verify or source.ids != "int":
         return False
-    if any(given is not None for given in (options.parts, options.splits, options.memory, counting.checkpoint)):
+    if any(value is not None for value in (options.parts, options.splits, options.memory, counting.checkpoint)):
         return False
-    if executor.distributed or executor.memory_per_call is not None:
+    if not plane_of(executor).in_one_memory:
         return False
     if not source.parts or not all(hasattr(part, "ends") for part in source.parts):
         return False
@@ -194,8 +195,8 @@ def _plan(bits: BitCount, keys: SmallKeys, memory: int) -> Plan:
 def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], reading: Reading) -> TriangleCount:
     read, prepare, count = (after - before for before, after in pairwise(times))
     ended = time.time()
-    one = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
-    records = [Record(ONE, one, this_process(), ended - count, ended)]
+    total = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
+    records = [Record(ONE, total, this_process(), ended - count, ended)]
     return TriangleCount(
         triangles=bits.triangles,
         vertices=bits.vertices,
@@ -209,6 +210,6 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], rea
         reorder="none",
         plan=plan,
         seconds={"read": read, "prepare": prepare, "count": count, "total": times[-1] - times[0]},
-        stats=CountStatistics.of(records, one, plan, 1, count),
+        stats=CountStatistics.of(records, total, plan, 1, count),
         _records=records,
     )

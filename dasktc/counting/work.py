@@ -7,7 +7,7 @@ from collections import defaultdict
 from dasktc.backends import kernel_times
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
-from dasktc.executors.progress import Event, Tracker
+from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.planning.cost_model import counting_seconds, work_of_triples
 
 __all__ = ["Meter"]
@@ -33,8 +33,8 @@ class Meter:
         if not tracker.heeded:
             return
         plan, backend = graph.plan, graph.options.chosen_backend
-        each = work_of_triples(plan, graph.prepared.sizes)
-        self._triples = dict(zip(plan.triples(), each, strict=True))
+        amounts = work_of_triples(plan, graph.prepared.sizes)
+        self._triples = dict(zip(plan.triples(), amounts, strict=True))
         for record in records:
             self._add(record)
         before = sum(self._work(record.job) for record in records)
@@ -61,7 +61,7 @@ class Meter:
         threads, tasks = graph.executor.workers, (len(records), len(work))
         times = kernel_times(backend, graph.options)
         tracker.forecast["count"] = counting_seconds(plan, graph.prepared.wedges, times, backend)
-        tracker.planned(threads, tasks, everything, before, facts | self._said)
+        tracker.planned(threads, tasks, everything, before, facts | self._event_fields)
 
     def counted(self, record: Record) -> None:
         """Report a task that has ended."""
@@ -69,26 +69,26 @@ class Meter:
             self._add(record)
             job, count = record.job, record.count
             threads = self._graph.executor.workers
-            self._tracker.counted(record.worker, self._work(job), count.seconds, self._said, threads)
+            self._tracker.counted(record.worker, self._work(job), count.seconds, self._event_fields, threads)
 
     def _work(self, job: Job) -> float:
         """Return the planned work of a task, an equal share of its triple's work."""
         return self._triples[job.triple] / job.splits
 
     def _add(self, record: Record) -> None:
-        count, of = record.count, self._workers[record.worker]
+        count, totals = record.count, self._workers[record.worker]
         self._tasks += 1
         self._triangles += count.triangles
         self._probes += count.probes
         self._wedges += count.wedges
-        of[:] = of[0] + 1, of[1] + count.probes, of[2] + count.triangles, of[3] + count.seconds
+        totals[:] = totals[0] + 1, totals[1] + count.probes, totals[2] + count.triangles, totals[3] + count.seconds
 
     @property
-    def _said(self) -> Event:
+    def _event_fields(self) -> Event:
         """Return the fields of events about the finished tasks."""
         return {
             "triangles": self._triangles,
             "probes": self._probes,
             "wedges": self._wedges,
-            "workers": {worker: list(of) for worker, of in self._workers.items()},
+            "workers": {worker: list(totals) for worker, totals in self._workers.items()},
         }

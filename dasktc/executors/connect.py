@@ -30,15 +30,15 @@ from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.late_workers import late_workers
 from dasktc.executors.dask.progress import show_page
-from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.paths import check_regular
 from dasktc.executors.place import Place
-from dasktc.executors.shared_context import SharedContext
-from dasktc.executors.signals import held, interruptible, loop_without_interrupts
-from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.executors.tls import checked, greet, with_scheme
-from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
+from dasktc.executors.process.gpu_discovery import devices, least_free
+from dasktc.executors.process.paths import check_regular
+from dasktc.executors.process.shared_context import SharedContext
+from dasktc.executors.process.signals import held, interruptible, loop_without_interrupts
+from dasktc.executors.process.tls import checked, greet, with_scheme
+from dasktc.executors.process.ucx import chosen_protocol, log_ucx, refuse_ucx
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import RunOptions, format_size, whole_number
 from dasktc.wording import advice, option, plural
 

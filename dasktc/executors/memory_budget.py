@@ -10,12 +10,12 @@ from typing import Any
 from dasktc.errors import InputError
 from dasktc.executors.base import CPU, Executor
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.device.cluster_store import DeviceClusterStore
-from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore, usable
-from dasktc.executors.spill.shared_file_store import SharedFileStore
-from dasktc.executors.spill.work_dir import WorkDir, check_place, hidden_here
+from dasktc.executors.stores.device.cluster_store import DeviceClusterStore
+from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore, usable
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir, check_place, hidden_here
 from dasktc.options import bytes_of
 from dasktc.wording import advice, option, plural
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import check_writable_folder
-from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
+from dasktc.executors.process.paths import check_writable_folder
+from dasktc.executors.stores.claims import PREFIX, Claim, remove_abandoned
 from dasktc.options import path_text
 from dasktc.wording import advice, option, plural
 

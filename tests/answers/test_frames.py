@@ -22,12 +22,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dasktc
+from dasktc.answers import frames, vertex_counts
+from dasktc.answers import triangle_list as lists
 from dasktc.backends.cpu.edge_columns import ascending
 from dasktc.bench import questions
 from dasktc.cli.main import main
 from dasktc.counting import counted as kept
-from dasktc.counting import frames, vertex_counts
-from dasktc.counting import triangle_list as lists
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
@@ -591,7 +591,7 @@ def test_oriented_edges_of_a_device(emulated, monkeypatch, edges, options):
     assert isinstance(found, cudf_strict.DataFrame)
     assert_same(found.to_pandas(), expected)
     monkeypatch.setitem(sys.modules, "dask_cudf", ModuleType("dask_cudf"))  # Dask itself knows no emulated frames
-    monkeypatch.setattr(frames, "spread", lambda executor, parts, meta, divisions: (executor.gather(parts), meta))
+    monkeypatch.setattr(frames, "spread", lambda graph, parts, meta, divisions: (graph.executor.gather(parts), meta))
     with small_partitions(30):
         parts, meta = graph.oriented_edges()
     assert len(parts) > 1
@@ -654,7 +654,7 @@ def test_a_source_in_gpu_memory_is_answered_there(emulated):
 
 
 def test_keys_beyond_a_word_are_sorted_on_a_device(emulated, monkeypatch):
-    from dasktc.counting import edge_frames
+    from dasktc.answers import edge_frames
 
     rng = np.random.default_rng(1)
     u, v, values = (rng.integers(0, 2**31 - 1, 500) for _ in range(3))

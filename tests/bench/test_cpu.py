@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
 from dasktc.api.graph import Graph
+from dasktc.api.opener import as_source
 from dasktc.backends.cpu import hub_tables
 from dasktc.bench import cpu, others, tables, ways
 from dasktc.bench.kernels import HAND, OURS, Inputs

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
+from dasktc.api.opener import as_source
 from dasktc.bench import gpu
 from dasktc.bench.rivals import ADAPTERS, Answer, Rows, generic, read_rivals, rivals
 from dasktc.cli.main import main

@@ -398,7 +398,7 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_read(tmp_path, fo
     (tmp_path / "dangling").symlink_to(tmp_path / "gone")
     where = tmp_path / folder if isinstance(folder, str) else folder
     where = where.decode() if where in (b"", b"a\0b") else where
-    with mock.patch("dasktc.api.count.as_source") as reading, pytest.raises(InputError, match=why):
+    with mock.patch("dasktc.api.opener.as_source") as reading, pytest.raises(InputError, match=why):
         dasktc.triangle_count(source_of(EDGES), checkpoint=where)
     assert not reading.called
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file"]
@@ -409,7 +409,7 @@ def test_what_is_not_ours_is_refused_before_anything_is_read(tmp_path, finished,
     if there:
         (tmp_path / FILE).write_bytes(finished)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with mock.patch("dasktc.api.count.as_source") as reading, pytest.raises(InputError, match="by this user; choose"):
+    with mock.patch("dasktc.api.opener.as_source") as reading, pytest.raises(InputError, match="by this user; choose"):
         count(tmp_path)
     assert not reading.called
 

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
+from dasktc.answers import edge_support as supporting
+from dasktc.answers import triangle_list as lists
 from dasktc.backends.cpu import hub_tables, sizes
 from dasktc.backends.cpu.splits import halves, rows_of
 from dasktc.backends.cuda import launch
-from dasktc.counting import edge_support as supporting
 from dasktc.counting import tasks as counting
-from dasktc.counting import triangle_list as lists
 from dasktc.errors import CountError
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method

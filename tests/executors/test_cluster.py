@@ -30,7 +30,8 @@ from distributed import Client, Future, LocalCluster, get_client
 
 import dasktc
 from dasktc import generate
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
+from dasktc.api.opener import as_source
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors import connect as places
 from dasktc.executors.connect import active_client, connect
@@ -39,8 +40,8 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
-from dasktc.executors.shared_context import SharedContext
-from dasktc.executors.tls import security_of
+from dasktc.executors.process.shared_context import SharedContext
+from dasktc.executors.process.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Method, Options, RunOptions

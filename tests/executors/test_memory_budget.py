@@ -20,16 +20,17 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import generate
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
+from dasktc.api.opener import as_source
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill import value_files as spill
-from dasktc.executors.spill.claims import LOCK
-from dasktc.executors.spill.file_store import LEAST, FileStore
-from dasktc.executors.spill.shared_file_store import SharedFileStore
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores import value_files as spill
+from dasktc.executors.stores.claims import LOCK
+from dasktc.executors.stores.file_store import LEAST, FileStore
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from tests.support.keywords import keywords
@@ -90,7 +91,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
         assert [frozenset(row) for row in graph.triangle_list().to_numpy().tolist()] == [
             frozenset(row) for row in build(LocalExecutor(), source, options).triangle_list().to_numpy().tolist()
         ]
-        with mock.patch("dasktc.counting.edge_frames.FRAME_BYTES", 1):
+        with mock.patch("dasktc.answers.edge_frames.FRAME_BYTES", 1):
             found = graph.edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
         graph._context.counted.by_vertex = None  # they are added up from the edges' now
@@ -138,7 +139,7 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
 def test_a_file_per_frame_of_edges(tmp_path):
     edges = random_edges(60, 900, 3)
     with on_disk(tmp_path, 20_000) as tasks:
-        from dasktc.counting.outputs import Outputs
+        from dasktc.reports.outputs import Outputs
 
         graph = build(tasks, source_of(edges, parts=2), Options(memory=ROOMY))
         outputs = Outputs(per_vertex=tmp_path / "v.csv", per_edge=tmp_path / "e.parquet")
@@ -256,7 +257,7 @@ import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 from dasktc.bench.pipeline import _warm
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.api.count import as_source
+from dasktc.api.opener import as_source
 
 @contextmanager
 def given(number, threads):

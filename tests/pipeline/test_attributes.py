@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc.backends.cpu import edge_values
-from dasktc.counting import triad_census as census
-from dasktc.counting import weighted_clustering
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import CPU
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline import attributes
+from dasktc.pipeline.stages import attributes
+from dasktc.questions import triad_census as census
+from dasktc.questions import weighted_clustering
 from tests.support import oracle
 from tests.support.keywords import keywords
 

@@ -22,8 +22,9 @@ from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.options import Method, Options
-from dasktc.pipeline.autotune import Facts, choose, look, rules
+from dasktc.pipeline.autotune import ORDER, Facts, choose, look, order_reason, rules
 from dasktc.pipeline.prepare import prepare_edges
+from dasktc.registry import ORDERS
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.oracle import complete, multigraphs, triangles
@@ -182,12 +183,12 @@ def test_the_table_has_every_choice_and_graph(tmp_path, capsys):
     with gzip.open(tmp_path / "ca-GrQc.txt.gz", "wt") as file:
         file.writelines(f"{u} {v}\n" for u, v in complete(30))
     report = table.run(quick=True, graphs=str(tmp_path))
-    chosen, fixed, seconds, whole, facts = report.sections
+    chosen, fixed, seconds, whole, orders, over_degree, facts = report.sections
     names = [str(choice) for choice in choices.choices("cpu")]
-    others = ["collective", "collective-banded", "indegree", "none", "edges", "hash2d", "vertical", "proxy"]
-    assert sorted(names) == sorted(
-        [*KERNELS, *(f"hub, {other}" for other in others), "trust, degree", "trust, collective-banded"]
-    )
+    own = {"hub": "degree", "trust": "collective", "hindex": "degree"}
+    in_others = [f"{kernel}, {order}" for kernel in own for order in ORDERS if order != own[kernel]]
+    cut = [f"hub, {scheme}" for scheme in ("edges", "hash2d", "vertical", "proxy")]
+    assert sorted(names) == sorted([*KERNELS, *in_others, *cut])
     assert [row[0] for row in chosen.rows] == [*table.QUICK, "ca-GrQc.txt.gz"]
     assert [row[0] for row in fixed.rows] == ["auto", *names]
     for (_, edges, auto, count, best, least, ratio, _), row in zip(chosen.rows, seconds.to_dict()["rows"], strict=True):
@@ -196,9 +197,19 @@ def test_the_table_has_every_choice_and_graph(tmp_path, capsys):
         assert least == min(row[name] for name in KERNELS)
         assert ratio == pytest.approx(count / least)
     assert all(worst >= mean >= 1 - 1e-9 for *_, worst, mean in fixed.rows)
-    assert all(a[k] > b[k] for a, b in zip(whole.rows, seconds.rows, strict=True) for k in range(1, len(names) + 1))
+    assert list(seconds.columns)[1:] == [*KERNELS, *cut]
+    assert all(
+        a > b for of, on in zip(whole.rows, seconds.rows, strict=True) for a, b in zip(of[1:], on[1:], strict=True)
+    )
+    kinds = ["hub", "trust", "hindex", "hub, from source to number", "preparation"]
+    assert [row[:2] for row in orders.rows] == [[graph, kind] for graph, *_ in chosen.rows for kind in kinds]
+    assert list(orders.columns)[2:] == list(ORDERS)
+    assert [row[0] for row in over_degree.rows] == kinds
     mean, skew, even = pytest.approx(28 / 3), pytest.approx(28 / 3 / 14.5), pytest.approx(0.5)
     assert facts.rows[-1][1:] == [29, 29, 30, 435, 4060, 28, 0, 1, mean, skew, even, 1]
+    assert table.run(quick=True, only=("TORUS 30³",)).sections[0].rows[0][0] == "torus 30³"
+    assert main(["bench", "choose", "--quick", "--only", "RA"]) == 2
+    assert "--only 'RA' is no graph's name; the graphs are: Kronecker 10; torus 30³" in capsys.readouterr().err
     assert main(["bench", "choose", "--runs", "0"]) == 2
     assert "--runs 0 is below 1" in capsys.readouterr().err
 
@@ -227,6 +238,27 @@ def test_what_is_more_than_a_tenth_slower_is_named():
     assert table._choices({"G": brief}, "cpu").notes[-2].endswith(" ms: none")
 
 
+def test_orders_are_compared_with_the_usual_one_and_give_the_reason_of_plans():
+    """Twice as long in each further order on one graph, and 1.5 times on another: sqrt(3) in the mean."""
+
+    def measured(factor: float) -> choices.Measured:
+        times = {
+            choices.Choice(kernel, order): 1e-3 * factor**place
+            for kernel in choices.IN_EVERY_ORDER
+            for place, order in enumerate(ORDERS)
+        }
+        prepare = dict.fromkeys(ORDERS, 2e-3)
+        return choices.Measured(choices.Choice("hub", "degree"), 9, Facts(1, 1, 9, 9, 9), times, times, prepare)
+
+    graphs = {"G": measured(2.0), "H": measured(1.5)}
+    section = table._orders_over_degree(graphs, "cuda")
+    assert section.rows[0] == ["hub", *(pytest.approx(3 ** (0.5 * place)) for place in range(1, len(ORDERS)))]
+    assert section.rows[-1][1:] == [1.0] * (len(ORDERS) - 1)
+    assert section.notes == [f"order degree: {order_reason(3**0.5, 9.0)}"]
+    assert choose(Options(kernel="hub"), None)[1].endswith(f"order degree: {ORDER}")
+    assert table._orders(graphs, "cuda").rows[0] == ["G", "hub", *(pytest.approx(2.0**k) for k in range(len(ORDERS)))]
+
+
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 @pytest.mark.slow
 def test_the_table_on_an_emulated_device(monkeypatch):
@@ -235,8 +267,9 @@ def test_the_table_on_an_emulated_device(monkeypatch):
         report = table.run(quick=True, backend="cuda")
     assert report.facts["device"] == "emulated"
     assert {row[2] for row in report.sections[0].rows} <= {kernel for kernel, _ in rules("cuda")}
-    assert list(report.sections[2].columns)[1:] == [str(choice) for choice in choices.choices("cuda")]
-    assert all(row["processors"] == 2 for row in report.sections[4].to_dict()["rows"])
+    assert {"short", "hub, proxy"} < set(report.sections[2].columns)
+    assert [row[1] for row in report.sections[4].rows][:4] == ["hub", "trust", "hindex", "short"]
+    assert all(row["processors"] == 2 for row in report.sections[-1].to_dict()["rows"])
 
 
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")

@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.api import plan as planning
+from dasktc.api import opener
 from dasktc.api.count import build
 from dasktc.api.plan import GPU_MEMORY, Rates
 from dasktc.backends.csr import BlockTask
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
@@ -29,7 +30,6 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Method, Options
-from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.planning.cost_model import network, predict
 from dasktc.planning.placement import Shares
 from dasktc.planning.rates import CALL_SECONDS, RATES
@@ -277,7 +277,7 @@ def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition
 
     That is set as if it were the workers' own limit, within which blocks stay in memory.
     """
-    monkeypatch.setattr(planning, "within_memory", lambda tasks, *_: nullcontext(tasks))
+    monkeypatch.setattr(opener, "within_memory", lambda tasks, *_: nullcontext(tasks))
     options = {"partition": partition, "parts": 6, "splits": 1}
     plain = build(LocalExecutor(), SOURCES["kronecker"], Options(**options))
     sizes = {place: block.nbytes for place, block in plain._context.blocks.items()}

@@ -19,17 +19,16 @@ import dasktc
 from dasktc.backends import GraphBounds, TaskSize, scratch_bytes
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options, bytes_of, format_size
-from dasktc.pipeline import build_blocks as building
-from dasktc.pipeline.build_blocks import build_blocks
-from dasktc.pipeline.id_maps import MAX_VERTICES
+from dasktc.pipeline.planes import Plane
+from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.prepare import lay_out, prepare_edges
-from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
-from dasktc.planning.plan import Limits, make_plan
+from dasktc.planning.plan import BlockSizes, Limits, make_plan
 from dasktc.planning.schemes import Sizes, _on_hilbert_curve
 from dasktc.registry import SCHEMES
 from tests.support.keywords import keywords
@@ -71,9 +70,13 @@ def sizes_of(vertices, edges):
     def sizes(partition, parts):
         held = grid_of(edges)(parts)
         rows = np.full_like(held, max(1, -(-vertices // parts)))
-        return Sizes(held, rows, rows)
+        return BlockSizes(Sizes(held, rows, rows))
 
     return sizes
+
+
+def plan_of(*given):
+    return make_plan(*given)[0]
 
 
 def no_scratch(of):
@@ -101,7 +104,7 @@ def test_the_hilbert_curve_goes_from_each_point_to_one_beside_it(bits):
 def test_hashed_triples_cover_every_wedge_once(parts):
     """A wedge u → v → w with a possible edge u → w is in exactly one triple, which has all three blocks."""
     n = parts
-    plan = make_plan(2 * n, 0, sizes_of(2 * n, []), no_scratch, limits(partition="hash2d", parts=parts))
+    plan = plan_of(2 * n, 0, sizes_of(2 * n, []), no_scratch, limits(partition="hash2d", parts=parts))
     emitted = [triple.places for triple in plan.triples()]
     for u, v, w in product(range(2 * n), repeat=3):
         blocks = (u % n, v % n), (u % n, w % n), (v % n, w % n)
@@ -161,17 +164,17 @@ def row_of(block, row):
      (3, "hash2d", 2, 2), (7, "hash2d", 3, 2), (100, "hash2d", 5, 4), (64, "hash2d", 64, 1)],
 )  # fmt: skip
 def test_m_gives_every_worker_four_tasks(workers, partition, parts, splits):
-    found = make_plan(100, 100, all_alike, no_scratch, limits(workers, partition=partition, parts=parts))
+    found = plan_of(100, 100, all_alike, no_scratch, limits(workers, partition=partition, parts=parts))
     assert found.splits == splits == -(-4 * workers // parts**3)
     assert found.tasks == parts**3 * splits
 
 
 def all_alike(partition, parts):
-    return SCHEMES[partition].even(parts, 100, 10_000)
+    return BlockSizes(SCHEMES[partition].even(parts, 100, 10_000))
 
 
 def test_m_as_asked():
-    found = make_plan(100, 100, all_alike, no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
+    found = plan_of(100, 100, all_alike, no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
     assert (found.splits, found.tasks) == (3, 24)
 
 
@@ -207,17 +210,17 @@ def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(parti
 )
 def test_more_tasks_than_can_be_scheduled(asked, message):
     with pytest.raises(InputError, match=message):
-        make_plan(10**8, 10**9, even, no_scratch, limits(**asked))
+        plan_of(10**8, 10**9, even, no_scratch, limits(**asked))
 
 
 def even(partition, parts):
-    return Sizes(*(np.full((parts, parts), 10**8 // parts, dtype="int64") for _ in range(3)))
+    return BlockSizes(Sizes(*(np.full((parts, parts), 10**8 // parts, dtype="int64") for _ in range(3))))
 
 
 @pytest.mark.parametrize("workers", [10**6, 10**12])
 def test_automatic_splits_have_rows_and_can_be_scheduled(workers):
-    assert make_plan(10**8, 10**9, even, no_scratch, limits(workers)).tasks == 10**6
-    assert make_plan(30, 100, sizes_of(30, []), no_scratch, limits(workers)).tasks == 30
+    assert plan_of(10**8, 10**9, even, no_scratch, limits(workers)).tasks == 10**6
+    assert plan_of(30, 100, sizes_of(30, []), no_scratch, limits(workers)).tasks == 30
 
 
 def bytes_needed(vertices, grid, parts, splits, scratch, cuts):
@@ -268,10 +271,9 @@ ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
 @example(edges=[(1, 0)], memory=62, splits=None, workers=4, scratch=of_edges)
 def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scratch):
     vertices = 1 + max((end for edge in edges for end in edge), default=-1)
-    wanted = limits(workers, memory, partition=partition, splits=splits)
+    wanted = limits(workers, memory, partition=partition, splits=splits, most_parts=6)
     expected = smallest_that_fits(vertices, edges, scratch, wanted)
-    with mock.patch.object(planning, "MAX_PARTS", 6):
-        found = make_plan(vertices, len(edges), sizes_of(vertices, edges), scratch, wanted)
+    found = plan_of(vertices, len(edges), sizes_of(vertices, edges), scratch, wanted)
     assert found.fits == (expected is not None)
     if expected:
         assert (
@@ -284,11 +286,11 @@ def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scr
 def test_wanted_parts_are_kept_whether_they_fit_or_not():
     edges = random_edges(50, 400, 2)
     for memory, fits in ((AMPLE, True), (100, False)):
-        found = make_plan(50, 400, sizes_of(50, edges), no_scratch, limits(memory=memory, parts=3))
+        found = plan_of(50, 400, sizes_of(50, edges), no_scratch, limits(memory=memory, parts=3))
         assert (found.partition, found.parts, found.fits) == ("hash2d", 3, fits)
-    assert make_plan(50, 400, sizes_of(50, edges), no_scratch, limits(parts=1)).partition == "whole"
+    assert plan_of(50, 400, sizes_of(50, edges), no_scratch, limits(parts=1)).partition == "whole"
     for partition in ("whole", "edges"):
-        assert make_plan(50, 400, sizes_of(50, edges), no_scratch, limits(parts=4, partition=partition)).parts == 1
+        assert plan_of(50, 400, sizes_of(50, edges), no_scratch, limits(parts=4, partition=partition)).parts == 1
 
 
 # Bytes
@@ -365,10 +367,11 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     found = prepare_edges(LocalExecutor(), source_of(edges, parts=2), Options(reorder=reorder))
     order, slow = found.graph.order.whole, orientation(edges)
     shape = found.partition.layout.graph
-    partition = lay_out(LocalExecutor(), found.graph, "hash2d", parts, found.options, shape)
+    plane = choose_plane(LocalExecutor(), found.options)
+    partition = lay_out(plane, found.graph, "hash2d", parts, found.options, shape)
     layout, grid = partition.layout, partition.sizes.edges
-    with mock.patch.object(building, "partition_count", return_value=slabs * parts**2):
-        blocks = build_blocks(LocalExecutor(), found.graph, layout)
+    with mock.patch.object(Plane, "partitions", return_value=slabs * parts**2):
+        blocks = plane.blocks(found.graph, layout)
     pairs = []
     for (i, j), block in blocks.items():
         assert (block.stride, block.row_first, block.column_first, block.place) == (parts, i, j, (i, j))
@@ -391,11 +394,10 @@ def test_a_whole_graph_says_what_its_vertices_take():
 
 def test_one_slab_a_worker_has_about_equally_many_edges():
     """In degree order the rows of hubs are short, so ranges of rows are cut by edges and not by numbers of rows."""
-    from dasktc.pipeline.build_blocks import _cuts
-
     found = prepare_edges(LocalExecutor(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
     out = found.graph.out_degree.whole
-    starts = [*_cuts(LocalExecutor(), "blocks", found.graph.out_degree, Axis(len(out), 1), 4)[0], len(out)]
+    plane = choose_plane(LocalExecutor(), Options())
+    starts = [*plane.cut_evenly("blocks", found.graph.out_degree, Axis(len(out), 1), 4)[0], len(out)]
     edges = [int(out[a:b].sum()) for a, b in pairwise(starts)]
     assert max(edges) - min(edges) <= 2 * int(out.max())
 
@@ -558,7 +560,7 @@ def test_space_imbalance():
     assert dasktc.plan(vertices=10, edges=45, method=Method(parts=3)).plan.space_imbalance == 1
     assert dasktc.plan(vertices=10, edges=0, method=Method(parts=3)).plan.space_imbalance is None
     edges = [(3, 0), (3, 1), (3, 2), (2, 0), (2, 1)]
-    found = make_plan(4, 5, sizes_of(4, edges), no_scratch, limits(parts=2))
+    found = plan_of(4, 5, sizes_of(4, edges), no_scratch, limits(parts=2))
     assert (found.block_edges_max, found.block_edges_min, found.space_imbalance) == (2, 1, 2)
 
 

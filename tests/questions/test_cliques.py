@@ -21,9 +21,9 @@ from dasktc.backends.cpu import cliques as kernel
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.cuda import cliques as device_cliques
 from dasktc.cli.main import cli
-from dasktc.counting import cliques
 from dasktc.errors import CountError, InputError
 from dasktc.options import Method
+from dasktc.questions import cliques
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import HostDevice, compiler

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 import dasktc
-from dasktc.counting import distributions
-from dasktc.counting.distributions import STARTS, degree_bins, edge_summary, vertex_summary
 from dasktc.counting.tasks import Record
 from dasktc.counting.timeline import timeline
 from dasktc.errors import InputError
 from dasktc.options import Method, RunOptions
 from dasktc.pipeline.sharded import vertex_budget
+from dasktc.questions import distributions
+from dasktc.questions.distributions import STARTS, degree_bins, edge_summary, vertex_summary
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords

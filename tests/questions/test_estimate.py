@@ -20,11 +20,11 @@ from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.wedge_sample import Strata
 from dasktc.cli.main import cli
-from dasktc.counting import estimate as estimates
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.write import write_edges
 from dasktc.options import Method, RunOptions
+from dasktc.questions import estimate as estimates
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import Graph
+from dasktc.answers import frames
+from dasktc.answers import triangle_list as lists
+from dasktc.answers import vertex_counts as by_vertex
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
-from dasktc.counting import frames
-from dasktc.counting import triangle_list as lists
-from dasktc.counting import vertex_counts as by_vertex
 from dasktc.errors import CountError, InputError
 from tests.support import oracle
 from tests.support.keywords import keywords

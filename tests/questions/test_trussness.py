@@ -16,23 +16,24 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import generate
+from dasktc.answers import edge_frames, frames
 from dasktc.api.count import build
 from dasktc.backends import peel_bytes
 from dasktc.backends.cpu import hub_tables, peel, supports
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.cli.main import main
-from dasktc.counting import edge_frames, frames, peeling
-from dasktc.counting.trussness import truss_frames
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill.file_store import FileStore
-from dasktc.executors.spill.shared_file_store import SharedFileStore
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.file_store import FileStore
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_frames
 from dasktc.options import Options
 from dasktc.pipeline.sharded import vertex_budget
+from dasktc.questions import peeling
+from dasktc.questions.trussness import truss_frames
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import HostDevice, compiler

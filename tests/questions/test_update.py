@@ -16,10 +16,10 @@ import dasktc
 from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends import vertex_maps
-from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.questions import update as updates
 from dasktc.registry import SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords
@@ -211,16 +211,16 @@ def test_ids_of_another_type_are_refused():
 
 def test_an_edge_lost_on_the_way_is_an_error(monkeypatch):
     graph = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE))
-    whole = updates._edited
-    monkeypatch.setattr(updates, "_edited", lambda *given: (edit := whole(*given))._replace(insert=edit.insert[1:]))
+    whole = updates._make_edit
+    monkeypatch.setattr(updates, "_make_edit", lambda *given: (edit := whole(*given))._replace(insert=edit.insert[1:]))
     with pytest.raises(CountError, match="edges were lost"):
         graph.update(add=frame([(0, 9), (1, 9)]))
 
 
 def test_an_edge_lost_while_a_block_is_written_is_an_error(monkeypatch):
-    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._rebuilt
+    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._rebuild
     monkeypatch.setattr(
-        updates, "_rebuilt", lambda block, edit, *given: whole(block, edit._replace(insert=edit.insert[1:]), *given)
+        updates, "_rebuild", lambda block, edit, *given: whole(block, edit._replace(insert=edit.insert[1:]), *given)
     )
     with pytest.raises(CountError, match="holds 11 edges, the plan 12"):
         graph.update(add=frame([(0, 9), (1, 9)]))

@@ -18,8 +18,8 @@ import pytest
 import scipy.sparse as sp
 
 import dasktc
+from dasktc.answers import edge_support
 from dasktc.backends.cpu import backend as cpu
-from dasktc.counting import edge_support
 from dasktc.registry import ORDERS
 from tests.support.keywords import keywords
 

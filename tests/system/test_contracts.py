@@ -14,19 +14,23 @@ import pandas as pd
 import pytest
 
 import dasktc
+from dasktc.answers import edge_frames, edge_support, vertex_counts
 from dasktc.backends.cpu import sizes, visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
-from dasktc.counting import checkpoint, edge_frames, edge_support, vertex_counts
+from dasktc.counting import checkpoint
 from dasktc.errors import ClusterError, CountError, InputError
 from dasktc.executors.dask import faults as fault_policy
 from dasktc.executors.dask.flow_control import BlockReplicas, WindowedSubmitter
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill import shared_file_store
-from dasktc.executors.spill.file_store import FileStore, SpillableResult
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores import shared_file_store
+from dasktc.executors.stores.file_store import FileStore, SpillableResult
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import Method, Options, bytes_of
-from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
+from dasktc.pipeline.planes import Plane, choose
+from dasktc.pipeline.planes.choice import sharded
+from dasktc.pipeline.planes.process import ProcessPlane
+from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.planning import plan as planning
 from dasktc.planning.cost_model import PROBES_PER_WEDGE, counting_seconds, in_words, work_of_triples
@@ -34,11 +38,11 @@ from dasktc.planning.distribution import SourceSize, choose_distribution, stage_
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, Shares
-from dasktc.planning.plan import Limits, make_plan
+from dasktc.planning.plan import BlockSizes, Limits, even_blocks, make_plan
 from dasktc.planning.rates import RATES, probes_of
 from dasktc.planning.schemes import Sizes, considered, scheme_of
 from dasktc.planning.scratch import plan_count, scratch_of
-from dasktc.registry import SCHEMES
+from dasktc.registry import ORDERS, SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import source_of
@@ -68,9 +72,8 @@ def test_rows_read_are_edges_and_what_was_dropped(edges, text):
 
 
 def test_partitions_are_about_equally_large(monkeypatch):
-    monkeypatch.setattr(canonicalize, "ONE_PARTITION", 1)
-    monkeypatch.setattr(canonicalize, "sorts_here", lambda executor, keys: False)
-    monkeypatch.setattr(canonicalize, "partition_count", lambda *given: 4)
+    monkeypatch.setattr(ProcessPlane, "_sorts_in_place", lambda plane, keys: False)
+    monkeypatch.setattr(ProcessPlane, "partitions", lambda *given: 4)
     edges = np.random.default_rng(1).integers(0, 2**40, (4000, 2)).tolist()
     found = prepare_edges(LocalExecutor().for_backend("cpu"), source_of(edges, parts=3), Options())
     held = [len(keys) for keys in found.graph.partitions]
@@ -80,11 +83,11 @@ def test_partitions_are_about_equally_large(monkeypatch):
 
 def test_few_edges_are_cut_where_memory_is_short(tmp_path):
     roomy, tight = (
-        LocalExecutor(FileStore(WorkDir(tmp_path), budget)).for_backend("cpu") for budget in (1 << 30, 4000)
+        choose(LocalExecutor(FileStore(WorkDir(tmp_path), budget)), Options()) for budget in (1 << 30, 4000)
     )
-    assert canonicalize.partition_count(1000, roomy) == 1
-    most = tight.memory_in_parallel // canonicalize.EDGE_BYTES["cpu"]
-    assert canonicalize.partition_count(1000, tight) == -(-1000 // most) > 1
+    assert roomy.partitions(1000) == 1
+    most = tight.executor.memory_in_parallel // TUNING.edge_bytes["cpu"]
+    assert tight.partitions(1000) == -(-1000 // most) > 1
 
 
 @pytest.mark.parametrize("first", [0, 1, 5, 7])
@@ -100,17 +103,17 @@ class Placed(Exception):
 
 @pytest.mark.parametrize(("workers", "anywhere"), [(9, True), (4, False)])
 def test_slabs_of_few_blocks_may_be_built_by_any_worker(monkeypatch, workers, anywhere):
-    def placed(executor, stage, keys, copies, starts, bound, function, calls, at=None, **more):
-        raise Placed(at)
+    def placed(plane, stage, keys, copies, starts, bound, function, calls, where=()):
+        raise Placed(where)
 
-    monkeypatch.setattr(build_blocks, "redistribute", placed)
-    monkeypatch.setattr(build_blocks, "partition_count", lambda *given: 12)
     executor = LocalExecutor().for_backend("cpu")
     graph = prepare_edges(executor, source_of(oracle.complete(40)), Options()).graph
+    monkeypatch.setattr(Plane, "redistribute", placed)
+    monkeypatch.setattr(Plane, "partitions", lambda *given: 12)
     executor.workers, axis = workers, Axis(40, 2)
     layout = Layout(axis, (axis,), Shape(40, 6, True))
     with pytest.raises(Placed) as raised:
-        build_blocks.build_blocks(executor, graph, layout, where=dict.fromkeys(layout.places, "w0"))
+        choose(executor, Options()).blocks(graph, layout, where=dict.fromkeys(layout.places, "w0"))
     (at,) = raised.value.args
     assert len(at) > len(layout.places)
     assert (set(at) == {None}) == anywhere
@@ -118,8 +121,9 @@ def test_slabs_of_few_blocks_may_be_built_by_any_worker(monkeypatch, workers, an
 
 def test_bands_of_more_vertices_than_64_bits_hold_are_refused():
     graph = SimpleNamespace(order=SimpleNamespace(size=2**31, starts=(0, 2**31)))
+    plane = sharded(choose(LocalExecutor(), Options()), 2)
     with pytest.raises(InputError, match="do not fit 64 bits"):
-        orient_sharded.by_banded_collective_degree(LocalExecutor(), graph, 32)
+        plane.reorder(graph, ORDERS["collective-banded"], 32)
 
 
 # planning
@@ -135,28 +139,26 @@ def test_as_many_parts_as_vertices_if_no_fewer_fit():
     assert dasktc.plan(memory=most, **keywords(**size)).plan.parts == 40
 
 
-def test_the_sizes_measured_last_are_those_of_the_plan():
-    """The partition measured last is the one that is built, also where the plan falls back to an earlier one."""
+def test_the_partition_that_is_built_is_that_of_the_plan():
+    """Also where the plan falls back to an earlier one."""
     size, measured = (10**9, planning.LARGE), []
 
     def measure(scheme, parts):
-        measured.append((scheme, parts))
-        return scheme_of(scheme).even(parts, *size)
+        measured.append(BlockSizes(scheme_of(scheme).even(parts, *size)))
+        return measured[-1]
 
     block = int(scheme_of("whole").block_bytes(scheme_of("whole").even(1, *size)).sum())
-    plan = make_plan(*size, measure, lambda task: 10**13, Limits(1, block), lean=lambda task: 0)
+    plan, partition = make_plan(*size, measure, lambda task: 10**13, Limits(1, block), lean=lambda task: 0)
     assert (plan.partition, plan.parts, plan.lean, plan.fits) == ("whole", 1, True, True)
-    assert len(set(measured)) > 1
-    assert measured[-1] == ("whole", 1)
+    assert len(measured) > 1
+    assert partition is measured[0]
 
 
 def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
     size, options = (10**8, 10**9), Options(backend="cpu", kernel="hub", reorder="degree")
     for memory, lean in (("60GB", False), ("7GB", True)):
         limits = Limits(1, bytes_of(memory), "whole", splits=64)
-        plan, kept = plan_count(
-            options, *size, lambda *_: scheme_of("whole").even(1, *size), limits, "", automatic=True, planned_for="cuda"
-        )
+        plan, _, kept = plan_count(options, *size, even_blocks(*size), limits, "", automatic=True, planned_for="cuda")
         assert (plan.lean, plan.fits, kept.kernel) == (lean, True, "hub")
 
 
@@ -182,9 +184,9 @@ def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_bu
 @pytest.mark.parametrize("edges", [10**7, 10**8, 3 * 10**9, 10**11])
 @pytest.mark.parametrize(("scheme", "parts"), [("whole", 1), ("hash2d", 4)])
 def test_no_task_is_planned_to_take_longer_than_the_longest_and_no_more_are_made(edges, scheme, parts):
-    rates, sizes = RATES["cpu"], scheme_of(scheme).even(parts, 10**7, edges)
+    rates = RATES["cpu"]
     limits = Limits(1, 1 << 60, scheme, parts, tasks_a_worker=1, rates=rates, times=1.5)
-    plan = make_plan(10**7, edges, lambda *_: sizes, lambda task: 0, limits)
+    plan, _ = make_plan(10**7, edges, even_blocks(10**7, edges), lambda task: 0, limits)
     work = 1.5 * (edges / rates.edges + probes_of(edges) / rates.probes)
     assert work / plan.tasks <= planning.TASK_SECONDS
     if plan.splits > 1:

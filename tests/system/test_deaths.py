@@ -19,9 +19,9 @@ import pytest
 
 import dasktc
 from dasktc import generate
+from dasktc.answers.edge_support import SUM
 from dasktc.api.count import build
 from dasktc.counting import tasks as counting
-from dasktc.counting.edge_support import SUM
 from dasktc.counting.tasks import jobs
 from dasktc.errors import ClusterError
 from dasktc.executors.dask.executor import DaskExecutor

@@ -22,12 +22,13 @@ from dasktc import generate
 from dasktc.__main__ import main as start
 from dasktc.cli import main as cli
 from dasktc.counting.checkpoint import FILE
-from dasktc.executors import connect, keyboard
-from dasktc.executors import signals as interrupts
-from dasktc.executors.keyboard import AT_ONCE, NOTICE, SAME_SECONDS
+from dasktc.executors import connect
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
-from dasktc.executors.signals import INTERRUPTED
+from dasktc.executors.process import keyboard
+from dasktc.executors.process import signals as interrupts
+from dasktc.executors.process.keyboard import AT_ONCE, NOTICE, SAME_SECONDS
+from dasktc.executors.process.signals import INTERRUPTED
 from dasktc.io.write import write_edges
 from tests.support.processes import DASKTC, lines, patience, until
 from tests.support.tiers import some
@@ -115,7 +116,7 @@ def living(session):
 COMPILED = """
 import hashlib, sys
 from dasktc.cli.main import main
-from dasktc.executors import environment
+from dasktc.executors.process import environment
 
 def collect():
     print("begun", flush=True, file=sys.__stdout__)
@@ -452,7 +453,7 @@ def test_an_interrupt_on_the_way_into_a_context_closes_it():
 
 LOST = """
 import signal, sys, time
-from dasktc.executors.signals import one_at_a_time
+from dasktc.executors.process.signals import one_at_a_time
 
 class Deaf:
     def __del__(self):
@@ -478,7 +479,7 @@ def test_an_interrupt_that_python_drops_comes_again(number):
 DROPPED = """
 import signal, sys, time
 import numpy as np
-from dasktc.executors.signals import one_at_a_time
+from dasktc.executors.process.signals import one_at_a_time
 
 class Deaf:
     def __repr__(self):
@@ -516,7 +517,7 @@ def test_an_error_that_came_of_it_is_not_reported(handlers, monkeypatch, capsys,
         except error:
             raise ImportError("half of it was loaded") from None
 
-    monkeypatch.setattr("dasktc.executors.environment.collect", collect)
+    monkeypatch.setattr("dasktc.executors.process.environment.collect", collect)
     assert cli.main(["info"]) == 128 + number
     assert capsys.readouterr().err == (STOPPING + LINE if number == signal.SIGINT else "")
 

@@ -16,10 +16,10 @@ import dasktc
 from dasktc.api import graph as api_graph
 from dasktc.backends.cuda import kernels as cuda_kernels
 from dasktc.cli.main import main
-from dasktc.counting import measures
 from dasktc.errors import InputError
 from dasktc.io import files
 from dasktc.options import Method
+from dasktc.questions import measures
 from dasktc.registry import KERNELS, SCHEMES
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
@@ -137,7 +137,7 @@ def test_the_cuda_kernel(tmp_path, monkeypatch):
 
 
 def test_the_measure(monkeypatch):
-    made = run("dasktc/counting/measures.py", **vars(measures))
+    made = run("dasktc/questions/measures.py", **vars(measures))
     monkeypatch.setattr(measures, "mean_support", made["mean_support"], raising=False)
     method = run("dasktc/api/graph.py, in Graph", **vars(api_graph))["mean_support"]
     with dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), backend="cpu") as graph:

@@ -20,6 +20,8 @@ import pandas as pd
 import pytest
 
 import dasktc
+from dasktc.answers import edge_frames, edge_support, vertex_counts
+from dasktc.answers.vertex_counts import added_up
 from dasktc.backends import get_backend, kernel_files, wedge_sample
 from dasktc.backends.cpu import edge_columns, hub_tables, sizes, supports
 from dasktc.backends.cpu import wedges as cpu_wedges
@@ -31,39 +33,28 @@ from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.wedge_sample import Strata
-from dasktc.counting import (
-    checkpoint,
-    count,
-    distributions,
-    edge_frames,
-    edge_support,
-    estimate,
-    html_report,
-    measures,
-    tasks,
-    triad_census,
-    vertex_counts,
-)
-from dasktc.counting.findings import RunFacts
+from dasktc.counting import checkpoint, count, tasks
 from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record, add_up
-from dasktc.counting.vertex_counts import added_up
 from dasktc.counting.work import Meter
 from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.progress import Tracker
-from dasktc.executors.usage import Usage
+from dasktc.executors.process.usage import Usage
+from dasktc.executors.progress.tracker import Tracker
 from dasktc.io.formats import bvgraph, entries, metis
 from dasktc.io.write import write_frames
 from dasktc.options import Method
-from dasktc.pipeline import orient
-from dasktc.pipeline.orient import order_by
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.sharded import vertex_budget
-from dasktc.pipeline.sharded.unique import _number, integers
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages import orient
+from dasktc.pipeline.stages.orient import order_by
+from dasktc.pipeline.stages.shards import integers, number_values
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Triple
+from dasktc.questions import distributions, estimate, measures, triad_census
 from dasktc.registry import KERNELS
+from dasktc.reports import html_report
+from dasktc.reports.findings import RunFacts
 from tests.io.formats.test_formats import LISTS, bvgraph_file
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler, count_on
@@ -137,7 +128,7 @@ def test_weights_are_ordered_whatever_they_are(top):
 
 def test_numbers_of_a_shard_pass_16_bits():
     among = np.arange(0, 300_000, 3)
-    numbers = _number(among[[0, 40_000, 99_999]], among, 2**31 - 100_000, integers(CPU))
+    numbers = number_values(among[[0, 40_000, 99_999]], among, 2**31 - 100_000, integers(CPU))
     assert numbers.tolist() == [2**31 - 100_000 + k for k in (0, 40_000, 99_999)]
 
 

@@ -48,7 +48,9 @@ def modules():
     root = Path(dasktc.__file__).parent
     for path in sorted(root.rglob("*.py")):
         name = ".".join(("dasktc", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
-        if not name.startswith(("dasktc.backends.cuda", "dasktc.executors.device", "dasktc.cli.cluster_templates.")):
+        if not name.startswith(
+            ("dasktc.backends.cuda", "dasktc.executors.stores.device", "dasktc.cli.cluster_templates.")
+        ):
             yield name
 
 

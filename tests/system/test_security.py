@@ -13,8 +13,8 @@ import pytest
 
 import dasktc
 from dasktc.cli.main import main
-from dasktc.counting.html_report import page
 from dasktc.errors import DasktcError, InputError, without_secrets
+from dasktc.reports.html_report import page
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hunter2"

@@ -14,7 +14,7 @@ import pytest
 from distributed import Client
 
 import dasktc
-from dasktc.api import count as counts
+from dasktc.api import opener
 from dasktc.errors import ClusterError
 from dasktc.executors.dask.faults import NEVER, VERSION, FaultPolicy
 from dasktc.executors.place import Place
@@ -32,13 +32,13 @@ def a_gpu(monkeypatch):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(start_up, "find_spec", lambda name: ModuleSpec(name, None))
     asked = []
-    chosen = counts.choose_backend
+    chosen = opener.choose_backend
 
     def choose(executor, options):
         asked.append(options.backend)
         return chosen(executor, options)
 
-    monkeypatch.setattr(counts, "choose_backend", choose)
+    monkeypatch.setattr(opener, "choose_backend", choose)
     return asked
 
 

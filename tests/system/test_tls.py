@@ -17,7 +17,7 @@ from dasktc import triangle_count
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.connect import connect
 from dasktc.executors.place import Place
-from dasktc.executors.tls import security_of
+from dasktc.executors.process.tls import security_of
 from tests.support.keywords import keywords
 from tests.support.processes import Authority, apart_from_page, cluster_of, dasktc
 from tests.support.tiers import some

@@ -34,7 +34,7 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.options import Method
-from dasktc.pipeline.orient import inverse, order_by
+from dasktc.pipeline.stages.orient import inverse, order_by
 from tests.support.processes import patience
 from tests.support.tiers import each_once, some
 
@@ -421,7 +421,7 @@ def test_table_and_stream_of_unlike_width(kernel):
 
 def test_an_unknown_kernel_is_refused():
     (task,) = tasks([], 1)
-    with pytest.raises(InputError, match=r"'nosuch' is not one of hub, trust, .*, tcstream; choose"):
+    with pytest.raises(InputError, match=r"'nosuch' is not one of hub, trust, .*, plain; choose"):
         get_backend("cpu").count(task, "nosuch")
 
 

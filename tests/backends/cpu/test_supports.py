@@ -10,12 +10,12 @@ import pytest
 
 import dasktc
 from dasktc import generate
+from dasktc.answers import edge_support
+from dasktc.answers.edge_support import SPREAD
 from dasktc.backends.cpu import hub_tables, merge_support, supports, visit
 from dasktc.backends.cpu.sizes import BATCH, support_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
-from dasktc.counting import edge_support
-from dasktc.counting.edge_support import SPREAD
 from dasktc.errors import InputError
 from dasktc.options import Method
 from dasktc.planning.schemes import SCHEMES

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import generate
+from dasktc.answers import edge_support
 from dasktc.backends import TaskSize, get_backend, support_kernels, support_scratch_bytes
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, on_host
 from dasktc.backends.cuda import block_cache, supports
-from dasktc.counting import edge_support
 from dasktc.options import Method
 from dasktc.planning.schemes import SCHEMES
 from tests.backends.cpu.test_kernels import GRAPHS, graphs, tasks, turned

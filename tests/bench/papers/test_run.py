@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
 from dasktc.api.graph import Graph
+from dasktc.api.opener import as_source
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.bench.papers import (
     fox,

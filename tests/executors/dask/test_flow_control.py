@@ -19,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc import generate
+from dasktc.answers.edge_support import SUM
 from dasktc.api.count import build
 from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.simulate import Fetches, simulate
 from dasktc.counting import tasks as counting
-from dasktc.counting.edge_support import SUM
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
 from dasktc.executors.dask import flow_control as window
@@ -483,7 +483,7 @@ def test_keys_of_our_tasks():
     """Stranded tasks of other applications are left alone."""
     from dasktc.executors.dask.executor import DaskExecutor
     from dasktc.executors.dask.faults import is_own
-    from dasktc.executors.progress import STAGES
+    from dasktc.executors.progress.tracker import STAGES
 
     executor = SimpleNamespace(_token="0123abcd", _numbers=iter(range(1000)))
     for stage in (*STAGES, "read-canonical-orient", "another"):

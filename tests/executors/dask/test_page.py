@@ -31,7 +31,7 @@ pytest.importorskip("bokeh")
 from dasktc.executors.dask.page import PAGE, STYLE, GroupGraph, RunPage, _head, _stages
 from dasktc.executors.dask.run_monitor import RunMonitor
 from dasktc.executors.dask.run_state import RunState
-from dasktc.executors.progress import STAGES, WORDS
+from dasktc.executors.progress.tracker import STAGES, WORDS
 from tests.support.keywords import keywords
 
 SCHEMES = [

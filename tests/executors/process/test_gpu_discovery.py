@@ -17,11 +17,11 @@ from distributed import Status
 import dasktc
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors import connect as cluster
-from dasktc.executors import gpu_discovery as gpus
-from dasktc.executors import ucx
 from dasktc.executors.connect import connect
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.place import Place
+from dasktc.executors.process import gpu_discovery as gpus
+from dasktc.executors.process import ucx
 from tests.support.processes import until
 
 SMI = "NVIDIA H200, 143771, 143155, 580.95.05, 9.0\nNVIDIA L4, 23034, 2048, 580.95.05, 8.9\n"

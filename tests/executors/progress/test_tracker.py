@@ -30,7 +30,7 @@ from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, forget_spans
 from dasktc.executors.dask.run_state import RunState
 from dasktc.executors.dask.worker_events import with_steps
 from dasktc.executors.dask.worker_state import PROCESS, RECEIVED, meter_transfers
-from dasktc.executors.progress import EVENT_SECONDS, STAGES, WORDS, Pace, Stage, Tracker
+from dasktc.executors.progress.tracker import EVENT_SECONDS, STAGES, WORDS, Pace, Stage, Tracker
 from dasktc.generate import kronecker
 from dasktc.options import Method, RunOptions
 from dasktc.planning.cost_model import in_words, work_of_triples

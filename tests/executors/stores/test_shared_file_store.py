@@ -21,8 +21,8 @@ from dasktc.executors import memory_budget as budget
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_state import worker_state
-from dasktc.executors.spill.shared_file_store import SharedFileStore
-from dasktc.executors.spill.work_dir import WorkDir, hidden_here
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir, hidden_here
 from dasktc.options import RunOptions
 from tests.support.oracle import support, triangles
 from tests.support.processes import apart_from_page, cluster_of, dasktc

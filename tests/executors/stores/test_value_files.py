@@ -23,19 +23,20 @@ from hypothesis.extra import numpy as arrays
 
 import dasktc
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.vertex_maps import TableMap
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.base import CPU
 from dasktc.executors.dask.worker_state import WorkerState
-from dasktc.executors.spill import claims, shared_file_store
-from dasktc.executors.spill import prefetch as ahead
-from dasktc.executors.spill import value_files as spill
-from dasktc.executors.spill.claims import Claim
-from dasktc.executors.spill.prefetch import Prefetcher
-from dasktc.executors.spill.value_files import ALIGNMENT, flatten, load, store
-from dasktc.executors.spill.work_dir import WorkDir, check_place
+from dasktc.executors.stores import claims, shared_file_store
+from dasktc.executors.stores import prefetch as ahead
+from dasktc.executors.stores import value_files as spill
+from dasktc.executors.stores.claims import Claim
+from dasktc.executors.stores.prefetch import Prefetcher
+from dasktc.executors.stores.value_files import ALIGNMENT, flatten, load, store
+from dasktc.executors.stores.work_dir import WorkDir, check_place
 from dasktc.io.write import write_page
 from dasktc.options import RunOptions
-from dasktc.pipeline.id_maps import TableMap, TextMap
+from dasktc.pipeline.stages.id_maps import TextMap
 from dasktc.planning.schemes import Triple, hash2d
 
 NUMBERS = arrays.arrays(st.sampled_from(["int32", "int64", "bool", "float64"]), arrays.array_shapes(min_side=0))
@@ -210,8 +211,8 @@ def test_a_place_that_is_not_ours_is_refused(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal, sys
-from dasktc.executors.spill.claims import Claim
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.claims import Claim
+from dasktc.executors.stores.work_dir import WorkDir
 work, hidden = WorkDir(sys.argv[1]), Claim(sys.argv[1], ".dasktc-")
 for name in (work.new_path(), hidden.folder + "/part"):
     open(name, "w").close()

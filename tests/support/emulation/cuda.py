@@ -48,5 +48,5 @@ def _forget():
 def _own():
     """The modules that import a GPU library."""
     names = ("backends.cuda.backend", "backends.cuda.frames", "backends.cuda.memory", "backends.cuda.upload")
-    names += ("executors.device.copies", "executors.device.packing", "executors.device.pinned")
+    names += ("executors.stores.device.copies", "executors.stores.device.packing", "executors.stores.device.pinned")
     return [f"dasktc.{name}" for name in names if f"dasktc.{name}" in sys.modules]

@@ -23,16 +23,17 @@ from dasktc.executors import memory_budget as budgets
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_state import WorkerState, worker_state
-from dasktc.executors.device import cluster_store
-from dasktc.executors.device.cluster_store import DeviceClusterStore
-from dasktc.executors.device.handles import DeviceHandle
-from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.device import cluster_store
+from dasktc.executors.stores.device.cluster_store import DeviceClusterStore
+from dasktc.executors.stores.device.handles import DeviceHandle
+from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
-from dasktc.pipeline.canonicalize import EDGE_BYTES
+from dasktc.pipeline.planes import choice
+from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.sharded import vertex_budget
 from tests.executors.stores.device.test_store import OOC, TO_FILES, TO_HOST, same, values
 from tests.executors.test_memory_budget import facts
@@ -77,8 +78,8 @@ def client(workers):
 @pytest.fixture(autouse=True)
 def slabs(emulated, monkeypatch):
     """Slabs of 4 KiB, so that arrays are copied in several pieces."""
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device import pinned as cuda_pinned
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 12)
@@ -141,7 +142,7 @@ def test_text_ids_and_files(client, tmp_path):
 @pytest.mark.parametrize(("options", "host"), [(OOC[0], TO_FILES), (OOC[2], TO_HOST)], ids=str)
 def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, monkeypatch, options, host):
     """Two devices have two budgets, which one stand-in holds together here; the bytes in use are also measured."""
-    monkeypatch.setitem(EDGE_BYTES, "cuda", 80)  # fewer tasks
+    monkeypatch.setattr(choice, "TUNING", Tuning(edge_bytes={"cpu": 40, "cuda": 80}))  # fewer tasks
     used, all_at_once = cupy_strict.MEMORY_USED, Options(backend="cuda", kernel="plain")
     gc.collect()  # what other tests left would go meanwhile, and make the peak seem lower
     used.peak = before = used.now
@@ -183,7 +184,7 @@ def zeros(size):
 
 
 def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
-    from dasktc.executors.device.packing import pack
+    from dasktc.executors.stores.device.packing import pack
 
     for host in (TO_FILES, TO_HOST):
         store = DeviceStore(WorkDir(tmp_path), 1 << 20, host, 1)

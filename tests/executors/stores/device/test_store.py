@@ -26,14 +26,16 @@ from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.base import Fold, MemoryStore
-from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
-from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill.file_store import LEAST
-from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.stores.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
+from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.file_store import LEAST
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
-from dasktc.pipeline import build_blocks, canonicalize
+from dasktc.pipeline.planes import Plane, budget
+from dasktc.pipeline.planes.budget import BudgetPlane
+from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.executors.test_memory_budget import facts
@@ -50,6 +52,7 @@ from tests.support.slow_pipeline import (
     random_edges,
     skewed_edges,
     source_of,
+    tuned,
 )
 from tests.support.tiers import each_once, some
 
@@ -75,8 +78,8 @@ def emulated():
 @pytest.fixture
 def small(emulated, monkeypatch):
     """Slabs of 64 bytes, so that every array is copied in several pieces."""
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device import pinned as cuda_pinned
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 64)
@@ -257,8 +260,8 @@ def needed(**options):
 @pytest.mark.parametrize(("options", "host"), [*zip(OOC, [TO_HOST, TO_FILES, TO_HOST], strict=True)], ids=str)
 def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tmp_path, options, host):
     """The allocator enforces the budget; the bytes in use are also measured."""
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device import pinned as cuda_pinned
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 12)
@@ -393,7 +396,7 @@ def test_a_block_in_two_roles_is_one_array_also_when_it_had_to_leave(small, tmp_
 
 
 def test_what_the_host_cannot_pin_any_more_goes_to_files(small, tmp_path, monkeypatch):
-    from dasktc.executors.device import pinned
+    from dasktc.executors.stores.device import pinned
 
     with device_store(tmp_path, 1 << 20, 0) as store:
         slabs = store._copies.pinned
@@ -475,7 +478,7 @@ def test_results_yielded_before_the_budget_was_used_up_are_not_made_again(small,
 
 
 def test_what_fits_never_leaves_the_device(emulated, tmp_path):
-    from dasktc.executors.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.copies import DeviceCopier
 
     with mock.patch.object(DeviceCopier, "to_host", side_effect=AssertionError("it fits")):
         result = dasktc.triangle_count(kronecker(9), backend="cuda", memory="1GB", run=RunOptions(work_dir=tmp_path))
@@ -509,16 +512,13 @@ def test_pieces_go_one_by_one(small, tmp_path):
 )
 def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeypatch, options, host):
     """With several partitions: block by block, measured by remainders (4 divides 12, 5 does not)."""
-    from dasktc.pipeline import orient
-
-    monkeypatch.setattr(canonicalize, "_piece_edges", lambda edges, executor: 150)
-    monkeypatch.setattr(canonicalize, "EDGE_BYTES", {"cpu": 40, "cuda": 500})
-    monkeypatch.setattr(canonicalize, "ROW_BYTES", {"int": 500, "text": 500})
-    dealt, rows_of = [], orient._rows_of
-    monkeypatch.setattr(orient, "_rows_of", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
+    monkeypatch.setattr(Plane, "piece_edges", lambda plane, edges: 150)
+    dealt, rows_of = [], budget.first_rows
+    monkeypatch.setattr(budget, "first_rows", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
     source = kronecker(7, 8, parts=3)
     expected = dasktc.triangle_count(source, backend="cuda", **keywords(**options))
-    with on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
+    small_calls = tuned(edge_bytes={"cpu": 40, "cuda": 500}, row_bytes={"int": 500, "text": 500})
+    with small_calls, on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
         graph = build(tasks, source, Options(backend="cuda", memory="1GB", **options))
         result = graph.triangle_count(verify=0.5)
         assert facts(result)[:4] == facts(expected)[:4]
@@ -530,13 +530,13 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeyp
 
 
 def test_edges_that_a_block_lost_are_an_error(small, emulated, tmp_path):
-    filling = build_blocks._Filling((0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True)), 5, emulated)
+    place, layout = (0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True))
     slab = cupy_strict.asarray(np.array([0, 1, 1])), cupy_strict.asarray(np.array([0], "int32"))
     more = cupy_strict.asarray(np.array([0, 2, 3])), cupy_strict.asarray(np.array([0, 1, 2], "int32"))
     with on_gpu(tmp_path, 0, TO_HOST) as tasks:
         slabs = [tasks.submit("a", lambda of=of: of) for of in (slab, more)]
         with pytest.raises(CountError, match="holds 4 edges, the plan 5"):
-            build_blocks._filled(tasks, slabs, filling)
+            BudgetPlane(tasks, Options(), TUNING)._filled(slabs, place, layout, emulated, 5)
 
 
 def test_inputs_come_while_the_call_before_computes(small, tmp_path):
@@ -631,10 +631,10 @@ def same(a, b):
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("host", [TO_FILES, TO_HOST])
 def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host):
-    from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device.copies import DeviceCopier
-    from dasktc.executors.device.packing import pack
-    from dasktc.executors.spill.value_files import Flat, store
+    from dasktc.executors.stores.device import copies as cuda_copies
+    from dasktc.executors.stores.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.packing import pack
+    from dasktc.executors.stores.value_files import Flat, store
 
     monkeypatch.setattr(cuda_copies, "ALONE", 10)
     copies = DeviceCopier(host)
@@ -657,8 +657,8 @@ def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host
 
 
 def _stored(copies, folder, value):
-    from dasktc.executors.device.packing import pack
-    from dasktc.executors.spill.value_files import Flat, store
+    from dasktc.executors.stores.device.packing import pack
+    from dasktc.executors.stores.value_files import Flat, store
 
     packed = pack(value)
     assert len(packed.arrays) == 1
@@ -666,8 +666,8 @@ def _stored(copies, folder, value):
 
 
 def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
-    from dasktc.executors.device.copies import DeviceCopier
-    from dasktc.executors.device.packing import pack
+    from dasktc.executors.stores.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.packing import pack
 
     copies = DeviceCopier(TO_HOST)
     place = copies.to_host([pack(cupy_strict.arange(100))])[0]
@@ -680,8 +680,8 @@ def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
 
 
 def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
-    from dasktc.executors.device.copies import DeviceCopier
-    from dasktc.executors.device.packing import pack
+    from dasktc.executors.stores.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.packing import pack
 
     for fenced in (True, False):
         copies = DeviceCopier(TO_HOST)
@@ -698,7 +698,7 @@ def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
 
 
 def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
-    from dasktc.executors.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.copies import DeviceCopier
 
     options = {"partition": "hash2d", "parts": 4, "kept": 0, "host": TO_HOST, "budget": 100_000}
     with mock.patch.object(DeviceCopier, "wait"), pytest.raises(RaceError):
@@ -710,7 +710,7 @@ def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
 @pytest.mark.parametrize("fenced", [True, False])
 def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
     """The host does not wait anywhere in between."""
-    from dasktc.executors.device.copies import DeviceCopier
+    from dasktc.executors.stores.device.copies import DeviceCopier
 
     with (
         on_gpu(tmp_path, 0, TO_HOST, 3_000) as tasks,

@@ -1,0 +1,116 @@
+"""Distributed unique and sort: numbers the distinct values of many lists without collecting them in one process.
+
+Ascending lists are cut at sampled values, and the slices of each range are merged to a shard of distinct values. A
+value's number is its position in its shard plus the sizes of the shards before it. Each list receives the numbers of
+its own values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate, chain
+from typing import Any
+
+from dasktc.backends.vertex_maps import check_size
+from dasktc.executors.base import Executor, tree
+from dasktc.pipeline.planes.vectors import Sharded, zipped
+from dasktc.pipeline.stages.shards import (
+    ValueOps,
+    in_place,
+    integers,
+    number_values,
+    sample_values,
+    sorted_keys,
+)
+
+__all__ = [
+    "ARITY",
+    "ARITY_WITHIN",
+    "MARGIN",
+    "SAMPLES",
+    "numbered",
+    "places",
+]
+
+Array = Any
+ARITY, ARITY_WITHIN = 8, 3
+"""Number of lists merged at a time, without and with a memory budget."""
+SAMPLES, MARGIN = 256, 1.1
+"""Sampled values per shard; and the margin by which the number of distinct values may exceed its estimate."""
+
+
+def numbered(
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
+) -> tuple[Sharded, list[list[Any]]]:
+    """Number the distinct values of all lists in ascending order.
+
+    Parameters
+    ----------
+    executor : Executor
+    stage : str
+    values : list of handles of ascending distinct values
+    shards : callable (values) -> int
+        Returns the number of shards for the given number of distinct values.
+    ops : ValueOps
+
+    Returns
+    -------
+    distinct : Sharded
+        The distinct values in ascending order; a value's position is its number.
+    numbers : list of lists of handles of arrays of int32
+        For each list the numbers of its values, one array a shard.
+    """
+    starts = _starts(executor, stage, values, shards, ops)
+    ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
+    arity = ARITY if executor.memory_per_call is None else ARITY_WITHIN
+    parts = [tree(executor, stage, ops.unite, list(of_shard), arity) for of_shard in ranges]
+    sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
+    check_size(sum(sizes))
+    distinct = Sharded(tuple(accumulate(sizes, initial=0)), parts)
+    numbers = [
+        executor.map(stage, number_values, of_shard, part, first, ops)
+        for of_shard, part, first in zip(ranges, parts, distinct.starts, strict=False)
+    ]
+    return distinct, [list(answers) for answers in zip(*numbers, strict=True)]
+
+
+def _starts(
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
+) -> list[Any]:
+    """Choose values that cut all distinct values into shards of about equal size.
+
+    Every list samples the values with the same smallest hashes. A value that many lists hold thus weighs no more than
+    another, and the number of distinct values is estimated to within a few hundredths.
+    """
+    total = sum(executor.gather(executor.map(stage, len, list(values))))
+    most = shards(total)
+    share = min(1.0, SAMPLES * most / max(1, total))
+    samples = executor.gather(executor.map(stage, sample_values, list(values), share, ops))
+    sampled = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
+    count = min(most, shards(int(MARGIN * len(sampled) / share)))
+    return sorted({sampled[len(sampled) * r // count] for r in range(1, count)}) if sampled else []
+
+
+def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[Sharded, Sharded]:
+    """Sort distinct keys across the shards, and return each key's position in the sorted order.
+
+    Parameters
+    ----------
+    executor : Executor
+    stage : str
+    keys : Sharded
+        Of int64, all distinct.
+    bound : int
+        Every key is at least 0 and below `bound`.
+
+    Returns
+    -------
+    ascending : Sharded
+        The keys in ascending order.
+    place : Sharded
+        The position of each key there, sharded as `keys`.
+    """
+    sorted_shards = executor.map(stage, sorted_keys, list(keys.parts), bound, executor.backend)
+    ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(executor.backend))
+    parts = executor.map(stage, in_place, zipped(list(keys.parts), numbers), executor.backend)
+    return ascending, Sharded(keys.starts, parts)

@@ -22,7 +22,7 @@ import pytest
 import dasktc
 from dasktc.answers import edge_frames, edge_support, vertex_counts
 from dasktc.answers.vertex_counts import added_up
-from dasktc.backends import get_backend, wedge_sample
+from dasktc.backends import get_backend, kernel_files, wedge_sample
 from dasktc.backends.cpu import edge_columns, hub_tables, sizes, supports
 from dasktc.backends.cpu import wedges as cpu_wedges
 from dasktc.backends.cpu.vertices import CpuVertices
@@ -612,7 +612,9 @@ def test_kernels_find_rows_that_stand_far_apart(far_rows, kernel):
 @needs_compiler
 @pytest.mark.parametrize("kernel", ["merge", "search", "tcstream", "lstc", "short", "plain"])
 def test_kernels_of_a_device_find_rows_that_stand_far_apart(far_rows, kernel):
-    macros = {name: 64 for name in dict(launch.defines(kernel)) if name in ("BLOCK", "THREADS", "STARTS")}
+    macros = {
+        name: 64 for name in kernel_files.macros(launch.KERNELS[kernel].file) if name in ("BLOCK", "THREADS", "STARTS")
+    }
     assert count_on(HostDevice(), far_rows, kernel, macros)[:2] == (5, 80)
 
 

@@ -158,5 +158,13 @@ OWN = (
         times=55,
         words="bisection",
     ),
+    CpuKernel(
+        "plain",
+        "two lists walked in step, the simplest kernel",
+        f"{HERE}.plain:count",
+        probes.merge,
+        times=25,
+        words="lists walked in step",
+    ),
 )
 """The package's own CPU kernels, the default first."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
-from dasktc.backends.cuda.launch_trust import SMALL_ROW
+from dasktc.backends.kernel import SMALL_ROW
 from dasktc.pipeline.stages.edge_keys import cut, unpack
 
 __all__ = [

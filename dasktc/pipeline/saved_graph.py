@@ -673,17 +673,18 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
         numbers = int(sizes.rows[place]), int(sizes.columns[place])
         reads[place] = BlockRead(arrays, facts, *numbers, content["vertices"], by, pairs)
     at, backend = [where.get(place) for place in reads], executor.backend
+    plane = choose_plane(executor, prepared.options)
     vectors = _check_vectors_alone(executor, saved, prepared, by)
     degrees = _places(saved.folder, content["out_degree"][0])["values"].url
     if len(reads) == 1:  # each worker may read its own
         ((place, read),) = reads.items()
         read = replace(read, expected=(Totals(vectors.sources, vectors.targets), degrees))
-        make = executor.replicated if plan.scheme.replicated else executor.submit
+        make = plane.replicated if plan.scheme.replicated else executor.submit
         blocks = {place: make("open", open_block, read, backend)}
     else:
         calls = [(read, backend) for read in reads.values()]
         if executor.memory_per_call is None:
-            handles, totals = executor.measured("open", checked_block, calls, at)
+            handles, totals = plane.measured("open", checked_block, calls, at)
         else:  # one at a time: a whole block may take more than a thread's share of the budget
             made = [
                 executor.submit("open", _block_and_totals, *call, prefer=worker)

@@ -159,7 +159,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         labels.name_index(vertices)
     # Write the new blocks.
     layout, edges = _layout(new), new.partition.sizes.edges
-    make = executor.replicated if graph.plan.scheme.replicated else executor.submit
+    make = graph.plane.replicated if graph.plan.scheme.replicated else executor.submit
     blocks = {
         place: make("blocks", _rebuild, block, edit, place, layout, backend, int(edges[place]))
         for place, block in graph.blocks.items()

@@ -9,19 +9,31 @@ A block may be larger than what a call may take: it is allocated once, and fille
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Fold
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.measured import Measured
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, reduce_ranges, splitters
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, value_and_facts
+from dasktc.pipeline.planes.exchange import (
+    Inputs,
+    Ranges,
+    exchange,
+    exchange_in_two_steps,
+    map_and_fold,
+    reduce_ranges,
+    splitters,
+)
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
@@ -116,6 +128,21 @@ class BudgetPlane(Plane):
         budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time)
         return budget._replace(memory=given / memory) if given and memory else budget
 
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """Make one call after another: a result may take more than a thread's share of the budget."""
+        executor, apart = self.executor, partial(value_and_facts, function)
+        results = [
+            executor.submit(stage, apart, list(call), prefer=worker) for call, worker in zip_longest(calls, prefer)
+        ]
+        values, facts = executor.transpose(stage, results, 2)
+        return values, executor.gather(facts)
+
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call."""
         executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
@@ -148,10 +175,15 @@ class BudgetPlane(Plane):
         largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // bytes_each))
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
 
+    @property
+    def _slices_are_tasks(self) -> bool:
+        """Whether a scheduler takes lists apart: not where the store tells the client the places of their entries."""
+        return isinstance(self.executor, DaskExecutor) and not self.executor.store.placed
+
     def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
         """Cut every input once; in two steps where slices are tasks of a scheduler, and many."""
         many = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
-        function = exchange_in_two_steps if many and starts and self.executor.transpose_submits else exchange
+        function = exchange_in_two_steps if many and starts and self._slices_are_tasks else exchange
         return function(self.executor, stage, inputs, starts, bound)
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
@@ -165,12 +197,12 @@ class BudgetPlane(Plane):
         handles = edges.partitions.take()
         if rows is None:
             sources = add_up_sources(size, shift, backend)
-            partitions, outward = executor.map_and_fold("orient", oriented, handles, sources, rank, shift, backend)
+            partitions, outward = map_and_fold(executor, "orient", oriented, handles, sources, rank, shift, backend)
         else:
             sums = Fold(partial(no_sums, size, backend), partial(add_sums, shift=shift, backend=backend), list.pop)
             starts = [row << shift for row in rows[1:]]
-            slices, folded = executor.map_and_fold(
-                "orient", oriented_slices, handles, sums, rank, starts, shift, backend
+            slices, folded = map_and_fold(
+                executor, "orient", oriented_slices, handles, sums, rank, starts, shift, backend
             )
             (outward,), residues = executor.transpose("orient", [folded], 2)
             partitions = [piece for of_range in executor.transpose("orient", slices, len(rows)) for piece in of_range]
@@ -234,7 +266,7 @@ class BudgetPlane(Plane):
         """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""
         place, layout, backend, edges = block
         filling = Filling(place, layout, edges, backend)
-        self.executor.make_room(filling.nbytes + 2 * filling.nbytes // len(slabs))
+        self.executor.store.make_room(filling.nbytes + 2 * filling.nbytes // len(slabs))
         handle = self.executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
         filling.check()
         return handle

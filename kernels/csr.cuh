@@ -16,6 +16,10 @@ using uint64 = unsigned long long;
 #define RACY_WRITE(word, value, why) ((word) = (value))
 #endif
 
+#ifndef NEIGHBOURS
+#define NEIGHBOURS 4  // adjacent rows that a warp takes together
+#endif
+
 constexpr uint32 ALL = 0xffffffffu;
 constexpr int64 BEHIND = 1ll << 40;  // shift of unordered blocks: every column counts as before v
 constexpr int64 GROUP = 32;          // rows that are dealt out to splits together
@@ -151,54 +155,56 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
   return row;
 }
 
-// Deals the edges of a warp's 32 rows to its lanes in succession; each lane has `left` edges, from place `begin` on, to
-// be tested against `size` table entries from `first` on.
-template <class Visit> __device__ __forceinline__ void deal_edges(
-    const Task& t, int64 k, int64 begin, uint32 edges, int64 first, int64 size, const Visit& visit) {
-  uint32 lane = threadIdx.x % 32, ends = warp_ends(edges), all = __shfl_sync(ALL, ends, 31);
-  for (uint32 e = lane; e - lane < all; e += 32) {
-    uint32 row = owner_of(ends, e);
-    int64 p = __shfl_sync(ALL, begin, row) + (e - __shfl_sync(ALL, ends - edges, row));
-    int64 row_first = __shfl_sync(ALL, first, row);
-    uint32 row_size = __shfl_sync(ALL, uint32(size), row);
-    if (e < all) { visit(row_of(t, k + row), p, row_first, row_first + row_size); }
-  }
-}
-
 // A lane's row: its index edges from place `begin` on, and the table entries that they are tested against.
 struct TaskRow {
   int64 u, begin, edges, first, size;
 };
 
-// The same for rows of any length; each lane has a `row`.
+// Deals `edges` edges of each lane's row to the lanes in succession.
 template <class Visit>
-__device__ __forceinline__ void deal_rows(const Task& t, int64 k, TaskRow row, const Visit& visit) {
+__device__ __forceinline__ void deal_edges(const TaskRow& mine, uint32 edges, const Visit& visit) {
+  uint32 lane = threadIdx.x % 32, ends = warp_ends(edges), all = __shfl_sync(ALL, ends, 31);
+  for (uint32 e = lane; e - lane < all; e += 32) {
+    uint32 row = owner_of(ends, e);
+    int64 u = __shfl_sync(ALL, mine.u, row);
+    int64 p = __shfl_sync(ALL, mine.begin, row) + (e - __shfl_sync(ALL, ends - edges, row));
+    int64 first = __shfl_sync(ALL, mine.first, row);
+    uint32 size = __shfl_sync(ALL, uint32(mine.size), row);
+    if (e < all) { visit(u, p, first, first + size); }
+  }
+}
+
+// The same for rows of any length.
+template <class Visit> __device__ __forceinline__ void deal_rows(TaskRow row, const Visit& visit) {
   constexpr int64 MOST = 1 << 26;  // most edges of a row per step, so that 32 bits hold the sums
   while (__any_sync(ALL, row.edges > 0)) {
     uint32 now = uint32(min(row.edges, MOST));
-    deal_edges(t, k, row.begin, now, row.first, row.size, visit);
+    deal_edges(row, now, visit);
     row.begin += now;
     row.edges -= now;
   }
 }
 
-// Processes edges with a thread each: a warp takes 32 rows per step. `keep(row)` tells whether a row is visited, and is
-// also called for rows without edges; all lanes call it. `visit(u, p, first, last)` gets an edge's place in the index
-// and its table row.
+// Processes edges with a thread each: a warp takes 32 rows per step, NEIGHBOURS adjacent ones from each of equally
+// distant places, because adjacent rows are long together, and a warp that had 32 of the longest would be the last.
+// `keep(row)` tells whether a row is visited, and is also called for rows without edges; all lanes call it.
+// `visit(u, p, first, last)` gets an edge's place in the index and its table row.
 template <class Keep, class Visit>
 __device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
   uint32 lane = threadIdx.x % 32;
-  int64 warps = int64(gridDim.x) * blockDim.x / 32;
-  for (int64 k = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / 32 * 32; k < t.rows; k += 32 * warps) {
-    TaskRow row = {row_of(t, k + lane), 0, 0, 0, 0};
-    if (k + lane < t.rows) {
+  int64 warps = all_threads() / 32, mine = (lane / NEIGHBOURS * warps + first_of() / 32) * NEIGHBOURS + lane % NEIGHBOURS;
+  for (int64 step = 0; step < t.rows; step += 32 * warps) {
+    int64 k = step + mine;
+    TaskRow row = {0, 0, 0, 0, 0};
+    if (k < t.rows) {
+      row.u = row_of(t, k);
       row.begin = t.index.offsets[row.u];
       row.edges = t.index.offsets[row.u + 1] - row.begin;
       row.first = t.same ? row.begin : t.table.offsets[row.u];
       row.size = t.same ? row.edges : t.table.offsets[row.u + 1] - row.first;
     }
     if (!keep(row)) { row.edges = 0; }
-    deal_rows(t, k, row, visit);
+    deal_rows(row, visit);
   }
 }
 

@@ -223,11 +223,13 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = *items_end;
   clear_all(row);
   uint64 triangles = 0;
+  if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
   for (;;) {
-    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
     __syncthreads();
     if (row.item >= count) { break; }
     uint2 item = items[row.item];
+    uint32 later = 0;
+    if (AHEAD_ITEM && threadIdx.x == 0) { later = atomicAdd(next, 1u); }
     bool of_table = t.tables && item.x >= t.tables;
     const Block& block = of_table ? t.table : t.stream;
     int64 x = of_table ? item.x - t.tables : item.x, size = block.length(x);
@@ -242,6 +244,7 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
       triangles += stream_lists(row, mine, uint32(min(end - k, uint64(32))), narrow, columns, table, size);
     }
     __syncthreads();
+    if (threadIdx.x == 0) { row.item = AHEAD_ITEM ? later : atomicAdd(next, 1u); }
     clear_entries(row, table, size);
   }
   add_to(&totals->triangles, triangles);
@@ -290,6 +293,22 @@ __device__ __forceinline__ uint32 stream_list(
   return found;
 }
 
+// Lists the words of a short row, from its entries; each warp passes over them all.
+template <class Row> __device__ __forceinline__ void list_few(Row& row, const int32* columns, uint32 size) {
+  uint32 lane = threadIdx.x % 32, used = 0;
+  for (uint32 i = lane; i - lane < size; i += 32) {
+    uint32 word = i < size ? uint32(columns[i]) >> 5 : 0;
+    bool leads = i < size && (i == 0 || uint32(columns[i - 1]) >> 5 != word);
+    uint32 votes = __ballot_sync(ALL, leads);
+    if (leads && i / 32 % Row::WARPS == threadIdx.x / 32) {
+      row.words[used + __popc(votes & ((1u << lane) - 1))] = (unsigned short)(word);
+    }
+    used += __popc(votes);
+  }
+  if (threadIdx.x == 0) { row.used = used; }
+  __syncthreads();
+}
+
 // 6. Long table rows and near hubs: a block takes one work item per step, and each of its warps every
 // NEAR_WARPSth edge. `near` is 0 or a multiple of 32, or the number of stream rows.
 extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
@@ -299,11 +318,20 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
   uint64 triangles = 0;
   each_item(row, t, items, items_end, next, [&](int64, int64 first, int64 last, int64 begin, int64 end) {
     const int32* columns = t.table.columns + first;
+#if BISECT
     int64 size = lower_bound(columns, 0, last - first, 32 * words);
     end = lower_bound(t.index.columns, begin, end, t.near);
+#else
+    int64 size = lower_bound_of_warp(columns, 0, last - first, 32 * words);
+    end = t.same ? min(end, first + size) : lower_bound_of_warp(t.index.columns, begin, end, t.near);
+#endif
     each_entry<NearRow>(columns, size, [&](uint32 w) { atomicOr(row.bits + (w >> 5), 1u << (w & 31)); });
-    __syncthreads();
-    list_words(row, words);
+    if (size > FEWER) {
+      __syncthreads();
+      list_words(row, words);
+    } else {
+      list_few(row, columns, uint32(size));
+    }
     for (int64 p = begin + warp; p < end; p += NearRow::THREADS) {
       int64 place = p + lane * NearRow::WARPS;
       uint32 v = place < end ? t.index.columns[place] : 0;

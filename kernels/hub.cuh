@@ -34,6 +34,15 @@
 #ifndef NEAR_WARPS
 #define NEAR_WARPS 2
 #endif
+#ifndef AHEAD_ITEM
+#define AHEAD_ITEM 1
+#endif
+#ifndef BISECT
+#define BISECT 0
+#endif
+#ifndef FEWER
+#define FEWER 128
+#endif
 #ifndef NEAR
 #define NEAR 16384  // most near hubs
 #endif
@@ -453,6 +462,19 @@ template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
 using FullRow = Row<BITMAP_WORDS, FILTER_WORDS, PLAIN_WARPS>;
 using NearRow = Row<NEAR / 32, 1, NEAR_WARPS>;
 
+// The same as `lower_bound`, by a warp, all of whose lanes must call it: some 32 entries per step.
+__device__ __forceinline__ int64 lower_bound_of_warp(const int32* columns, int64 at, int64 end, int64 bound) {
+  uint32 lane = threadIdx.x % 32;
+  while (at < end) {
+    int64 step = (end - at + 31) / 32, place = at + lane * step;
+    uint32 below = __popc(__ballot_sync(ALL, place < end && columns[place] < bound));
+    if (step == 1 || below == 0) { return at + below; }
+    end = min(end, at + below * step);
+    at += (below - 1) * step + 1;
+  }
+  return at;
+}
+
 // Lists the words below `most` that have a bit set. Each warp takes its share of them, in two passes.
 template <class Row> __device__ void list_words(Row& row, uint32 most) {
   constexpr uint32 THREADS = Row::THREADS, WARPS = Row::WARPS;
@@ -486,13 +508,16 @@ template <class Row, class Work> __device__ __forceinline__ void each_item(
     Row& row, const Task& t, const uint2* items, const uint32* items_end, uint32* next, const Work& work) {
   uint32 count = *items_end;
   clear_all(row);
+  if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
   for (;;) {
-    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
     __syncthreads();
-    uint32 k = row.item;
+    uint32 k = row.item, later = 0;
     if (k >= count) { break; }
+    if (AHEAD_ITEM && threadIdx.x == 0) { later = atomicAdd(next, 1u); }
     int64 u = items[k].x;
     int64 begin = t.index.offsets[u] + int64(items[k].y) * ITEM_EDGES;
     work(u, t.table.offsets[u], t.table.offsets[u + 1], begin, min(begin + ITEM_EDGES, t.index.offsets[u + 1]));
+    __syncthreads();
+    if (threadIdx.x == 0) { row.item = AHEAD_ITEM ? later : atomicAdd(next, 1u); }
   }
 }

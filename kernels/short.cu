@@ -136,7 +136,7 @@ __device__ __forceinline__ void each_row(const Task& t, Totals* totals, const Vi
       }
       row.edges = 0;
     }
-    deal_rows(t, k - lane, row, [&](int64 of, int64 p, int64 first, int64 last) {
+    deal_rows(row, [&](int64 of, int64 p, int64 first, int64 last) {
       uint64 before_edge = sums.triangles;
       walk(t, p, first, last, sums);
       if (sums.triangles != before_edge) { seen(of, p, first, last); }

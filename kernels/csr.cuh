@@ -155,22 +155,24 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
   return row;
 }
 
-// A lane's row: its index edges from place `begin` on, and the table entries that they are tested against.
+// A lane's row: its index edges from place `begin` on, and the table entries that they are tested against. `note` is
+// what the row's visitor wants to know of it at each edge.
 struct TaskRow {
   int64 u, begin, edges, first, size;
+  uint32 note;
 };
 
 // Deals `edges` edges of each lane's row to the lanes in succession.
 template <class Visit>
 __device__ __forceinline__ void deal_edges(const TaskRow& mine, uint32 edges, const Visit& visit) {
   uint32 lane = threadIdx.x % 32, ends = warp_ends(edges), all = __shfl_sync(ALL, ends, 31);
+  int64 origin = mine.begin - (ends - edges);
   for (uint32 e = lane; e - lane < all; e += 32) {
     uint32 row = owner_of(ends, e);
-    int64 u = __shfl_sync(ALL, mine.u, row);
-    int64 p = __shfl_sync(ALL, mine.begin, row) + (e - __shfl_sync(ALL, ends - edges, row));
+    int64 u = __shfl_sync(ALL, uint32(mine.u), row), p = __shfl_sync(ALL, origin, row) + e;
     int64 first = __shfl_sync(ALL, mine.first, row);
-    uint32 size = __shfl_sync(ALL, uint32(mine.size), row);
-    if (e < all) { visit(u, p, first, first + size); }
+    uint32 size = __shfl_sync(ALL, uint32(mine.size), row), note = __shfl_sync(ALL, mine.note, row);
+    if (e < all) { visit(u, p, first, first + size, note); }
   }
 }
 
@@ -187,15 +189,15 @@ template <class Visit> __device__ __forceinline__ void deal_rows(TaskRow row, co
 
 // Processes edges with a thread each: a warp takes 32 rows per step, NEIGHBOURS adjacent ones from each of equally
 // distant places, because adjacent rows are long together, and a warp that had 32 of the longest would be the last.
-// `keep(row)` tells whether a row is visited, and is also called for rows without edges; all lanes call it.
-// `visit(u, p, first, last)` gets an edge's place in the index and its table row.
-template <class Keep, class Visit>
-__device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
+// `prepare(row)` may shorten the row and note something; it is also called for rows without edges, by all lanes.
+// `visit(u, p, first, last, note)` gets an edge's place in the index and its table row.
+template <class Prepare, class Visit>
+__device__ __forceinline__ void each_edge(const Task& t, const Prepare& prepare, const Visit& visit) {
   uint32 lane = threadIdx.x % 32;
-  int64 warps = all_threads() / 32, mine = (lane / NEIGHBOURS * warps + first_of() / 32) * NEIGHBOURS + lane % NEIGHBOURS;
+  int64 warps = all_threads() / 32, place = (lane / NEIGHBOURS * warps + first_of() / 32) * NEIGHBOURS + lane % NEIGHBOURS;
   for (int64 step = 0; step < t.rows; step += 32 * warps) {
-    int64 k = step + mine;
-    TaskRow row = {0, 0, 0, 0, 0};
+    int64 k = step + place;
+    TaskRow row = {0, 0, 0, 0, 0, 0};
     if (k < t.rows) {
       row.u = row_of(t, k);
       row.begin = t.index.offsets[row.u];
@@ -203,17 +205,13 @@ __device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const
       row.first = t.same ? row.begin : t.table.offsets[row.u];
       row.size = t.same ? row.edges : t.table.offsets[row.u + 1] - row.first;
     }
-    if (!keep(row)) { row.edges = 0; }
+    prepare(row);
     deal_rows(row, visit);
   }
 }
 
-struct All {
-  __device__ bool operator()(const TaskRow&) const { return true; }
-};
-
 template <class Visit> __device__ __forceinline__ void each_edge(const Task& t, const Visit& visit) {
-  each_edge(t, All(), visit);
+  each_edge(t, [](TaskRow&) {}, [&](int64 u, int64 p, int64 first, int64 last, uint32) { visit(u, p, first, last); });
 }
 
 // Counts the common entries of two non-empty lists, walking both in step.

@@ -109,7 +109,7 @@ __device__ __forceinline__ void short_edge(
   sums.probes += a;
   const int32* list = t.table.columns + first;
   if (v < t.hubs) {
-    sums.triangles += in_bitmap(list, a, bitmaps + bitmap_of(uint32(v)));
+    sums.triangles += in_bitmap(list, a, bitmaps + bitmap_of(t, uint32(v)));
   } else if (b <= 4 * SMALL) {
     sums.triangles += merged(list, a, t.stream.columns + begin, b);
   } else {
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   count_short<16>(t, records, narrow, totals, Unseen());
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint32* bitmaps, uint2* items,
+extern "C" __global__ void __launch_bounds__(BLOCK, EDGE_BLOCKS) hub_edges(Task t, const uint32* bitmaps, uint2* items,
     uint32* items_end, uint64* lists, uint64* all_lists, uint32 plain, Totals* totals) {
   Sums sums;
   all_edges(t, items, items_end, ITEM_EDGES, lists, all_lists, plain, sums,
@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint
   sums.add_up(totals);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* ends, uint64* records) {
+extern "C" __global__ void __launch_bounds__(BLOCK, EDGE_BLOCKS) hub_lists(Task t, uint64* ends, uint64* records) {
   put_lists(t, ends, records, [](int64, const List&, int64) {});
 }
 
@@ -153,71 +153,81 @@ struct Streamed {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
   alignas(8) uint32 bits[BITMAP_WORDS];
   uint32 filter[FILTER_WORDS];
+  uint64 lists[THREADS];  // of each warp: first those of ids below BITMAP, then the others
   uint32 item;
 };
 
-// Streams the warp's lists, one record per lane, `count` of them. `narrow` holds the low halves of `columns`,
-// four to a word.
-__device__ __forceinline__ uint32 stream_lists(const Streamed& row, uint64 mine, uint32 count, const uint2* narrow,
-    const int32* columns, const int32* table, int64 size) {
+// Which of eight 16-bit ids have their bit set, as a mask with the first id lowest.
+__device__ __forceinline__ uint32 eight(const uint32* bits, uint4 ids) {
+  return four(bits, make_uint2(ids.z, ids.w)) << 4 | four(bits, make_uint2(ids.x, ids.y));
+}
+
+// Streams the warp's lists, one record per lane, 0 for none. `narrow` holds the low halves of `columns`, eight to a
+// word. LANES lanes stream a list of narrow ids, and TAIL_LANES one of ids beyond the bitmap.
+__device__ __forceinline__ uint32 stream_lists(
+    Streamed& row, uint64 mine, const uint4* narrow, const int32* columns, const int32* table, int64 size) {
+  constexpr uint32 TOGETHER = 32 / LANES, TAILS_TOGETHER = 32 / TAIL_LANES;
   uint32 lane = threadIdx.x % 32, found = 0;
-  uint32 fours = uint32(mine >> 32), about = lane < count ? uint32(mine) : 0;
-  bool behind = about >> 31;
-  if (behind) { about = 0; }
-  for (uint32 j = 0; j < count; j += AHEAD) {
-    uint32 kind[AHEAD];
-    const uint2* list[AHEAD];
-    uint2 ids[AHEAD];
+  uint32 below = (1u << lane) - 1, fronts = __ballot_sync(ALL, mine && !(mine >> 31 & 1));
+  uint32 tails = __ballot_sync(ALL, mine >> 31 & 1), count = __popc(fronts), all = count + __popc(tails);
+  uint64* lists = row.lists + (threadIdx.x & ~31u);
+  if (mine) { lists[mine >> 31 & 1 ? count + __popc(tails & below) : __popc(fronts & below)] = mine; }
+  __syncwarp();
+  for (uint32 j = lane / LANES; j - lane / LANES < count; j += TOGETHER * AHEAD) {
+    int32 left[AHEAD];
+    uint32 skip[AHEAD];
+    const uint4* place[AHEAD];
+    uint4 ids[AHEAD];
 #pragma unroll
     for (uint32 i = 0; i < AHEAD; i++) {
-      kind[i] = __shfl_sync(ALL, about, min(j + i, 31u));
-      list[i] = narrow + __shfl_sync(ALL, fours, min(j + i, 31u)) + lane;
-      ids[i] = make_uint2(0, 0);
-      if (AHEAD > 1 && j + i > 31) { kind[i] = 0; }
-      if (4 * lane < kind[i] >> 2) { ids[i] = __ldg(list[i]); }
+      uint64 list = j + i * TOGETHER < count ? lists[j + i * TOGETHER] : 0;
+      uint32 fours = uint32(list >> 32), about = uint32(list), odd = fours % 2 * 4;
+      left[i] = int32((about >> 2) + odd - 8 * (lane % LANES));
+      skip[i] = lane % LANES ? 0 : (about & 3) + odd;
+      if (list == 0) { left[i] = 0; }
+      place[i] = narrow + fours / 2 + lane % LANES;
+      if (left[i] > 0) { ids[i] = __ldg(place[i]); }
     }
 #pragma unroll
     for (uint32 i = 0; i < AHEAD; i++) {
-      int32 left = int32(kind[i] >> 2) - int32(4 * lane);
-      uint32 valid = lane == 0 ? 15u << (kind[i] & 3) : 15u;
-      while (left > 0) {
-        if (left < 4) { valid &= (1u << left) - 1; }
-        found += __popc(four(row.bits, ids[i]) & valid & 15u);
-        left -= 128;
-        valid = 15u;
-        list[i] += 32;
-        if (left > 0) { ids[i] = __ldg(list[i]); }
+      uint32 valid = 255u << skip[i];
+      while (left[i] > 0) {
+        if (left[i] < 8) { valid &= (1u << left[i]) - 1; }
+        found += __popc(eight(row.bits, ids[i]) & valid & 255u);
+        left[i] -= 8 * LANES;
+        valid = 255u;
+        place[i] += LANES;
+        if (left[i] > 0) { ids[i] = __ldg(place[i]); }
       }
     }
   }
-  // Entries beyond the bitmap: the first 32 of TAILS_AHEAD lists are read together.
-  for (uint32 left = __ballot_sync(ALL, behind); left;) {
-    const int32* entries[TAILS_AHEAD];
-    uint32 place[TAILS_AHEAD], end[TAILS_AHEAD], w[TAILS_AHEAD];
+  for (uint32 j = count + lane / TAIL_LANES; j - lane / TAIL_LANES < all; j += TAILS_TOGETHER * TAILS_AHEAD) {
+    const int32 *place[TAILS_AHEAD], *end[TAILS_AHEAD];
+    uint32 w[TAILS_AHEAD];
 #pragma unroll
     for (uint32 i = 0; i < TAILS_AHEAD; i++) {
-      uint64 list = __shfl_sync(ALL, mine, left ? __ffs(int(left)) - 1 : 0);
-      entries[i] = columns + (list >> 32) * 4;
-      place[i] = uint32(list & 3) + lane;
-      end[i] = left ? uint32(list) << 1 >> 3 : 0;
-      w[i] = place[i] < end[i] ? entries[i][place[i]] : 0;
-      left &= left - 1;
+      uint64 list = j + i * TAILS_TOGETHER < all ? lists[j + i * TAILS_TOGETHER] : 0;
+      const int32* entries = columns + (list >> 32) * 4;
+      place[i] = entries + (list & 3) + lane % TAIL_LANES;
+      end[i] = entries + (uint32(list) << 1 >> 3);
+      w[i] = place[i] < end[i] ? *place[i] : 0;
     }
 #pragma unroll
     for (uint32 i = 0; i < TAILS_AHEAD; i++) {
       while (place[i] < end[i]) {
         if (FilterBits(w[i]).in(row.filter)) { found += contains(table, 0, size, w[i]); }
-        place[i] += 32;
-        if (place[i] < end[i]) { w[i] = entries[i][place[i]]; }
+        place[i] += TAIL_LANES;
+        if (place[i] < end[i]) { w[i] = *place[i]; }
       }
     }
   }
+  __syncwarp();
   return found;
 }
 
 // 5. A block takes one work item per step: a table, and up to ITEM_LISTS lists streamed against it.
 extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
-    hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const uint64* begins,
+    hub_tables(Task t, const uint4* table_narrow, const uint4* stream_narrow, const uint64* begins,
         const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ Streamed row;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = *items_end;
@@ -235,13 +245,13 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
     int64 x = of_table ? item.x - t.tables : item.x, size = block.length(x);
     const int32* table = block.columns + block.offsets[x];
     const int32* columns = of_table ? t.stream.columns : t.table.columns;
-    const uint2* narrow = of_table ? stream_narrow : table_narrow;
+    const uint4* narrow = of_table ? stream_narrow : table_narrow;
     set_entries(row, table, size);
     uint64 begin = begins[item.x] + uint64(item.y) * ITEM_LISTS, end = min(begin + ITEM_LISTS, begins[item.x + 1]);
     __syncthreads();
     for (uint64 k = begin + 32 * warp; k < end; k += Streamed::THREADS) {
       uint64 mine = k + lane < end ? records[k + lane] : 0;
-      triangles += stream_lists(row, mine, uint32(min(end - k, uint64(32))), narrow, columns, table, size);
+      triangles += stream_lists(row, mine, narrow, columns, table, size);
     }
     __syncthreads();
     if (threadIdx.x == 0) { row.item = AHEAD_ITEM ? later : atomicAdd(next, 1u); }
@@ -250,25 +260,28 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
   add_to(&totals->triangles, triangles);
 }
 
-// Tests the row's words against the bitmaps of the hubs that the lanes hold, hubs ascending by lane;
-// `hubs` lanes hold one, and `top` is v / 32 there.
-template <class Row> __device__ __forceinline__ uint32 meet_hubs(
-    const Row& row, const uint32* bitmaps, uint32 hubs, uint32 base, uint32 top) {
-  uint32 lane = threadIdx.x % 32, used = row.used, found = 0;
+// Tests the row's words against the bitmaps of the hubs that the lanes hold, ascending by lane; lanes without one have -1.
+template <class Row>
+__device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmaps, int32 hub, uint32 near_words) {
+  uint32 lane = threadIdx.x % 32, used = row.used, found = 0, hubs = __popc(__ballot_sync(ALL, hub >= 0));
   for (uint32 k = 0; k < used; k += 32) {
     uint32 word = k + lane < used ? row.words[k + lane] : Row::WORDS;
     uint32 bits = k + lane < used ? row.bits[word] : 0;
-    uint32 lowest = row.words[k];
-    uint32 j = __popc(__ballot_sync(ALL, lane < hubs && top < lowest));
+    int32 lowest = 32 * row.words[k], first = int32(32 * word);
+    uint32 j = __popc(__ballot_sync(ALL, hub >= 0 && hub < lowest));
     if (j == hubs) { break; }
-    for (; j < hubs; j += 8) {
+    const uint32* column = bitmaps + word;
+    for (j &= ~7u; j < hubs; j += 8) {
       uint32 seen[8];
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) {
-        uint32 from = min(j + i, 31u);
-        uint32 hub_base = __shfl_sync(ALL, base, from);
-        uint32 hub_top = __shfl_sync(ALL, top, from);
-        seen[i] = j + i < hubs && word <= hub_top ? __ldg(bitmaps + hub_base + word) : 0;
+        int32 v = __shfl_sync(ALL, hub, j + i);
+#ifdef PLAIN
+        const uint32* place = column + triangle_of(uint32(v));
+#else
+        const uint32* place = column + uint64(uint32(v)) * near_words;
+#endif
+        seen[i] = first <= v ? __ldg(place) : 0;
       }
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) { found += __popc(seen[i] & bits); }
@@ -334,9 +347,7 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
     }
     for (int64 p = begin + warp; p < end; p += NearRow::THREADS) {
       int64 place = p + lane * NearRow::WARPS;
-      uint32 v = place < end ? t.index.columns[place] : 0;
-      uint32 hubs = __popc(__ballot_sync(ALL, place < end));
-      triangles += meet_hubs(row, bitmaps, hubs, bitmap_of(v), v >> 5);
+      triangles += meet_hubs(row, bitmaps, place < end ? t.index.columns[place] : -1, words);
     }
     __syncthreads();
     for (uint32 i = threadIdx.x; i < row.used; i += NearRow::THREADS) { row.bits[row.words[i]] = 0; }
@@ -356,8 +367,7 @@ __device__ __forceinline__ void meet_edges(
   bool hub = mine && v < t.near;
   sums.wedges += b;
   sums.probes += a && b ? (hub || b > LONG * a ? a : b) : 0;
-  uint32 hubs = __popc(__ballot_sync(ALL, hub));
-  uint32 found = meet_hubs(row, bitmaps, hubs, hub ? bitmap_of(uint32(v)) : 0, uint32(v) >> 5);
+  uint32 found = meet_hubs(row, bitmaps, hub ? int32(v) : -1, 0);
   for (uint32 left = __ballot_sync(ALL, mine && !hub && a && b); left; left &= left - 1) {
     int from = __ffs(int(left)) - 1;
     int64 list = __shfl_sync(ALL, begin, from), size = __shfl_sync(ALL, b, from);

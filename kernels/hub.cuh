@@ -40,6 +40,15 @@
 #ifndef BISECT
 #define BISECT 0
 #endif
+#ifndef LANES
+#define LANES 16  // lanes that stream a list
+#endif
+#ifndef TAIL_LANES
+#define TAIL_LANES 8  // likewise one of ids beyond the bitmap
+#endif
+#ifndef EDGE_BLOCKS
+#define EDGE_BLOCKS 1
+#endif
 #ifndef FEWER
 #define FEWER 128
 #endif
@@ -71,10 +80,22 @@
 constexpr uint32 BITMAP_WORDS = BITMAP / 32, FILTER_WORDS = FILTER / 32;
 constexpr uint32 BYTES = BITMAP / 8 - 4;  // of a bitmap, in words: the word of id x is at x >> 3 & BYTES
 
-// First word of hub v's bitmap. Row v has no bit beyond v, so it takes v / 32 + 1 words.
-__device__ __forceinline__ uint32 bitmap_of(uint32 v) {
+// First word of hub v's bitmap. Row v has no bit beyond v, so that v / 32 + 1 words of it are used. Near hubs have as
+// many words each, so that one multiplication finds them; PLAIN has no room for that.
+__device__ __forceinline__ uint32 triangle_of(uint32 v) {
   uint32 group = v >> 5;
   return (group + 1) * ((group << 4) + (v & 31));
+}
+
+__device__ __forceinline__ uint32 near_words(const Task& t) { return uint32((t.near + 31) >> 5); }
+
+__device__ __forceinline__ uint32 bitmap_of(const Task& t, uint32 v) {
+#ifdef PLAIN
+  return triangle_of(v);
+#else
+  uint32 near = uint32(t.near);
+  return v < near ? v * near_words(t) : near * near_words(t) + triangle_of(v) - triangle_of(near);
+#endif
 }
 
 // Two bits in one word of a filter, which are set for an id beyond the bitmap.
@@ -97,7 +118,7 @@ extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
     int64 last = t.stream.offsets[v + 1];
     for (int64 q = t.stream.offsets[v] + lane; q < last; q += 32) {
       uint32 w = t.stream.columns[q];
-      atomicOr(bitmaps + bitmap_of(uint32(v)) + (w >> 5), 1u << (w & 31));
+      atomicOr(bitmaps + bitmap_of(t, uint32(v)) + (w >> 5), 1u << (w & 31));
     }
   }
 }
@@ -289,12 +310,18 @@ struct List {
   __device__ int64 records() const { return (front + MOST - 1) / MOST + (size - front + MOST - 1) / MOST; }
 };
 
+// `front` is the number of entries of the table row below BITMAP.
 __device__ __forceinline__ List shorter_list(
-    const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin, int64 b) {
-  List list = a < b ? List{v, first, a, a, u} : List{t.tables + u, begin, b, b, v};
-  const int32* columns = (a < b ? t.table.columns : t.stream.columns) + list.start;
-  if (columns[list.size - 1] >= BITMAP) { list.front = lower_bound(columns, 0, list.size, BITMAP); }
+    const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin, int64 b, uint32 front) {
+  if (a < b) { return {v, first, min(a, int64(front)), a, u}; }
+  List list = {t.tables + u, begin, b, b, v};
+  if (t.stream.columns[begin + b - 1] >= BITMAP) { list.front = lower_bound(t.stream.columns + begin, 0, b, BITMAP); }
   return list;
+}
+
+// The number of entries of a row below BITMAP.
+__device__ __forceinline__ uint32 front_of(const int32* row, int64 size) {
+  return uint32(row[size - 1] < BITMAP ? size : lower_bound(row, 0, size, BITMAP));
 }
 
 // 2. All edges. Edges of short table rows are passed to `visit(u, p, first, last)`. Edges of longer ones are tested
@@ -303,14 +330,15 @@ __device__ __forceinline__ List shorter_list(
 template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items, uint32* items_end,
     int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
   uint64 found = 0;
-  auto keep = [&](const TaskRow& row) {
-    bool cut = row.size > SMALL && row.edges && (plain || t.index.columns[row.begin] < t.near);
+  auto prepare = [&](TaskRow& row) {
+    bool longer = row.size > SMALL, cut = longer && row.edges && (plain || t.index.columns[row.begin] < t.near);
     uint32 count = cut ? uint32((row.edges + item_edges - 1) / item_edges) : 0;
     uint32 place = reserve(items_end, count);
     for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(row.u), i); }
-    return row.size <= SMALL || !plain;
+    if (longer && plain) { row.edges = 0; }
+    if (longer && row.edges) { row.note = front_of(t.table.columns + row.first, row.size); }
   };
-  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+  each_edge(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
     if (last - first <= SMALL) { return visit(u, p, first, last); }
     int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
@@ -318,7 +346,7 @@ template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, 
     if (a == 0 || b == 0) { return; }
     sums.probes += v < t.near ? a : min(a, b);
     if (v < t.near) { return; }
-    List list = shorter_list(t, u, v, first, a, begin, b);
+    List list = shorter_list(t, u, v, first, a, begin, b, front);
     found += list.records();
     atomicAdd(lists + list.key, uint64(list.records()));
   });
@@ -327,13 +355,19 @@ template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, 
 
 // Calls `visit(list, p)` with the list of each edge that neither a short row nor a bitmap counts.
 template <class Visit> __device__ __forceinline__ void each_list(const Task& t, const Visit& visit) {
-  auto keep = [](const TaskRow& row) { return row.size > SMALL; };
-  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+  auto prepare = [&](TaskRow& row) {
+    if (row.size <= SMALL) { row.edges = 0; }
+    if (row.edges == 0) { return; }
+    int64 last = row.begin + row.edges;
+    row.begin = lower_bound(t.index.columns, row.begin, last, t.near);
+    row.edges = last - row.begin;
+    if (row.edges) { row.note = front_of(t.table.columns + row.first, row.size); }
+  };
+  each_edge(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
     int64 v = t.index.columns[p];
-    if (v < t.near) { return; }
     int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
-    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b), p); }
+    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b, front), p); }
   });
 }
 
@@ -437,10 +471,11 @@ __device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
   return found * 2 + bit_of(bits, ids.x >> 3 & BYTES, ids.x);
 }
 
-// The low halves of columns; threads take four per step.
+// The low halves of columns; threads take four per step. One word more is written, for they are also read eight at a
+// time.
 extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, uint2* narrow) {
   int64 threads = int64(gridDim.x) * blockDim.x;
-  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; 4 * k < size; k += threads) {
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; 4 * k < size + 4; k += threads) {
     uint32 ids[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) { ids[i] = 4 * k + i < size ? columns[4 * k + i] & 0xffff : 0; }

@@ -86,35 +86,38 @@
 
 // Preludes: hub.cuh
 
-// Counts A's entries found in hub v's bitmap.
-__device__ __forceinline__ uint32 in_bitmap(const int32* a, int64 size, const uint32* bitmap) {
-  uint32 found = 0;
-#pragma unroll 4
-  for (int64 i = 0; i < size; i++) {
-    uint32 w = a[i];
-    found += __ldg(bitmap + (w >> 5)) >> (w & 31) & 1;
-  }
-  return found;
+// Tests the pairs of an edge (u, v) of a short table row and an entry w of A, dealt to a warp's lanes: hub v's bitmap has
+// w, or w is searched in B. A thread for each edge would wait for the longest A, and for those that are searched.
+__device__ __forceinline__ void deal_pairs(const Task& t, const uint32* bitmaps, const TaskRow& row, Sums& sums) {
+  bool triangle = t.same && t.shift == 0;  // then the e-th edge has the first e entries
+  TaskRow pairs = {row.u, 0, 0, row.first, row.size, 0};
+  if (row.size <= SMALL) { pairs.edges = triangle ? row.edges * (row.edges - 1) / 2 : row.edges * row.size; }
+  deal_rows(pairs, [&](int64 u, int64 pair, int64 first, int64 last, uint32) {
+    int64 p, i;
+    if (triangle) {
+      int32 e = int32((sqrtf(8.0f * float(pair) + 1) + 1) * 0.5f);
+      p = first + e;
+      i = pair - e * (e - 1) / 2;
+    } else {
+      p = t.index.offsets[u] + pair / (last - first);
+      i = pair % (last - first);
+    }
+    int64 v = t.index.columns[p];
+    uint32 w = t.table.columns[first + i];
+    if (t.shift != BEHIND && w >= v + t.shift) { return; }
+    if (v < t.hubs) {
+      sums.triangles += __ldg(bitmaps + bitmap_of(t, uint32(v)) + (w >> 5)) >> (w & 31) & 1;
+    } else {
+      sums.triangles += contains(t.stream.columns, t.stream.offsets[v], t.stream.offsets[v + 1], w);
+    }
+  });
 }
 
-// Counts one edge (u, v) of a short table row [first, last), by one thread.
-__device__ __forceinline__ void short_edge(
-    const Task& t, const uint32* bitmaps, int64 p, int64 first, int64 last, Sums& sums) {
-  int64 v = t.index.columns[p];
-  int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
+// Sums of an edge (u, v) of a short table row [first, last).
+__device__ __forceinline__ void short_edge(const Task& t, int64 p, int64 first, int64 last, Sums& sums) {
+  int64 v = t.index.columns[p], b = t.stream.length(v);
   sums.wedges += b;
-  if (first == last || b == 0) { return; }
-  int64 a = before(t, p, first, last, v);
-  if (a == 0) { return; }
-  sums.probes += a;
-  const int32* list = t.table.columns + first;
-  if (v < t.hubs) {
-    sums.triangles += in_bitmap(list, a, bitmaps + bitmap_of(t, uint32(v)));
-  } else if (b <= 4 * SMALL) {
-    sums.triangles += merged(list, a, t.stream.columns + begin, b);
-  } else {
-    sums.triangles += searched(list, a, t.stream.columns + begin, b);
-  }
+  if (first < last && b) { sums.probes += before(t, p, first, last, v); }
 }
 
 struct Unseen {
@@ -140,7 +143,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, EDGE_BLOCKS) hub_edges(Task 
     uint32* items_end, uint64* lists, uint64* all_lists, uint32 plain, Totals* totals) {
   Sums sums;
   all_edges(t, items, items_end, ITEM_EDGES, lists, all_lists, plain, sums,
-      [&](int64, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, p, first, last, sums); });
+      [&](const TaskRow& row) { deal_pairs(t, bitmaps, row, sums); },
+      [&](int64, int64 p, int64 first, int64 last) { short_edge(t, p, first, last, sums); });
   sums.add_up(totals);
 }
 

@@ -324,11 +324,12 @@ __device__ __forceinline__ uint32 front_of(const int32* row, int64 size) {
   return uint32(row[size - 1] < BITMAP ? size : lower_bound(row, 0, size, BITMAP));
 }
 
-// 2. All edges. Edges of short table rows are passed to `visit(u, p, first, last)`. Edges of longer ones are tested
-// against the near hubs' bitmaps in work items of ITEM_EDGES edges, and the rest are counted by table; PLAIN leaves all
-// to the items.
-template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items, uint32* items_end,
-    int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
+// 2. All edges. Those of a short table row are passed to `visit(u, p, first, last)`, after `deal(row)` got the row from
+// all lanes. Edges of longer ones are tested against the near hubs' bitmaps in work items of ITEM_EDGES edges, and the
+// rest are counted by table; PLAIN leaves all to the items.
+template <class Deal, class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items,
+    uint32* items_end, int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Deal& deal,
+    const Visit& visit) {
   uint64 found = 0;
   auto prepare = [&](TaskRow& row) {
     bool longer = row.size > SMALL, cut = longer && row.edges && (plain || t.index.columns[row.begin] < t.near);
@@ -337,6 +338,7 @@ template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, 
     for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(row.u), i); }
     if (longer && plain) { row.edges = 0; }
     if (longer && row.edges) { row.note = front_of(t.table.columns + row.first, row.size); }
+    deal(row);
   };
   each_edge(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
     if (last - first <= SMALL) { return visit(u, p, first, last); }

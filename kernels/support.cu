@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   Sums sums;
   Out out = {first_sums, second_sums, third_sums};
   int64 item_edges = plain ? ITEM_EDGES : BEHIND;  // rows that are tested against near hubs are not cut
-  all_edges(t, items, items_end, item_edges, lists, all_lists, plain, sums,
+  all_edges(t, items, items_end, item_edges, lists, all_lists, plain, sums, [](const TaskRow&) {},
       [&](int64 u, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, u, p, first, last, sums, out); });
   sums.add_up(totals);
 }

@@ -16,10 +16,6 @@ using uint64 = unsigned long long;
 #define RACY_WRITE(word, value, why) ((word) = (value))
 #endif
 
-#ifndef NEIGHBOURS
-#define NEIGHBOURS 4  // adjacent rows that a warp takes together
-#endif
-
 constexpr uint32 ALL = 0xffffffffu;
 constexpr int64 BEHIND = 1ll << 40;  // shift of unordered blocks: every column counts as before v
 constexpr int64 GROUP = 32;          // rows that are dealt out to splits together
@@ -156,7 +152,7 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
 }
 
 // A lane's row: its index edges from place `begin` on, and the table entries that they are tested against. `note` is
-// what the row's visitor wants to know of it at each edge.
+// a number that each of its edges is visited with.
 struct TaskRow {
   int64 u, begin, edges, first, size;
   uint32 note;
@@ -187,19 +183,17 @@ template <class Visit> __device__ __forceinline__ void deal_rows(TaskRow row, co
   }
 }
 
-// Processes edges with a thread each: a warp takes 32 rows per step, NEIGHBOURS adjacent ones from each of equally
-// distant places, because adjacent rows are long together, and a warp that had 32 of the longest would be the last.
-// `prepare(row)` may shorten the row and note something; it is also called for rows without edges, by all lanes.
+// Processes edges with a thread each. A warp takes 32 rows per step: NEIGHBOURS adjacent ones at each of equally distant
+// places. `prepare(row)` is called by all lanes, also for rows without edges; it may leave out edges and set the note.
 // `visit(u, p, first, last, note)` gets an edge's place in the index and its table row.
-template <class Prepare, class Visit>
+template <int64 NEIGHBOURS, class Prepare, class Visit>
 __device__ __forceinline__ void each_edge(const Task& t, const Prepare& prepare, const Visit& visit) {
-  uint32 lane = threadIdx.x % 32;
-  int64 warps = all_threads() / 32, place = (lane / NEIGHBOURS * warps + first_of() / 32) * NEIGHBOURS + lane % NEIGHBOURS;
+  int64 lane = threadIdx.x % 32, warp = first_of() / 32, warps = all_threads() / 32;
+  int64 place = (lane / NEIGHBOURS * warps + warp) * NEIGHBOURS + lane % NEIGHBOURS;
   for (int64 step = 0; step < t.rows; step += 32 * warps) {
-    int64 k = step + place;
     TaskRow row = {0, 0, 0, 0, 0, 0};
-    if (k < t.rows) {
-      row.u = row_of(t, k);
+    if (step + place < t.rows) {
+      row.u = row_of(t, step + place);
       row.begin = t.index.offsets[row.u];
       row.edges = t.index.offsets[row.u + 1] - row.begin;
       row.first = t.same ? row.begin : t.table.offsets[row.u];
@@ -211,7 +205,8 @@ __device__ __forceinline__ void each_edge(const Task& t, const Prepare& prepare,
 }
 
 template <class Visit> __device__ __forceinline__ void each_edge(const Task& t, const Visit& visit) {
-  each_edge(t, [](TaskRow&) {}, [&](int64 u, int64 p, int64 first, int64 last, uint32) { visit(u, p, first, last); });
+  each_edge<32>(
+      t, [](TaskRow&) {}, [&](int64 u, int64 p, int64 first, int64 last, uint32) { visit(u, p, first, last); });
 }
 
 // Counts the common entries of two non-empty lists, walking both in step.

@@ -106,7 +106,7 @@ __device__ __forceinline__ void deal_pairs(const Task& t, const uint32* bitmaps,
     uint32 w = t.table.columns[first + i];
     if (t.shift != BEHIND && w >= v + t.shift) { return; }
     if (v < t.hubs) {
-      sums.triangles += __ldg(bitmaps + bitmap_of(t, uint32(v)) + (w >> 5)) >> (w & 31) & 1;
+      sums.triangles += __ldg(bitmaps + bitmap_of(uint32(v)) + (w >> 5)) >> (w & 31) & 1;
     } else {
       sums.triangles += contains(t.stream.columns, t.stream.offsets[v], t.stream.offsets[v + 1], w);
     }
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   count_short<16>(t, records, narrow, totals, Unseen());
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, EDGE_BLOCKS) hub_edges(Task t, const uint32* bitmaps, uint2* items,
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint32* bitmaps, uint2* items,
     uint32* items_end, uint64* lists, uint64* all_lists, uint32 plain, Totals* totals) {
   Sums sums;
   all_edges(t, items, items_end, ITEM_EDGES, lists, all_lists, plain, sums,
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, EDGE_BLOCKS) hub_edges(Task 
   sums.add_up(totals);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, EDGE_BLOCKS) hub_lists(Task t, uint64* ends, uint64* records) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* ends, uint64* records) {
   put_lists(t, ends, records, [](int64, const List&, int64) {});
 }
 
@@ -177,13 +177,13 @@ __device__ __forceinline__ uint32 stream_lists(
   uint64* lists = row.lists + (threadIdx.x & ~31u);
   if (mine) { lists[mine >> 31 & 1 ? count + __popc(tails & below) : __popc(fronts & below)] = mine; }
   __syncwarp();
-  for (uint32 j = lane / LANES; j - lane / LANES < count; j += TOGETHER * AHEAD) {
-    int32 left[AHEAD];
-    uint32 skip[AHEAD];
-    const uint4* place[AHEAD];
-    uint4 ids[AHEAD];
+  for (uint32 j = lane / LANES; j - lane / LANES < count; j += TOGETHER * LISTS_AHEAD) {
+    int32 left[LISTS_AHEAD];
+    uint32 skip[LISTS_AHEAD];
+    const uint4* place[LISTS_AHEAD];
+    uint4 ids[LISTS_AHEAD];
 #pragma unroll
-    for (uint32 i = 0; i < AHEAD; i++) {
+    for (uint32 i = 0; i < LISTS_AHEAD; i++) {
       uint64 list = j + i * TOGETHER < count ? lists[j + i * TOGETHER] : 0;
       uint32 fours = uint32(list >> 32), about = uint32(list), odd = fours % 2 * 4;
       left[i] = int32((about >> 2) + odd - 8 * (lane % LANES));
@@ -193,7 +193,7 @@ __device__ __forceinline__ uint32 stream_lists(
       if (left[i] > 0) { ids[i] = __ldg(place[i]); }
     }
 #pragma unroll
-    for (uint32 i = 0; i < AHEAD; i++) {
+    for (uint32 i = 0; i < LISTS_AHEAD; i++) {
       uint32 valid = 255u << skip[i];
       while (left[i] > 0) {
         if (left[i] < 8) { valid &= (1u << left[i]) - 1; }
@@ -237,13 +237,11 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = *items_end;
   clear_all(row);
   uint64 triangles = 0;
-  if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
   for (;;) {
+    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
     __syncthreads();
     if (row.item >= count) { break; }
     uint2 item = items[row.item];
-    uint32 later = 0;
-    if (AHEAD_ITEM && threadIdx.x == 0) { later = atomicAdd(next, 1u); }
     bool of_table = t.tables && item.x >= t.tables;
     const Block& block = of_table ? t.table : t.stream;
     int64 x = of_table ? item.x - t.tables : item.x, size = block.length(x);
@@ -258,15 +256,13 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
       triangles += stream_lists(row, mine, narrow, columns, table, size);
     }
     __syncthreads();
-    if (threadIdx.x == 0) { row.item = AHEAD_ITEM ? later : atomicAdd(next, 1u); }
     clear_entries(row, table, size);
   }
   add_to(&totals->triangles, triangles);
 }
 
-// Tests the row's words against the bitmaps of the hubs that the lanes hold, ascending by lane; lanes without one have -1.
-template <class Row>
-__device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmaps, int32 hub, uint32 near_words) {
+// Tests the row's words against the bitmaps of the hubs that the lanes hold, ascending by lane; -1 for none.
+template <class Row> __device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmaps, int32 hub) {
   uint32 lane = threadIdx.x % 32, used = row.used, found = 0, hubs = __popc(__ballot_sync(ALL, hub >= 0));
   for (uint32 k = 0; k < used; k += 32) {
     uint32 word = k + lane < used ? row.words[k + lane] : Row::WORDS;
@@ -280,12 +276,7 @@ __device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmap
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) {
         int32 v = __shfl_sync(ALL, hub, j + i);
-#ifdef PLAIN
-        const uint32* place = column + triangle_of(uint32(v));
-#else
-        const uint32* place = column + uint64(uint32(v)) * near_words;
-#endif
-        seen[i] = first <= v ? __ldg(place) : 0;
+        seen[i] = first <= v ? __ldg(column + bitmap_of(uint32(v))) : 0;
       }
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) { found += __popc(seen[i] & bits); }
@@ -335,15 +326,10 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
   uint64 triangles = 0;
   each_item(row, t, items, items_end, next, [&](int64, int64 first, int64 last, int64 begin, int64 end) {
     const int32* columns = t.table.columns + first;
-#if BISECT
-    int64 size = lower_bound(columns, 0, last - first, 32 * words);
-    end = lower_bound(t.index.columns, begin, end, t.near);
-#else
     int64 size = lower_bound_of_warp(columns, 0, last - first, 32 * words);
     end = t.same ? min(end, first + size) : lower_bound_of_warp(t.index.columns, begin, end, t.near);
-#endif
     each_entry<NearRow>(columns, size, [&](uint32 w) { atomicOr(row.bits + (w >> 5), 1u << (w & 31)); });
-    if (size > FEWER) {
+    if (size > FEW_ENTRIES) {
       __syncthreads();
       list_words(row, words);
     } else {
@@ -351,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
     }
     for (int64 p = begin + warp; p < end; p += NearRow::THREADS) {
       int64 place = p + lane * NearRow::WARPS;
-      triangles += meet_hubs(row, bitmaps, place < end ? t.index.columns[place] : -1, words);
+      triangles += meet_hubs(row, bitmaps, place < end ? t.index.columns[place] : -1);
     }
     __syncthreads();
     for (uint32 i = threadIdx.x; i < row.used; i += NearRow::THREADS) { row.bits[row.words[i]] = 0; }
@@ -371,7 +357,7 @@ __device__ __forceinline__ void meet_edges(
   bool hub = mine && v < t.near;
   sums.wedges += b;
   sums.probes += a && b ? (hub || b > LONG * a ? a : b) : 0;
-  uint32 found = meet_hubs(row, bitmaps, hub ? int32(v) : -1, 0);
+  uint32 found = meet_hubs(row, bitmaps, hub ? int32(v) : -1);
   for (uint32 left = __ballot_sync(ALL, mine && !hub && a && b); left; left &= left - 1) {
     int from = __ffs(int(left)) - 1;
     int64 list = __shfl_sync(ALL, begin, from), size = __shfl_sync(ALL, b, from);

@@ -23,10 +23,19 @@
 #define TABLE_WARPS 2
 #endif
 #ifndef AHEAD
-#define AHEAD 4  // lists whose loads are under way together
+#define AHEAD 4  // with outputs: lists whose loads are under way together
+#endif
+#ifndef LANES
+#define LANES 16  // lanes that stream a list
+#endif
+#ifndef LISTS_AHEAD
+#define LISTS_AHEAD 3  // lists of such lanes whose loads are under way together
+#endif
+#ifndef TAIL_LANES
+#define TAIL_LANES 8  // lanes that stream a list beyond the bitmap
 #endif
 #ifndef TAILS_AHEAD
-#define TAILS_AHEAD 4  // likewise of lists beyond the bitmap
+#define TAILS_AHEAD 4  // lists of these lanes whose loads are under way together
 #endif
 #ifndef PLAIN_WARPS
 #define PLAIN_WARPS 8
@@ -34,23 +43,11 @@
 #ifndef NEAR_WARPS
 #define NEAR_WARPS 2
 #endif
-#ifndef AHEAD_ITEM
-#define AHEAD_ITEM 1
+#ifndef NEIGHBOURS
+#define NEIGHBOURS 4  // adjacent rows that a warp takes: the longest are adjacent, and 32 of them would keep it long
 #endif
-#ifndef BISECT
-#define BISECT 0
-#endif
-#ifndef LANES
-#define LANES 16  // lanes that stream a list
-#endif
-#ifndef TAIL_LANES
-#define TAIL_LANES 8  // likewise one of ids beyond the bitmap
-#endif
-#ifndef EDGE_BLOCKS
-#define EDGE_BLOCKS 1
-#endif
-#ifndef FEWER
-#define FEWER 128
+#ifndef FEW_ENTRIES
+#define FEW_ENTRIES 128  // most entries of a row whose words are listed by them, not by its bitmap
 #endif
 #ifndef NEAR
 #define NEAR 16384  // most near hubs
@@ -80,22 +77,10 @@
 constexpr uint32 BITMAP_WORDS = BITMAP / 32, FILTER_WORDS = FILTER / 32;
 constexpr uint32 BYTES = BITMAP / 8 - 4;  // of a bitmap, in words: the word of id x is at x >> 3 & BYTES
 
-// First word of hub v's bitmap. Row v has no bit beyond v, so that v / 32 + 1 words of it are used. Near hubs have as
-// many words each, so that one multiplication finds them; PLAIN has no room for that.
-__device__ __forceinline__ uint32 triangle_of(uint32 v) {
+// First word of hub v's bitmap. Row v has no bit beyond v, so it takes v / 32 + 1 words.
+__device__ __forceinline__ uint32 bitmap_of(uint32 v) {
   uint32 group = v >> 5;
   return (group + 1) * ((group << 4) + (v & 31));
-}
-
-__device__ __forceinline__ uint32 near_words(const Task& t) { return uint32((t.near + 31) >> 5); }
-
-__device__ __forceinline__ uint32 bitmap_of(const Task& t, uint32 v) {
-#ifdef PLAIN
-  return triangle_of(v);
-#else
-  uint32 near = uint32(t.near);
-  return v < near ? v * near_words(t) : near * near_words(t) + triangle_of(v) - triangle_of(near);
-#endif
 }
 
 // Two bits in one word of a filter, which are set for an id beyond the bitmap.
@@ -118,7 +103,7 @@ extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
     int64 last = t.stream.offsets[v + 1];
     for (int64 q = t.stream.offsets[v] + lane; q < last; q += 32) {
       uint32 w = t.stream.columns[q];
-      atomicOr(bitmaps + bitmap_of(t, uint32(v)) + (w >> 5), 1u << (w & 31));
+      atomicOr(bitmaps + bitmap_of(uint32(v)) + (w >> 5), 1u << (w & 31));
     }
   }
 }
@@ -340,7 +325,7 @@ template <class Deal, class Visit> __device__ __forceinline__ void all_edges(con
     if (longer && row.edges) { row.note = front_of(t.table.columns + row.first, row.size); }
     deal(row);
   };
-  each_edge(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
+  each_edge<NEIGHBOURS>(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
     if (last - first <= SMALL) { return visit(u, p, first, last); }
     int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
@@ -365,7 +350,7 @@ template <class Visit> __device__ __forceinline__ void each_list(const Task& t, 
     row.edges = last - row.begin;
     if (row.edges) { row.note = front_of(t.table.columns + row.first, row.size); }
   };
-  each_edge(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
+  each_edge<NEIGHBOURS>(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
     int64 v = t.index.columns[p];
     int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
@@ -540,7 +525,8 @@ template <class Row> __device__ void list_words(Row& row, uint32 most) {
 }
 
 // Takes work items until none is left: `work(u, first, last, begin, end)` gets a long table row and some of its
-// index row's edges, with nothing set in `row`.
+// index row's edges, with nothing set in `row`. It has a barrier, behind which the number of the next item, asked for
+// before, may be stored.
 template <class Row, class Work> __device__ __forceinline__ void each_item(
     Row& row, const Task& t, const uint2* items, const uint32* items_end, uint32* next, const Work& work) {
   uint32 count = *items_end;
@@ -550,11 +536,10 @@ template <class Row, class Work> __device__ __forceinline__ void each_item(
     __syncthreads();
     uint32 k = row.item, later = 0;
     if (k >= count) { break; }
-    if (AHEAD_ITEM && threadIdx.x == 0) { later = atomicAdd(next, 1u); }
+    if (threadIdx.x == 0) { later = atomicAdd(next, 1u); }
     int64 u = items[k].x;
     int64 begin = t.index.offsets[u] + int64(items[k].y) * ITEM_EDGES;
     work(u, t.table.offsets[u], t.table.offsets[u + 1], begin, min(begin + ITEM_EDGES, t.index.offsets[u + 1]));
-    __syncthreads();
-    if (threadIdx.x == 0) { row.item = AHEAD_ITEM ? later : atomicAdd(next, 1u); }
+    if (threadIdx.x == 0) { row.item = later; }
   }
 }

@@ -62,7 +62,7 @@ __device__ __forceinline__ void short_edge(
   uint32 found = 0;
   if (v < t.hubs) {
     const int32* list = t.table.columns + first;
-    const uint32* bitmap = bitmaps + bitmap_of(t, uint32(v));
+    const uint32* bitmap = bitmaps + bitmap_of(uint32(v));
     uint32 hits = 0;
 #pragma unroll 4
     for (int64 i = 0; i < a; i++) {

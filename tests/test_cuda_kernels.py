@@ -36,7 +36,7 @@ emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which
 
 TINY = {
     "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 4,
-    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0,
+    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0, "FEW_ENTRIES": 3,
 }  # fmt: skip
 FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}
 BINS = {"BLOCK": 64, "STARTS": 64}
@@ -44,6 +44,7 @@ VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
     "hub with few tails ahead": ("hub", TINY | {"TAILS_AHEAD": 3, "TABLE_WARPS": 1}),
+    "hub with narrow lists": ("hub", TINY | {"LANES": 8, "LISTS_AHEAD": 2, "TAIL_LANES": 32, "NEIGHBOURS": 1}),
     "hub with long rows": ("hub", {"SHORT": 0}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
     "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),

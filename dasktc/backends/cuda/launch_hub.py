@@ -80,12 +80,7 @@ def _longest(hub: Launch) -> int:
     return int(kept.once(hub.task, "longest row", None, find))
 
 
-def _bitmap_words(hubs: int, near: int = 0) -> int:
-    """Words of the hubs' bitmaps: near ones have as many each, others only those up to their own bit."""
-    return near * (-(-near // 32)) + _triangle_words(hubs) - _triangle_words(near)
-
-
-def _triangle_words(hubs: int) -> int:
+def _bitmap_words(hubs: int) -> int:
     group = hubs >> 5
     return (group + 1) * ((group << 4) + (hubs & 31))
 
@@ -160,23 +155,23 @@ def _by_records(hub: Launch, words: int) -> None:
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
     """Count short rows and near hubs; count the lists of each table, and return the number of all lists."""
     device, xp, shape = hub.device, hub.device.array, hub.shape
-    near = int(hub.given["near"][0])
-    bitmaps = kept.once(hub.task, "bitmaps", (hubs, near), lambda: _bitmaps(hub, hubs, 0 if plain else near))
+    bitmaps = kept.once(hub.task, "bitmaps", hubs, lambda: _bitmaps(hub, hubs))
     items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
     state, total = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
     values = (bitmaps, items, state[:1], lists, total, np.uint32(plain), hub.totals)
     hub.spread("hub_edges", int(hub.given["rows"][0]), *values, *hub.outputs)
-    if long_rows and (near or plain):
+    if long_rows and (int(hub.given["near"][0]) or plain):
         entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
         grid = min(32 * device.processors, len(items))
         if hub.outputs and not plain:
+            near = int(hub.given["near"][0])
             bitmaps = kept.once(hub.task, "square", near, lambda: _square(hub, near))
         hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals, *hub.outputs)
     return int(total[0]) if long_rows else 0
 
 
-def _bitmaps(hub: Launch, hubs: int, near: int) -> Array:
-    bitmaps = hub.device.array.zeros(_bitmap_words(hubs, near) + 1, dtype="uint32")
+def _bitmaps(hub: Launch, hubs: int) -> Array:
+    bitmaps = hub.device.array.zeros(_bitmap_words(hubs) + 1, dtype="uint32")
     if hubs:
         hub.spread("hub_bitmaps", 32 * hubs, bitmaps)
     return bitmaps

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dasktc.api.plan import Rates, plan
     from dasktc.api.published_graph import get_graph
     from dasktc.api.saved_graph import open_graph
-    from dasktc.counting.estimate import TriangleEstimate
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
     from dasktc.planning.cost_model import Prediction
+    from dasktc.questions.estimate import TriangleEstimate
 
 __all__ = [
     "Cluster",
@@ -57,7 +57,7 @@ _HOMES = {
     "Rates": "api.plan",
     "RunOptions": "api.methods",
     "TriangleCount": "counting.result",
-    "TriangleEstimate": "counting.estimate",
+    "TriangleEstimate": "questions.estimate",
     "cluster": "api.cluster",
     "estimate": "api.estimate",
     "get_graph": "api.published_graph",

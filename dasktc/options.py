@@ -201,16 +201,16 @@ class Method:
     def _check_scheme(self) -> None:
         """Refuse options that the requested partition scheme does not use."""
         proxies = None if self.proxies == PROXIES[0] else self.proxies
-        for name, given, taken in (
+        for name, value, is_taken in (
             ("column_parts", self.column_parts, lambda scheme: scheme.with_columns is not None),
             ("assign", self.assign_file, lambda scheme: scheme.dealing.members),
             ("proxies", proxies, lambda scheme: scheme.dealing.members),
         ):
-            if given is None or (self.partition != "auto" and taken(SCHEMES[self.partition])):
+            if value is None or (self.partition != "auto" and is_taken(SCHEMES[self.partition])):
                 continue
-            takers = " or ".join(advice(partition=scheme) for scheme, of in SCHEMES.items() if taken(of))
+            takers = " or ".join(advice(partition=scheme) for scheme, entry in SCHEMES.items() if is_taken(entry))
             raise InputError(
-                f"{option(name, given)} is given with {option('partition', self.partition)}, which does not use it: "
+                f"{option(name, value)} is given with {option('partition', self.partition)}, which does not use it: "
                 f"leave it out, or take {takers}"
             )
 
@@ -253,8 +253,8 @@ class Options(Method):
         if not isinstance(method, Method):
             names = ", ".join(("auto", *METHODS))
             raise InputError(f"method={shown(method)} is no method: give a dasktc.Method, or one of the names {names}")
-        chosen = {name: getattr(method, name) for name in Method.__dataclass_fields__}
-        options = cls(**chosen, backend=backend, memory=memory)
+        fields = {name: getattr(method, name) for name in Method.__dataclass_fields__}
+        options = cls(**fields, backend=backend, memory=memory)
         if backend != "auto":  # for "auto" the workers are asked first
             check_has_kernel(backend, options.kernel)
         return options

@@ -79,11 +79,11 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
     def _fill(self) -> dict[str, T]:
         entries = {entry.name: entry for entry in resolve_name(self._own)}
-        for point, given in _plugins(self._group, self._kind) if self._group else ():
-            if isinstance(given, str):
-                self.broken[point.name] = given
+        for point, provided in _plugins(self._group, self._kind) if self._group else ():
+            if isinstance(provided, str):
+                self.broken[point.name] = provided
                 continue
-            for one in given:
+            for one in provided:
                 if any(getattr(one, name) != value for name, value in self._where.items()):
                     continue
                 if one.name in entries:
@@ -130,23 +130,23 @@ def _plugins(group: str, kind: str) -> list[tuple[EntryPoint, Any]]:
 
 def _loaded(point: EntryPoint, kind: type) -> tuple[Any, ...] | str:
     try:
-        given = point.load()
+        provided = point.load()
     except (Exception, SystemExit) as failed:  # a plug-in's module may raise anything
         return _left_out(point, " ".join(f"{type(failed).__name__}: {failed}".split()))
-    given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-    for one in given:
-        if not isinstance(one, kind):
-            return _left_out(point, f"{one!r:.60} is no {kind.__name__}")
-        if one.name != point.name:  # type: ignore[attr-defined]
-            return _left_out(point, f"its name is {one.name!r}, which the entry point should have")  # type: ignore[attr-defined]
-    return given
+    provided = tuple(provided) if isinstance(provided, (tuple, list)) else (provided,)
+    for entry in provided:
+        if not isinstance(entry, kind):
+            return _left_out(point, f"{entry!r:.60} is no {kind.__name__}")
+        if entry.name != point.name:  # type: ignore[attr-defined]
+            return _left_out(point, f"its name is {entry.name!r}, which the entry point should have")  # type: ignore[attr-defined]
+    return provided
 
 
 def _left_out(point: EntryPoint, problem: str) -> str:
     """Log that a plug-in is left out and return the message."""
-    said = f"plug-in {point.name!r} ({point.value}) of {_distribution(point)} is left out: {problem}"
-    _log.warning("dasktc: warning: %s; mend or uninstall it", said)
-    return said
+    warning = f"plug-in {point.name!r} ({point.value}) of {_distribution(point)} is left out: {problem}"
+    _log.warning("dasktc: warning: %s; mend or uninstall it", warning)
+    return warning
 
 
 def _distribution(point: EntryPoint) -> str:
@@ -168,10 +168,10 @@ def check_choice(option: str, name: str, names: Collection[str]) -> None:
     """
     if isinstance(name, str) and name in names:
         return
-    if isinstance(name, str) and (why := left_out(option, name)):
-        raise InputError(f"{wording.option(option, name)} cannot be used: {why}; mend or uninstall it")
-    near = wording.nearest(name, names) if isinstance(name, str) else None
-    choose = f"did you mean {near!r}? Choose one of" if near else "choose one of"
+    if isinstance(name, str) and (reason := left_out(option, name)):
+        raise InputError(f"{wording.option(option, name)} cannot be used: {reason}; mend or uninstall it")
+    suggestion = wording.nearest(name, names) if isinstance(name, str) else None
+    choose = f"did you mean {suggestion!r}? Choose one of" if suggestion else "choose one of"
     raise InputError(f"{wording.option(option, name)} does not exist: {choose} {', '.join(names)}")
 
 
@@ -199,7 +199,7 @@ WITHOUT_STAGES = {"bitmatrix": "small graphs in memory, from raw edges to the nu
 def kernel_of(name: str) -> Any:
     """Return the kernel of a name from the first backend that has it."""
     first = next(iter(KERNELS["cuda"]))  # stands for kernels without stages, which need no order
-    return next(registry[of] for of in (name, first) for registry in KERNELS.values() if of in registry)
+    return next(registry[key] for key in (name, first) for registry in KERNELS.values() if key in registry)
 
 
 def unsorted_kernels(backend: str) -> list[str]:
@@ -224,10 +224,10 @@ def check_has_kernel(backend: str, kernel: str) -> None:
     ------
     InputError
     """
-    known = KERNELS[backend]
-    if kernel not in ("auto", *known, *WITHOUT_STAGES):
+    kernels = KERNELS[backend]
+    if kernel not in ("auto", *kernels, *WITHOUT_STAGES):
         raise InputError(
-            f"backend {backend} has no kernel {kernel}, it has {', '.join(known)}: choose one of these, or another "
+            f"backend {backend} has no kernel {kernel}, it has {', '.join(kernels)}: choose one of these, or another "
             "backend"
         )
 

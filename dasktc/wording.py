@@ -47,11 +47,11 @@ _at_terminal = False
 def command_line() -> Iterator[None]:
     """Write messages for a reader at the command line, until the block ends."""
     global _at_terminal
-    before, _at_terminal = _at_terminal, True
+    former, _at_terminal = _at_terminal, True
     try:
         yield
     finally:
-        _at_terminal = before
+        _at_terminal = former
 
 
 def rendered(text: str) -> str:
@@ -101,14 +101,14 @@ def advice(*names: str, **values: Any) -> str:
     >>> rendered(f"give {advice(kernel='hub', parts=2)}, or more {advice('memory')}")
     "give method=Method(kernel='hub', parts=2), or more memory=..."
     """
-    given = {**dict.fromkeys(names, _NONE), **values}
+    options = {**dict.fromkeys(names, _NONE), **values}
     held: dict[str, list[str]] = {}
-    for name, value in given.items():
+    for name, value in options.items():
         text = f"{name}={'...' if value is _NONE else shown(value, LONGEST_VALUE)}"
         held.setdefault(_PLACES.get(name, text), []).append(text)
     return _both(
         ", ".join(place.format(", ".join(texts)) if "{}" in place else place for place, texts in held.items()),
-        (" " if values else ", ").join(_at_command_line(name, value) for name, value in given.items()),
+        (" " if values else ", ").join(_at_command_line(name, value) for name, value in options.items()),
     )
 
 
@@ -140,9 +140,9 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     >>> nearest("Hubb", ("auto", "hub", "trust"))
     'hub'
     """
-    by_small = {other.lower(): other for other in names}
-    near = get_close_matches(name.lower(), by_small, 1)
-    return by_small[near[0]] if near else None
+    by_small = {candidate.lower(): candidate for candidate in names}
+    matches = get_close_matches(name.lower(), by_small, 1)
+    return by_small[matches[0]] if matches else None
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
@@ -165,9 +165,9 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 
 def _plural_of(noun: str) -> str:
-    for ending, other in (("ex", "ices"), ("y", "ies"), ("ch", "ches"), ("ss", "sses")):
+    for ending, plural_ending in (("ex", "ices"), ("y", "ies"), ("ch", "ches"), ("ss", "sses")):
         if noun.endswith(ending):
-            return noun.removesuffix(ending) + other
+            return noun.removesuffix(ending) + plural_ending
     return f"{noun}s"
 
 

@@ -10,7 +10,7 @@ using uint64 = unsigned long long;
 
 // A plain read of a word that others may change concurrently, and a plain write of a word that others may read or
 // write. `why`: the reason why every order is correct. Tests report races without these macros
-// (tests/emulation/races.hpp).
+// (tests/support/emulation/races.hpp).
 #ifndef RACY_READ
 #define RACY_READ(word, why) (word)
 #define RACY_WRITE(word, value, why) ((word) = (value))

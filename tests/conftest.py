@@ -15,16 +15,17 @@ from typing import Any
 
 import dask
 import pytest
-from emulation import host
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from processes import fork_workers, patience
+
+from tests.support.emulation import host
+from tests.support.processes import fork_workers, patience
 
 FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("default", FEW, max_examples=15)
 settings.register_profile("slow", FEW, max_examples=25)
 
 HERE = Path(__file__).parent
-collect_ignore = ["typing"]  # read by type checkers, and not run
+collect_ignore = ["system/typing"]  # read by type checkers, and not run
 os.environ["DASK_DASKTC__DISTRIBUTE"] = "always"  # small graphs are to show what many tasks do, in other processes too
 
 

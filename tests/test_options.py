@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from keywords import keywords
 
 import dasktc
 from dasktc import generate
@@ -19,6 +18,7 @@ from dasktc.executors import connect as cluster
 from dasktc.executors.connect import connect
 from dasktc.executors.place import Place
 from dasktc.options import Method, Options, RunOptions, bytes_of
+from tests.support.keywords import keywords
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [2, 3]])
 

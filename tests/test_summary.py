@@ -6,15 +6,15 @@ import json
 
 import pandas as pd
 import pytest
-from pipeline import skewed_edges, source_of
 
 import dasktc
 from dasktc.api.measures import write_measures
 from dasktc.api.saved_graph import save_source
 from dasktc.api.truss import write_truss
-from dasktc.counting.cliques import clique_count
 from dasktc.options import Method
+from dasktc.questions.cliques import clique_count
 from dasktc.summary import Summarised, as_html, as_text
+from tests.support.slow_pipeline import skewed_edges, source_of
 
 EDGES = skewed_edges(40, 200, 1)
 NUMBERS = {

@@ -306,10 +306,10 @@ AT_TERMINAL = ("cli/", "bench/", "api/repeat.py", "wording.py")
 """Where texts are for the command line alone, or are a command, and the mechanism."""
 OTHER_PROGRAMS = {
     "backends/cuda/nvrtc.py": r"--std=c\+\+17",  # NVRTC's
-    "counting/html_report.py": r"--(ink|muted|page|panel|line|bar|mark)\b",  # names of CSS
+    "reports/html_report.py": r"--(ink|muted|page|panel|line|bar|mark)\b",  # names of CSS
     "executors/dask/page.py": r"--tc-[a-z]+\b",  # likewise
-    "executors/gpu_discovery.py": r"--(query-gpu|format=csv|id)\b",  # nvidia-smi's
-    "executors/signals.py": r"^--(workers|scheduler|debug)$",  # compared with what the process was given
+    "executors/process/gpu_discovery.py": r"--(query-gpu|format=csv|id)\b",  # nvidia-smi's
+    "executors/process/signals.py": r"^--(workers|scheduler|debug)$",  # compared with what the process was given
 }
 HELD = "kernel|partition|parts|splits|reorder|assign|column_parts|proxies|work_dir|host_memory|retries|worker_timeout"
 ELSEWHERE = rf"(?<![\w(])({HELD}|distribute|workers|scheduler_file)=['\d{{.]"

@@ -110,9 +110,9 @@ def cluster(
     place = Place(workers=workers, scheduler=scheduler, scheduler_file=scheduler_file, security=security)
     joins = place.scheduler is not None or place.scheduler_file is not None
     if joins and (backend, protocol) != ("auto", "auto"):
-        given = f"backend={backend!r}" if backend != "auto" else f"protocol={protocol!r}"
+        argument = f"backend={backend!r}" if backend != "auto" else f"protocol={protocol!r}"
         raise InputError(
-            f"{given} and {place.names[0]} were both given: the workers of a cluster to join run already; keep one"
+            f"{argument} and {place.names[0]} were both given: the workers of a cluster to join run already; keep one"
         )
     opened = ExitStack()
     owned = OwnedCluster(opened)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting.estimate import TriangleEstimate, check_options
-from dasktc.executors.progress import Progress
+from dasktc.executors.progress.tracker import Progress
 from dasktc.options import Backend, IdsOption, Method, MethodName, Options, RunOptions
+from dasktc.questions.estimate import TriangleEstimate, check_options
 
 if TYPE_CHECKING:
     from dasktc.executors.place import ClientLike
@@ -64,7 +64,7 @@ def estimate(
 
     Notes
     -----
-    Wedge sampling on the oriented graph; `dasktc.counting.estimate` cites the papers and the methods compared.
+    Wedge sampling on the oriented graph; `dasktc.questions.estimate` cites the papers and the methods compared.
 
     Examples
     --------

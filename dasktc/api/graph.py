@@ -10,32 +10,33 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
+from dasktc.answers.frames import FrameName
+from dasktc.answers.triangle_list import triangle_list
 from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting import measures, plots, weighted_clustering
-from dasktc.counting import trussness as trusses
-from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
-from dasktc.counting.estimate import TriangleEstimate, estimate
-from dasktc.counting.frames import FrameName
 from dasktc.counting.result import TriangleCount
-from dasktc.counting.square_clustering import square_clustering
-from dasktc.counting.triad_census import triad_census
-from dasktc.counting.triangle_list import triangle_list
-from dasktc.counting.update import Change, update
 from dasktc.errors import InputError, shown
 from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.progress import Progress, Tracker
+from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
 from dasktc.io.saved_folder import check_new, new_folder
 from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.pipeline.saved_graph import write_graph
+from dasktc.questions import measures, weighted_clustering
+from dasktc.questions import trussness as trusses
+from dasktc.questions.cliques import BOUND, clique_count
+from dasktc.questions.estimate import TriangleEstimate, estimate
+from dasktc.questions.square_clustering import square_clustering
+from dasktc.questions.triad_census import triad_census
+from dasktc.questions.update import Change, update
 from dasktc.registry import check_stages
+from dasktc.reports import plots
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
@@ -205,8 +206,8 @@ class Graph(Summarised):
         if client is not None:
             where = f"on {plural(plan.workers, 'worker thread')} of {_address(client)}"
         budget = bytes_of(self._context.options.memory)
-        within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
-        return f"{format_size(plan.bytes_total)} {where}{within}"
+        budget_text = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
+        return f"{format_size(plan.bytes_total)} {where}{budget_text}"
 
     def __str__(self) -> str:
         if isinstance(self._context.executor, _Closed):
@@ -282,8 +283,8 @@ class Graph(Summarised):
             )
         client: Any = getattr(executor, "client", None)
         apart = client is not None and not str(client.scheduler.address).startswith("inproc")
-        each = "each worker would write to its own, and nothing opens it" if apart else None
-        with new_folder(check_new(path, force, each)) as (folder, content):
+        reason = "each worker would write to its own, and nothing opens it" if apart else None
+        with new_folder(check_new(path, force, reason)) as (folder, content):
             return write_graph(executor, context.prepared, context.blocks, context.options, folder, content)
 
     def __copy__(self) -> Graph:
@@ -296,10 +297,10 @@ class Graph(Summarised):
 
     def _shared_with(self, context: CountingContext) -> Graph:
         """Return a graph that shares the executor and workers of this one: they stay until both are closed."""
-        other = Graph(context, self._owned, self._sharing)
+        copy = Graph(context, self._owned, self._sharing)
         if not isinstance(context.executor, _Closed):
-            self._sharing.update((self, other))
-        return other
+            self._sharing.update((self, copy))
+        return copy
 
     def __dask_graph__(self) -> dict[Any, Any] | None:
         """Return the futures of a graph on a cluster, for `publish_dataset`, `wait` and `futures_of`."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting.measures import MEASURES, average_clustering, transitivity, vertex_frames
 from dasktc.io.write import FRAMES, check_target, write_frames
+from dasktc.questions.measures import MEASURES, average_clustering, transitivity, vertex_frames
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 

@@ -18,8 +18,8 @@ def _with_names(text: str) -> str:
 
     def listed(placeholder: re.Match[str]) -> str:
         indent, option, rest = placeholder.groups()
-        said = "; ".join(f"{name}: {line}" for name, line in lines[option]) + rest
-        return fill(said, 116, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        text = "; ".join(f"{name}: {line}" for name, line in lines[option]) + rest
+        return fill(text, 116, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
     return re.sub(r"^( *)<(\w+)>(.*)$", listed, text, flags=re.MULTILINE)
 

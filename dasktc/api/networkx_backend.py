@@ -27,9 +27,9 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.api.networkx_info import FUNCTIONS
+from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
-from dasktc.executors.threads import allowed_threads
 from dasktc.once import once
 from dasktc.wording import plural
 
@@ -309,8 +309,8 @@ class ConvertedGraph(_Nodes):
 
     def without(self, positions: Array) -> Graph:
         """Prepare the directed graph without the nodes at these positions."""
-        left = ~(np.isin(self._src, positions) | np.isin(self._dst, positions))
-        return prepare((self._src[left], self._dst[left]), threads=allowed_threads(), directed=True)
+        remaining = ~(np.isin(self._src, positions) | np.isin(self._dst, positions))
+        return prepare((self._src[remaining], self._dst[remaining]), threads=allowed_threads(), directed=True)
 
     def _in_process(self, weight: str | None = None, directed: bool = False) -> Graph:
         import pandas as pd
@@ -323,9 +323,9 @@ class ConvertedGraph(_Nodes):
         edges["weight"] = self._weights[weight]
         return prepare(edges, threads=threads, directed=directed, weight="weight")
 
-    def _kept(self, key: Hashable, made: Callable[[], Graph]) -> Graph:
+    def _kept(self, key: Hashable, make: Callable[[], Graph]) -> Graph:
         if key not in self._graphs:
-            self._graphs[key] = made()
+            self._graphs[key] = make()
         return self._graphs[key]
 
     def spread(self, values: Any) -> list[Any]:
@@ -345,16 +345,16 @@ class ConvertedGraph(_Nodes):
     def subgraph(self, edges: Iterable[tuple[int, int]]) -> Any:
         """Make the graph of some edges between positions, of the original's type and with its attributes."""
         graph, nodes = self.original, list(self)
-        kept: dict[Any, set[Any]] = {}
-        for one, other in edges:
-            u, v = nodes[one], nodes[other]
-            kept.setdefault(u, set()).add(v)
-            kept.setdefault(v, set()).add(u)
+        links: dict[Any, set[Any]] = {}
+        for tail, head in edges:
+            u, v = nodes[tail], nodes[head]
+            links.setdefault(u, set()).add(v)
+            links.setdefault(v, set()).add(u)
         found = graph.__class__()
         found.graph.update(graph.graph)
-        found.add_nodes_from((node, of.copy()) for node, of in graph.nodes.items() if node in kept)
+        found.add_nodes_from((node, d.copy()) for node, d in graph.nodes.items() if node in links)
         found.add_edges_from(
-            (u, v, of.copy()) for u, row in graph.adjacency() if u in kept for v, of in row.items() if v in kept[u]
+            (u, v, d.copy()) for u, row in graph.adjacency() if u in links for v, d in row.items() if v in links[u]
         )
         return found
 
@@ -429,8 +429,8 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     seconds, loaded = SECONDS_AN_EDGE[name] * graph.number_of_edges(), jit is not None and jit.Kernel.loaded > 0
     if seconds >= (TO_PREPARE if loaded else TO_LOAD):
         return True
-    here = f"{TO_PREPARE:g} s at least" if loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
-    return f"NetworkX takes about {seconds:.2g} s for {plural(graph.number_of_edges(), 'edge')}, dasktc {here}"
+    cost = f"{TO_PREPARE:g} s at least" if loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
+    return f"NetworkX takes about {seconds:.2g} s for {plural(graph.number_of_edges(), 'edge')}, dasktc {cost}"
 
 
 def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -545,9 +545,9 @@ def triadic_census(G: Any, nodelist: Any = None) -> dict[str, int]:
     graph = G.here(directed=True)
     census: dict[str, int] = graph.triad_census(isolated=len(G) - graph.vertices)
     if others := len(G) - len(nodes):
-        left = G.without(G.positions(nodes))
-        without = left.triad_census(isolated=others - left.vertices)
-        census = {name: count - without[name] for name, count in census.items()}
+        remaining = G.without(G.positions(nodes))
+        census_without = remaining.triad_census(isolated=others - remaining.vertices)
+        census = {name: count - census_without[name] for name, count in census.items()}
     return census
 
 

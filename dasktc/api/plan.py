@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.api.count import as_source, choose_for, read_options, with_notes
-from dasktc.api.progress import showing
-from dasktc.api.streams import as_files
+from dasktc.api.opener import opened, read_options
 from dasktc.backends import kernel_times, lean_kernel, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect, threads_here, with_all_threads
+from dasktc.executors.connect import threads_here
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.place import Place
-from dasktc.executors.progress import Progress
-from dasktc.executors.spill.file_store import stage_memory_within, usable
+from dasktc.executors.progress.tracker import Progress
+from dasktc.executors.stores.file_store import stage_memory_within, usable
 from dasktc.options import (
     Backend,
     IdsOption,
@@ -36,14 +32,14 @@ from dasktc.options import (
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import prepare_edges
-from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_plan
+from dasktc.pipeline.saved_graph import SavedGraph, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
-from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan
+from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, even_blocks
 from dasktc.planning.rates import CALL_SECONDS, RATES
 from dasktc.planning.rates import Rates as MeasuredRates
-from dasktc.planning.schemes import Block, considered, scheme_of
+from dasktc.planning.schemes import Block, considered
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
 from dasktc.wording import advice, option, plural
@@ -167,46 +163,39 @@ def plan(
         return _plan_size(vertices, edges, wedges, chosen, planned, gpus, rates)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    with as_files(source, place, run) as files:
-        opened = as_source(files, reading)
-        if isinstance(opened, SavedGraph):
-            chosen = fitted(opened, chosen)
-        with (
-            showing(progress, asked="plan", source=opened.name) as report,
-            connect(place, chosen.backend, run) as anywhere,
-            ExitStack() as stack,
-        ):
-            chosen, noted = choose_for(anywhere, opened, chosen)
-            anywhere = with_all_threads(anywhere, place, chosen.chosen_backend)
-            budget = within_memory(anywhere, chosen.memory, run.work_dir, run.host_memory)
-            executor = stack.enter_context(budget)
-            limits = None if planned is None else _limits(executor, chosen, planned, gpus)
-            planned_for = None if gpus is None else "cuda"
-            if isinstance(opened, SavedGraph):
-                prepared = open_plan(executor, opened, chosen, limits, planned_for)
-            else:
-                prepared = prepare_edges(executor, opened, chosen, report, limits=limits, planned_for=planned_for)
-            worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
+    with (
+        opened("plan", source, place, chosen, reading, run, progress) as call,
+        call.within_memory() as executor,
+    ):
+        limits = None if planned is None else _limits(executor, call.options, planned, gpus)
+        planned_for = None if gpus is None else "cuda"
+        if isinstance(call.source, SavedGraph):
+            prepared = open_plan(executor, call.source, call.options, limits, planned_for)
+        else:
+            prepared = prepare_edges(
+                executor, call.source, call.options, call.tracker, limits=limits, planned_for=planned_for
+            )
+        worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
-    held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
-    there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
-    noticed = prepared.plan if gpus is not None else with_notes(prepared.plan, noted)
-    size = SourceSize(prepared.rows, 0 if opened.size is None else opened.size.stored)
-    counting = planned_for or chosen.chosen_backend
-    here = planned is None and not anywhere.distributed
+    nbytes: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
+    task_workers = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
+    explained = prepared.plan if gpus is not None else call.explained(prepared.plan)
+    size = SourceSize(prepared.rows, 0 if call.source.size is None else call.source.size.stored)
+    counting = planned_for or call.options.chosen_backend
+    in_process = planned is None and not call.executor.distributed
     return predict(
-        noticed,
-        rates.measured(counting, here),
-        held,
+        explained,
+        rates.measured(counting, in_process),
+        nbytes,
         prepared.wedges,
-        _notes(chosen, gpus),
-        there,
+        _notes(call.options, gpus),
+        task_workers,
         size,
         counting,
-        opened.ids,
-        times=kernel_times(counting, chosen),
-        in_process=here,
-        kernel=_kernel(noticed, prepared.options, counting),
+        call.source.ids,
+        times=kernel_times(counting, call.options),
+        in_process=in_process,
+        kernel=_kernel(explained, prepared.options, counting),
     )
 
 
@@ -218,8 +207,8 @@ def _plan_size(
     notes = [*_notes(options, gpus), "all blocks are assumed to be equally large"]
     if vertices > MAX_VERTICES:
         notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
-    backend, here = "cuda" if gpus is not None else options.chosen_backend, workers is None
-    measured, times = rates.measured(backend, here), kernel_times(backend, options)
+    backend, in_process = "cuda" if gpus is not None else options.chosen_backend, workers is None
+    measured, times = rates.measured(backend, in_process), kernel_times(backend, options)
     return predict(
         planned,
         measured,
@@ -228,7 +217,7 @@ def _plan_size(
         notes,
         backend=backend,
         times=times,
-        in_process=here,
+        in_process=in_process,
         kernel=_kernel(planned, options, backend),
     )
 
@@ -255,55 +244,55 @@ def plan_of_size(
     check_stages(options.kernel)
     if gpus is None and bytes_of(options.memory) is None and (why := unusable(options.chosen_backend)):
         raise InputError(f"{why}; or give {advice('memory')}, to plan for GPUs that are elsewhere")
-    for name, value, most in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
-        whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
+    for name, value, limit in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
+        whole_number(name, value, 0, limit, many="no plan has blocks for such a graph")
     if edges > (possible := vertices * (vertices - 1) // 2):
         raise InputError(
             f"{option('edges', edges)} is more than the {possible:,} that {plural(vertices, 'vertex', 'vertices')} can "
             "have: a plan is for distinct edges without loops; give their number, or give the source"
         )
-    given = bytes_of(options.memory)
-    on_disk = given is not None and gpus is None
+    memory = bytes_of(options.memory)
+    on_disk = memory is not None and gpus is None
     limits = _limits(LocalExecutor().for_backend(options.chosen_backend), options, workers, gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, options))
-    if given is not None and on_disk:
-        limits = replace(limits, memory=usable(given))
+    if memory is not None and on_disk:
+        limits = replace(limits, memory=usable(memory))
     if unknown := considered(options.partition)[0].dealing.unknown:
         raise InputError(
             f"{option('partition', options.partition)} cannot be planned from {option('vertices')} and "
             f"{option('edges')}: {unknown} depends on the graph; give the source"
         )
     backend = options.chosen_backend if gpus is None else "cuda"
-    per_call, order = stage_memory_within(given) if given and on_disk else None, options.chosen_reorder
+    per_call, order = stage_memory_within(memory) if memory and on_disk else None, options.chosen_reorder
 
     def cut(options: Options) -> bool:
         return is_cut(options, vertices, edges, limits, per_call, backend)
 
-    planned, _ = plan_count(
+    planned, _, _ = plan_count(
         options,
         vertices,
         edges,
-        lambda partition, n: scheme_of(partition, options.column_parts).even(n, vertices, edges),
+        even_blocks(vertices, edges, options.column_parts),
         limits,
         choose(replace(options, backend=backend), None, cut=cut)[1],
         automatic=options.kernel == "auto",
         memory_per_call=per_call,
         planned_for=backend,
     )
-    kept = VertexBudget(per_call, how=order)
+    budget = VertexBudget(per_call, how=order)
     if vertices > MAX_VERTICES:
         planned = replace(planned, fits=False, why=f"{REFUSED}; {planned.why}")
-    return replace(planned, shards=kept.shards(vertices), numbering=kept.why(vertices))
+    return replace(planned, shards=budget.shards(vertices), numbering=budget.why(vertices))
 
 
 def _least_parts(vertices: int, options: Options) -> int:
     """Return the smallest n at which the columns of blocks fit 32 bits."""
     least = max(1, -(-vertices // MAX_VERTICES))
     scheme = SCHEMES.get(options.partition)
-    asked = 1 if scheme and scheme.replicated else options.parts
-    if asked is not None and asked < least:
+    parts = 1 if scheme and scheme.replicated else options.parts
+    if parts is not None and parts < least:
         raise InputError(
-            f"{vertices:,} vertices in {plural(asked, 'part')} are more than {MAX_VERTICES:,} per part: ids inside "
+            f"{vertices:,} vertices in {plural(parts, 'part')} are more than {MAX_VERTICES:,} per part: ids inside "
             f"blocks are 32-bit; let {advice(partition='auto')} choose n, or give "
             f"{advice(partition='hash2d', parts=least)}"
         )
@@ -311,8 +300,8 @@ def _least_parts(vertices: int, options: Options) -> int:
 
 
 def _limits(executor: Executor, options: Options, workers: int | None, gpus: int | None) -> Limits:
-    given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
-    memory = executor.memory(given) if gpus is None else given or GPU_MEMORY
+    budget, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
+    memory = executor.memory(budget) if gpus is None else budget or GPU_MEMORY
     at_least = tasks_a_worker(backend)
     return Limits(
         workers or executor.workers,
@@ -335,8 +324,8 @@ def _notes(options: Options, gpus: int | None) -> list[str]:
 
 def _workers(workers: int | str | None, gpus: int | None) -> int | None:
     if workers is not None and gpus is not None:
-        both = f"{option('workers')} and {option('gpus')}"
-        raise InputError(f"{both} were both given: each says how many tasks run at a time; keep one")
+        options = f"{option('workers')} and {option('gpus')}"
+        raise InputError(f"{options} were both given: each says how many tasks run at a time; keep one")
     name, value = ("workers", workers) if gpus is None else ("gpus", gpus)
     bounds = {"few": "no task could run", "many": "each runs one task at a time, and no plan has more"}
     return None if value is None else whole_number(name, value, 1, MAX_TASKS, **bounds)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TextIO
 
-from dasktc.executors.progress import RUN, Event, Progress, Tracker, clock_time, words_of
-from dasktc.executors.shared_context import SharedContext
+from dasktc.executors.process.shared_context import SharedContext
+from dasktc.executors.progress.tracker import RUN, Event, Progress, Tracker, clock_time, words_of
 from dasktc.options import check_keywords, format_size
 from dasktc.wording import plural
 
@@ -122,16 +122,16 @@ class _Bar(View):
         while not self._over.wait(DRAW_SECONDS):
             self._draw(self._tracker.now())
 
-    def _draw(self, said: Event) -> None:
-        if not said:  # the run has ended, its cluster is still closing
+    def _draw(self, event: Event) -> None:
+        if not event:  # the run has ended, its cluster is still closing
             return
         with self._drawing:
-            left = "" if said.get("left") is None else f", {clock_time(said['left'])} left"
-            share = f"{100 * said['share']:3.0f} %" if said["share"] else "     "
-            self._bar.n = round(STEPS * said["share"])
+            remaining = "" if event.get("left") is None else f", {clock_time(event['left'])} left"
+            share = f"{100 * event['share']:3.0f} %" if event["share"] else "     "
+            self._bar.n = round(STEPS * event["share"])
             bar = "{bar}" if self._widget else "{bar:10}"
-            text = f"{clock_time(said['seconds'])}{left}{_facts(said)}"
-            self._bar.bar_format = f"{words_of(said['stage']).name:<15}{share} {bar} {text}"
+            text = f"{clock_time(event['seconds'])}{remaining}{_facts(event)}"
+            self._bar.bar_format = f"{words_of(event['stage']).name:<15}{share} {bar} {text}"
             self._bar.refresh()
 
     def _write(self, line: str) -> None:
@@ -157,17 +157,17 @@ def bar() -> View:
     return _Bar()
 
 
-def _facts(said: Event) -> str:
+def _facts(event: Event) -> str:
     """Format what a stage has done, and its rate."""
-    facts, seconds = [], said.get("took") or said["seconds"]
-    if "bytes_total" in said:
-        facts.append(f"{format_size(said['bytes'])} of {format_size(said['bytes_total'])}")
-    elif said["total"] > 1:
-        facts.append(f"{said['done']:,}/{plural(said['total'], 'task')}")
-    if said.get("rate"):
-        facts.append(f"{_short(said['rate'])} probes/s, {plural(said['triangles'], 'triangle')}")
-    elif said.get("bytes") and seconds:
-        facts.append(f"{format_size(round(said['bytes'] / seconds))}/s")
+    facts, seconds = [], event.get("took") or event["seconds"]
+    if "bytes_total" in event:
+        facts.append(f"{format_size(event['bytes'])} of {format_size(event['bytes_total'])}")
+    elif event["total"] > 1:
+        facts.append(f"{event['done']:,}/{plural(event['total'], 'task')}")
+    if event.get("rate"):
+        facts.append(f"{_short(event['rate'])} probes/s, {plural(event['triangles'], 'triangle')}")
+    elif event.get("bytes") and seconds:
+        facts.append(f"{format_size(round(event['bytes'] / seconds))}/s")
     return "".join(f", {fact}" for fact in facts)
 
 

@@ -9,7 +9,7 @@ from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.errors import InputError, shown
 from dasktc.executors.connect import active_client, check_client, joined
 from dasktc.executors.place import Place
-from dasktc.executors.signals import held
+from dasktc.executors.process.signals import held
 
 if TYPE_CHECKING:
     from dasktc.executors.place import ClientLike

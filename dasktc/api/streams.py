@@ -2,7 +2,7 @@
 
 The file lets parts be read more than once, by threads and by workers of this host. A folder of its own holds it, in
 the work directory, which is removed at the end of the call, after Ctrl-C too, and after SIGKILL by the next run there
-(`executors.spill.claims`).
+(`executors.stores.claims`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client, check_client
 from dasktc.executors.place import Place
-from dasktc.executors.spill.work_dir import WorkDir, check_place, one_line
+from dasktc.executors.stores.work_dir import WorkDir, check_place, one_line
 from dasktc.options import RunOptions
 from dasktc.wording import advice, option
 
@@ -132,6 +132,6 @@ def _all_here(client: Any) -> bool:
     from distributed.comm import get_address_host
     from distributed.utils import get_ip
 
-    here = {"127.0.0.1", "::1", "localhost", socket.gethostname(), get_ip()}
+    addresses = {"127.0.0.1", "::1", "localhost", socket.gethostname(), get_ip()}
     workers = client.scheduler_info(n_workers=-1)["workers"]
-    return all(get_address_host(address) in here for address in workers)
+    return all(get_address_host(address) in addresses for address in workers)

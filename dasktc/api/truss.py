@@ -9,8 +9,8 @@ from typing import Any
 
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting.trussness import order_of_truss, truss_frames
 from dasktc.io.write import FRAMES, check_target, write_frames
+from dasktc.questions.trussness import order_of_truss, truss_frames
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 

@@ -18,7 +18,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.wording import option
 
-__all__ = ["KRONECKER_CUTS", "RMAT_CUTS", "Grid3D", "Kronecker", "RMat", "RandomGraph", "Recipe"]
+__all__ = ["KRONECKER_CUTS", "RMAT_CUTS", "Grid3D", "Kronecker", "RMat", "RandomGraph", "Recipe", "make_edges"]
 
 Array = Any
 Ends = tuple[Array, Array]
@@ -151,6 +151,15 @@ def _progression(xp: ModuleType, start: int, step: int, length: int) -> Array:
     counter *= xp.uint32(step % 2**32)
     counter += xp.uint32(start % 2**32)
     return counter
+
+
+def make_edges(xp: ModuleType, chunk: int, recipe: Recipe, first: int, last: int) -> Ends:
+    """Make edges first <= i < last of a recipe, `chunk` at a time: arrays of int32, or int64 where ids need that."""
+    src, dst = (xp.empty(last - first, dtype=xp.int32 if recipe.vertices <= 2**31 else xp.int64) for _ in range(2))
+    for start in range(first, last, chunk):
+        stop = min(start + chunk, last)
+        src[start - first : stop - first], dst[start - first : stop - first] = recipe.ends(xp, start, stop)
+    return src, dst
 
 
 def _splitmix64(xp: ModuleType, counter: Array, bits: int) -> Iterator[Array]:

@@ -1,7 +1,8 @@
 """Turns out-of-memory errors of a device or of the host into one line with figures.
 
-Callers that can continue with less memory (`counting.tasks.in_halves`, `executors.device.store`) catch MemoryError
-themselves. Other such errors are reworded here, in the process that failed, because a cluster's client may have no GPU.
+Callers that can continue with less memory (`counting.tasks.in_halves`, `executors.stores.device.store`) catch
+MemoryError themselves. Other such errors are reworded here, in the process that failed, because a cluster's client may
+have no GPU.
 """
 
 from __future__ import annotations

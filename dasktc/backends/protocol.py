@@ -6,14 +6,16 @@ no GPU library. This module imports neither Numba nor CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isqrt
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from dasktc.backends.bit_matrix import SmallKeys
 from dasktc.backends.block_facts import ColumnFacts, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.backends.wedge_sample import Strata
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ __all__ = [
     "PARTITION_EDGES",
     "Backend",
     "BlockFacts",
+    "Buckets",
     "Edges",
     "GraphBounds",
     "PartEdges",
@@ -36,7 +39,7 @@ __all__ = [
 
 BACKENDS = ("cpu", "cuda")
 ON_DEVICE = ("cuda",)
-"""Backends with `Backend.raw_edges`."""
+"""Backends whose arrays are in device memory."""
 PARTITION_EDGES = {"cpu": 1 << 25, "cuda": 1 << 30}
 """Most edges in one partition; a device sorts many at once, but cuDF has fewer than 2^31 rows."""
 
@@ -121,7 +124,11 @@ class Edges(Protocol):
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
-    of `mark`, `add_degrees` and `add_sources`, and the keys of `distinct`.
+    of `mark`, `add_degrees` and `add_sources`, and the keys of `distinct` and `orient`.
+
+    Where the CPU drops the loops of a frame, a device keeps them until their keys are sorted, and leaves them out of
+    what it computes before. The CPU computes lazy keys at each reading, one chunk at a time in cache; a device makes an
+    array of them. `between`, `split`, `Backend.merge` and `Backend.dealt` take lazy keys in place of an array.
 
     Attributes
     ----------
@@ -132,11 +139,41 @@ class Edges(Protocol):
     @property
     def ranges(self) -> int: ...  # noqa: D102
 
-    def mark(self, present: Any, src: Any, dst: Any, low: int) -> None:
+    def proper(self, frame: Any) -> tuple[Any, int, int, int]:
+        """Look for loops in an edge frame of integers, or on a device in a pair of arrays.
+
+        Returns
+        -------
+        frame : frame, or (src, dst)
+            The given one without its loops. On a device both arrays, loops included.
+        loops : int
+        low, high : int
+            The smallest and the largest id of the other edges; low > high where there are none.
+        """
+
+    def without_loops(self, src: Any, dst: Any) -> tuple[Any, Any]:
+        """Drop the loops that `proper` has left."""
+
+    def marks(self, width: int) -> Any:
+        """Make a table for the given number of ids, none of which is marked, in the backend's own form."""
+
+    def mark(self, marks: Any, src: Any, dst: Any, low: int) -> None:
         """Mark the ids, counted from `low`, of all edges except loops, which a backend may mark, too."""
 
+    def marked(self, present: Any) -> Any:
+        """Make a table of marks of flags, one per id."""
+
+    def ranked(self, marks: Any, low: int, width: int) -> VertexMap:
+        """Make the map of the marked ids."""
+
     def keys(self, src: Any, dst: Any, of: Any, shift: int) -> Any:
-        """Canonical keys in the order of the edges; on a device those of loops are 0. `of` is a map or range of ids."""
+        """Canonical keys in the order of the edges; on a device those of loops are 0.
+
+        `of` is a `RangeMap`, or has the smallest id, `low`, of a range of ids that are used as they are.
+        """
+
+    def lazy_keys(self, src: Any, dst: Any, of: Any, shift: int) -> Any:
+        """Canonical keys over a range of ids, which are perhaps computed only as they are read."""
 
     def between(self, keys: Any, first: int, end: int) -> Any:
         """Select the keys with first <= key < end, in no order."""
@@ -155,6 +192,18 @@ class Edges(Protocol):
 
     def oriented(self, keys: Any, rank: Any, shift: int) -> Any:
         """Keys over the ranks of the ends, the higher rank first."""
+
+    def lazy_oriented(self, keys: Any, rank: Any, shift: int) -> Any:
+        """Keys as those of `oriented`, which are perhaps computed only as they are read."""
+
+    def orient(self, keys: Any, rank: Any, shift: int) -> Any:
+        """Keys as those of `oriented`, perhaps in the memory of the given ones."""
+
+    def residues(self, keys: Any, shift: int, modulus: int) -> Any:
+        """Number of keys with each pair of their ends' remainders, row-major; modulus² <= `ranges`."""
+
+    def placed(self, keys: Any, shift: int, modulus: int, firsts: Any, widths: Any) -> Any:
+        """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
 
     def rows(self, keys: Any, start: int, rows: int, columns: int) -> tuple[Any, Any]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
@@ -235,39 +284,17 @@ class Peel(Protocol):
         """Remove edges by their triangles (int32); edges of trussness above last + 2 stay."""
 
 
-class RawEdges(Protocol):
-    """Functions of a device on raw edges, which may contain loops."""
-
-    def facts(self, src: Any, dst: Any) -> Any:
-        """Count loops, and find the smallest and the largest id of the other edges: `loops`, `low` and `high`."""
-
-    def marks(self, width: int) -> Any:
-        """Make a table for the given number of ids, none of which is marked."""
-
-    def mark(self, table: Any, src: Any, dst: Any, low: int) -> None:
-        """As `Edges.mark`."""
-
-    def ranked(self, table: Any, low: int, width: int) -> Any:
-        """Make the map (`pipeline.id_maps.VertexMap`) of the marked ids."""
-
-    def residues(self, keys: Any, shift: int, modulus: int) -> Any:
-        """Number of keys with each pair of their ends' remainders, row-major; modulus² <= `Edges.ranges`."""
-
-    def placed(self, keys: Any, shift: int, modulus: int, firsts: Any, widths: Any) -> Any:
-        """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
-
-
 class Vertices(Protocol):
-    """Functions of a backend on vertex vectors, arrays of int32; results are new arrays."""
+    """Functions of a backend on vertex vectors, arrays of int32 if nothing else is said; results are new arrays."""
 
     def order(self, weights: Any) -> Any:
-        """Vertices by descending weight, ties by ascending number.
+        """Vertices by descending weight, ties by ascending number, int32; weights are integers of any type.
 
-        None where a sort of keys is faster, or the weights' type is another.
+        int64 where a weight and a number do not fit 63 bits together.
         """
 
     def inverse(self, order: Any) -> Any:
-        """The place of each vertex in an order."""
+        """The place of each vertex in an order, int32; the order may be of int64."""
 
     def wedges(self, degree: Any, rank: Any, outward: Any) -> int:
         """Σ in·out over all vertices, exact for fewer than 2^41 edges.
@@ -280,7 +307,7 @@ class Vertices(Protocol):
 
 
 class Answers(Protocol):
-    """Converts numbers by edge and by vertex into result columns on a device (`cuda.answers.DeviceAnswers`)."""
+    """Converts numbers by edge and by vertex into result columns."""
 
     def facts(self, numbers: Any) -> tuple[int, int]:
         """The sum and the maximum of numbers by edge."""
@@ -288,71 +315,42 @@ class Answers(Protocol):
     def edges(
         self, block: OrientedCSR, numbers: Any, ids: tuple[Any, Any], vertices: int, most: int, external: Any
     ) -> tuple[Any, Any, Any] | None:
-        """Columns of a block's edges under the caller's ids, ascending; None where an edge does not fit a word."""
+        """Columns of a block's edges under the caller's ids, ascending; None where slices must be sorted instead."""
 
     def clustering(self, triangles: Any, outward: Any, inward: Any) -> Any:
         """Local clustering coefficients from triangles, and degrees given as two summands."""
 
     def place(self, numbers: Any, order: Any) -> Any:
-        """Permute 64-bit numbers by vertex to dense ids."""
+        """Permute numbers by vertex to dense ids."""
 
 
-class SharedArrays(Protocol):
-    """Sorting, orientation and block building in which threads of one process write to shared arrays.
+class Buckets(Protocol):
+    """Keys that are dealt to buckets by their leading digit, and sorted when they are taken.
 
-    Attributes
-    ----------
-    Buckets : callable (keys, ends, shift) -> `cpu.radix.Buckets`
+    On the CPU threads may take ranges of buckets at the same time, each range once; a device has a single bucket.
     """
 
     @property
-    def Buckets(self) -> Any: ...
+    def size(self) -> int:
+        """Number of keys."""
 
-    def leading_bits(self, keys: int, bound: int) -> tuple[int, int]:
-        """Number of bits of the leading digit, and of those below it, for `keys` keys below `bound`."""
+    def __len__(self) -> int:
+        """Number of buckets."""
 
-    def proper(self, src: Any, dst: Any) -> tuple[Any, Any, int, int, int]:
-        """Drop loops.
+    def ranges(self, most: int) -> list[tuple[int, int]]:
+        """At most `most` half-open ranges of buckets with about equally many keys."""
 
-        Returns
-        -------
-        src, dst : array
-            The given ones where there is no loop.
-        loops : int
-        low, high : int
-            The smallest and the largest id that is left; low > high where no edge is.
+    def distinct(self, first: int, end: int, shift: int) -> Any:
+        """Distinct keys of a range of buckets, ascending, in memory of the buckets or a copy; on a device no loops."""
+
+    def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Any, Any]:
+        """As `Edges.rows`, of all keys; those that differ only in bits below `low` may come in any order."""
+
+    def write_rows(self, first: int, end: int, shift: int, low: int, offsets: Any, columns: Any) -> None:
+        """Write the rows of a range of buckets into the arrays of a block that has all keys, source << shift | target.
+
+        They were dealt with a bound, and by a span from 0, of 1 << 2 * shift keys, so that a bucket has whole rows.
         """
-
-    def ends(self, src: Any, dst: Any, low: int, shift: int) -> Any:
-        """Edges with ids from `low` on, which stand for their canonical keys.
-
-        `count`, `deal`, `dealt`, `Backend.merge`, `Edges.between` and `Edges.split` take them in place of an array of
-        keys, and compute the keys one chunk at a time.
-        """
-
-    def count(self, keys: Any, buckets: int, shift: int, base: int = 0) -> Any:
-        """Histogram of the leading digits of keys; digits are counted from `base` on."""
-
-    def deal(self, keys: Any, shift: int, places: Any, target: Any, base: int = 0) -> None:
-        """Write each key to the next place of its leading digit; `places` is overwritten."""
-
-    def dealt(self, arrays: list[Any], bound: int, span: tuple[int, int] | None = None) -> Any:
-        """Deal keys below `bound`, of several arrays, to the buckets of a new array; the list is emptied.
-
-        `span`, a half-open range of all keys, spares a pass that finds it.
-        """
-
-    def oriented(self, keys: Any, rank: Any, shift: int) -> Any:
-        """Canonical keys that stand for the keys over their ends' ranks, taken in place of these as `ends` are."""
-
-    def orient(self, keys: Any, rank: Any, shift: int) -> Any:
-        """Replace keys by the keys over their ends' ranks, the higher rank first."""
-
-    def rows(self, batches: Iterable[Any], size: int, start: int, count: int, columns: int) -> tuple[Any, Any]:
-        """As `Edges.rows`, from `size` ascending keys in batches."""
-
-    def write_rows(self, keys: Any, start: int, columns: int, first: int, offsets: Any, numbers: Any) -> None:
-        """Write the offsets and columns of the rows of ascending keys into parts of a block's arrays."""
 
 
 class BlockFacts(Protocol):
@@ -374,13 +372,14 @@ class BlockFacts(Protocol):
 
 
 class BitMatrix(Protocol):
-    """Counting of small graphs on a device, by a bit matrix."""
+    """Counting of small graphs, by a bit matrix."""
 
-    def keys(self, src: Any, dst: Any) -> Any:
-        """Make keys of raw edges (`cuda.bit_matrix.SmallKeys`); None where the graph is too large."""
+    @property
+    def most_edges(self) -> int:
+        """Most raw edges of a graph that is counted so; -1 where none is."""
 
-    def count(self, of: Any) -> Any:
-        """Count the triangles of a graph by its keys: a `cuda.bit_matrix.BitCount`."""
+    def keys(self, src: Any, dst: Any) -> SmallKeys | None:
+        """Make keys of raw edges, which count themselves; None where the graph is too large."""
 
 
 @dataclass(frozen=True)
@@ -396,7 +395,7 @@ class Backend:
     array : module
         The array module of everything after reading: numpy or cupy.
     read : callable (part, upstream) -> frame
-        Reads a part of a source (`io.source.Part`) to a frame of `frame`; with `raw_edges` perhaps to two arrays of
+        Reads a part of a source (`io.source.Part`) to a frame of `frame`, on a device perhaps to two arrays of
         integers.
     text : TextIds
     distinct : callable (values) -> array
@@ -405,9 +404,13 @@ class Backend:
         The place of each value among `ids`, which are ascending and distinct, and contain it.
     sort : callable (keys, bound) -> array
         Sorts `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
-    merge : callable (arrays, bound, low) -> array, or None
-        The backend's own sort of the keys of several arrays, which it does not change; it empties the list. Keys that
-        differ only in bits below `low` may come in any order. None: keys are concatenated and sorted.
+    merge : callable (arrays, bound, low) -> array
+        Sorts the keys of several arrays into a new one; the arrays are not changed, the list is emptied. Keys that
+        differ only in bits below `low` may come in any order.
+    dealt : callable (arrays, bound, span, calls) -> Buckets
+        Deals the keys of several arrays to buckets, and empties the list. All keys are in the half-open `span`, if it
+        is given. `calls` (function, inputs, *shared), if given, calls `function(input, *shared)` for each input and
+        returns the results, perhaps on several threads.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
     expected_probes : callable (task, kernel) -> int
@@ -427,31 +430,25 @@ class Backend:
     memory : callable () -> int
         Bytes that this process could allocate now where the blocks are.
     chunk : int
-        Number of elements with which elementwise arithmetic runs fastest. On the CPU 64 KiB of keys: larger
-        intermediates would be mapped and faulted in anew each time, because Dask's workers run with a fixed trim
-        threshold, which stops malloc from learning.
+        Number of elements with which elementwise arithmetic runs fastest.
     edges : Edges
         Functions on edges.
     part_edges : PartEdges
         Functions on the edges of parts with proxies.
     block_facts : BlockFacts
         Functions that check blocks and vertex vectors.
-    raw_edges : RawEdges or None
-        A device's functions on raw edges, from which loops are not removed; None: frames and array arithmetic.
-    vertices : Vertices or None
-        Functions on vertex vectors; None: array arithmetic.
-    shared : SharedArrays or None
-        Functions with which threads of this process write to shared arrays; None on a device.
-    bit_matrix : BitMatrix or None
+    vertices : Vertices
+        Functions on vertex vectors.
+    bit_matrix : BitMatrix
         Counting of small graphs, from raw edges to the number.
-    answers : Answers or None
-        A device's conversion to result columns; None: array arithmetic.
-    make : callable (recipe, first, last) -> (source, target) or None, or None
-        Makes a generated graph's edges; returns None for a recipe that it does not know.
-    upload : callable (size, fill) -> array of uint8, or None
+    answers : Answers
+        Conversion to result columns.
+    make : callable (recipe, first, last) -> frame, or (source, target)
+        Makes a generated graph's edges: a frame of `frame`, or on a device two arrays.
+    upload : callable (size, fill) -> array of uint8
         Returns bytes in the backend's memory, which `fill` (buffer, start) reads in several threads.
-    rows : callable (text, separator, columns) -> (source, target) or None, or None
-        The backend's own parser of whole lines of integers; returns None for a text that the host must parse.
+    rows : callable (text, separator, columns) -> (source, target) or None
+        Parses whole lines of integers on a device; None for a text that the host must parse, on the CPU for any.
     references : (str, str)
         A short and plain kernel with which others are verified, and the one with which that is verified.
     cliques : callable (task, size) -> (cliques, work, wedges)
@@ -472,6 +469,8 @@ class Backend:
     distinct: Callable[[Any], Any]
     lookup: Callable[[Any, Any], Any]
     sort: Callable[[Any, int], Any]
+    merge: Callable[[list[Any], int, int], Any]
+    dealt: Callable[..., Buckets]
     count: Callable[[BlockTask, str], TaskCount]
     expected_probes: Callable[[BlockTask, str], int]
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
@@ -482,22 +481,19 @@ class Backend:
     closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges
+    vertices: Vertices
     part_edges: PartEdges
     block_facts: BlockFacts
     peel: Peel
-    chunk: int = 1 << 13
-    raw_edges: RawEdges | None = None
-    vertices: Vertices | None = None
-    shared: SharedArrays | None = None
-    bit_matrix: BitMatrix | None = None
-    answers: Answers | None = None
-    make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
-    merge: Callable[[list[Any], int, int], Any] | None = None
-    upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
-    rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
-    references: tuple[str, str] = ("merge", "search")
-    processors: Callable[[], int] = lambda: 1
-    wait: Callable[[], None] = lambda: None
+    bit_matrix: BitMatrix
+    answers: Answers
+    make: Callable[[Recipe, int, int], Any]
+    upload: Callable[[int, Callable[[Any, int], None]], Any]
+    rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None]
+    references: tuple[str, str]
+    chunk: int
+    processors: Callable[[], int]
+    wait: Callable[[], None]
 
     @property
     def on_device(self) -> bool:

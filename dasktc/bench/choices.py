@@ -21,16 +21,13 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline.autotune import Facts, look
-from dasktc.registry import KERNELS
+from dasktc.registry import KERNELS, ORDERS
 
 __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices", "measured"]
 
 Make = Callable[[], Source]
-OTHER_ORDERS = (
-    ("hub", "collective"), ("hub", "collective-banded"), ("hub", "indegree"), ("hub", "none"), ("trust", "degree"),
-    ("trust", "collective-banded"),
-)  # fmt: skip
-"""Orders that are tried with kernels other than their own."""
+IN_EVERY_ORDER = ("hub", "trust", "hindex", "short")
+"""Kernels that are tried in every order of ids; the others in their own."""
 OTHER_SCHEMES = ("edges", "hash2d", "vertical", "proxy")
 """Schemes tried with kernel `hub` and n = 2, on graphs of at most MOST edges; these graphs fit one block everywhere."""
 MOST = 1 << 24
@@ -60,13 +57,25 @@ class Choice(NamedTuple):
 
 @dataclass
 class Measured:
-    """Measurements of a graph: the choice of `auto`, its facts, and median seconds by choice, counting and in all."""
+    """Measurements of a graph: the choice of `auto`, its facts, and median seconds.
+
+    Attributes
+    ----------
+    auto : Choice
+    edges : int
+    facts : Facts
+    count, whole : dict of Choice to float
+        Seconds of counting, and from source to number.
+    prepare : dict of str to float
+        Seconds of preparing the graph as one block, by order.
+    """
 
     auto: Choice
     edges: int
     facts: Facts
     count: dict[Choice, float] = field(default_factory=dict)
     whole: dict[Choice, float] = field(default_factory=dict)
+    prepare: dict[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> Choice:
@@ -85,15 +94,16 @@ class Measured:
 
 
 def choices(backend: str) -> list[Choice]:
-    """The fixed choices: every kernel with its own order, and some with others and with other schemes.
+    """The fixed choices: every kernel with its own order, some with all orders, and one with other schemes.
 
     Parameters
     ----------
     backend : {"cpu", "cuda"}
     """
     own = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in KERNELS[backend]]
+    orders = [Choice(kernel, order) for kernel in IN_EVERY_ORDER if kernel in KERNELS[backend] for order in ORDERS]
     cut = [Choice("hub", "degree", partition) for partition in OTHER_SCHEMES]
-    return [*own, *(Choice(*other) for other in OTHER_ORDERS), *cut]
+    return list(dict.fromkeys([*own, *orders, *cut]))
 
 
 def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
@@ -121,6 +131,8 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
     every = [choice for choice in choices(backend) if choice.partition == "whole" or result.edges <= MOST]
     for how in dict.fromkeys(choice[1:] for choice in every):
         graph, prepared = _prepared(source, *how, runs, backend)
+        if how[1] == "whole":
+            result.prepare[how[0]] = prepared
         for kernel, samples in counted.rounds(graph, [c.kernel for c in every if c[1:] == how], runs):
             count, rest = (median(sample) for sample in zip(*samples, strict=True))
             result.count[Choice(kernel, *how)], result.whole[Choice(kernel, *how)] = count, prepared + rest

@@ -9,21 +9,36 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from statistics import mean
+from statistics import geometric_mean, mean
 from typing import Any
 
 import numpy as np
 
-from dasktc.api.count import as_source
+from dasktc.api.opener import as_source
 from dasktc.backends import get_backend, unusable
-from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
+from dasktc.bench.choices import CLOSE, HOPELESS, IN_EVERY_ORDER, MOMENT, Choice, Make, Measured, choices, measured
 from dasktc.bench.measure import columns_of
-from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.bench.report import (
+    CPU,
+    DEVICE,
+    EXACT,
+    Report,
+    Say,
+    Section,
+    check_runs,
+    load,
+    machine,
+    quiet,
+    select,
+    versions,
+)
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
 from dasktc.once import once
-from dasktc.pipeline.autotune import Facts
+from dasktc.pipeline.autotune import Facts, order_reason
+from dasktc.registry import KERNELS, ORDERS
+from dasktc.wording import plural
 
 __all__ = ["FILES", "GENERATED", "run"]
 
@@ -86,6 +101,7 @@ def run(
     runs: int = 5,
     quick: bool = False,
     backend: str = "cpu",
+    only: tuple[str, ...] = (),
     say: Say | None = None,
 ) -> Report:
     """Measure all choices on all graphs.
@@ -100,6 +116,8 @@ def run(
         Only two small graphs, measured once.
     backend : {"auto", "cpu", "cuda"}
         `auto`: a GPU where there is a usable one.
+    only : tuple of str
+        Names of the graphs to measure, in upper or lower case.
     say : callable (str), optional
         Told what is being measured.
 
@@ -123,6 +141,8 @@ def run(
         path = Path(graphs or "", name)
         if path.is_file():
             cases[name] = once(partial(_in_memory, str(path), used))
+    if only:
+        cases = select(cases, only)
     measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
     measurements = {}
     for name, source in cases.items():
@@ -131,8 +151,9 @@ def run(
         (say or quiet)(_choice(measurements[name]))
     facts = {"machine": machine(), "device": _device(used), "load": load(), "versions": versions()}
     times = [_seconds(measurements, used, what) for what in ("count", "whole")]
-    sections = [_choices(measurements, used), _fixed(measurements, used), *times, _facts(measurements)]
-    return Report(_command(graphs, runs, quick, used), facts, sections)
+    orders = [_orders(measurements, used), _orders_over_degree(measurements, used)]
+    sections = [_choices(measurements, used), _fixed(measurements, used), *times, *orders, _facts(measurements)]
+    return Report(_command(graphs, runs, quick, used, only), facts, sections)
 
 
 def _in_memory(path: str, backend: str) -> Source:
@@ -147,8 +168,8 @@ def _device(backend: str) -> str:
     return str(xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode())
 
 
-def _command(graphs: str | None, runs: int, quick: bool, backend: str) -> str:
-    options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}"]
+def _command(graphs: str | None, runs: int, quick: bool, backend: str, only: tuple[str, ...]) -> str:
+    options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}", *(f"--only '{name}'" for name in only)]
     return " ".join(["dasktc bench choose", *options, *([f"--graphs {graphs}"] if graphs else [])])
 
 
@@ -184,7 +205,12 @@ def _choices(measurements: dict[str, Measured], backend: str) -> Section:
         f"more than {CLOSE} times the best and {1e3 * MOMENT:.1f} ms: {', '.join(far) if far else 'none'}",
         _against_one(measurements, backend),
     ]
-    return Section("What auto takes, and the best choice for each graph", columns, rows, notes)
+    limits = {"edges": EXACT, "auto takes": EXACT, "count": _limit(backend)}
+    return Section("What auto takes, and the best choice for each graph", columns, rows, notes, limits)
+
+
+def _limit(backend: str) -> float:
+    return CPU if backend == "cpu" else DEVICE
 
 
 def _against_one(measurements: dict[str, Measured], backend: str) -> str:
@@ -223,17 +249,51 @@ def _fixed(measurements: dict[str, Measured], backend: str) -> Section:
 
 
 def _seconds(measurements: dict[str, Measured], backend: str, what: str) -> Section:
-    of, columns = choices(backend), {"graph": "", **{str(choice): ".3f" for choice in choices(backend)}}
+    of = [choice for choice in choices(backend) if choice.own or choice.partition != "whole"]
+    columns = {"graph": "", **{str(choice): ".3f" for choice in of}}
     rows: list[Any] = [
         [name, *(_ms(getattr(one, what).get(choice)) for choice in of)] for name, one in measurements.items()
     ]
     note = f"a choice is run once if that takes more than {HOPELESS:.0f} times the fastest so far"
     said = {"count": "of counting", "whole": "from source to number"}[what]
-    return Section(f"Milliseconds {said}", columns, rows, [note])
+    return Section(f"Milliseconds {said}", columns, rows, [note], dict.fromkeys(list(columns)[1:], _limit(backend)))
 
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
+
+
+def _in_order(measured: Measured, backend: str) -> dict[str, list[float]]:
+    """Milliseconds in each order: of the kernels that are tried in all, of `hub` in all, and of preparation."""
+    kernels = [kernel for kernel in IN_EVERY_ORDER if kernel in KERNELS[backend]]
+    times = {kernel: [measured.count[Choice(kernel, order)] for order in ORDERS] for kernel in kernels}
+    times["hub, from source to number"] = [measured.whole[Choice("hub", order)] for order in ORDERS]
+    times["preparation"] = [measured.prepare[order] for order in ORDERS]
+    return {name: [1e3 * seconds for seconds in row] for name, row in times.items()}
+
+
+def _orders(measurements: dict[str, Measured], backend: str) -> Section:
+    columns = {"graph": "", "kernel, counting": "", **dict.fromkeys(ORDERS, ".3f")}
+    rows: list[Any] = [
+        [graph, name, *times] for graph, of in measurements.items() for name, times in _in_order(of, backend).items()
+    ]
+    return Section("Orders of ids, ms", columns, rows, limits=dict.fromkeys(ORDERS, _limit(backend)), keys=2)
+
+
+def _orders_over_degree(measurements: dict[str, Measured], backend: str) -> Section:
+    """Table of the orders' times relative to the first order, with the reason that plans give for that one."""
+    usual, *others = ORDERS
+    table = Section(
+        f"Orders over {usual}, geometric means over {plural(len(measurements), 'graph')}",
+        {"kernel, counting": "", **dict.fromkeys(others, ".2f")},
+    )
+    rows = [_in_order(of, backend) for of in measurements.values()]
+    for name in rows[0]:
+        ratios = [[time / row[name][0] for time in row[name][1:]] for row in rows]
+        table.rows.append([name, *map(geometric_mean, zip(*ratios, strict=True))])
+    means = [cell for cell in table.rows[0][1:] if isinstance(cell, float)]
+    table.notes = [f"order {usual}: {order_reason(min(means), max(means))}"]
+    return table
 
 
 def _facts(measurements: dict[str, Measured]) -> Section:

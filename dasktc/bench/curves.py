@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dasktc.bench.report import Section
+from dasktc.bench.report import CPU, EXACT, Section
 from dasktc.bench.scaled import Priced, Real, Recipe
 from dasktc.bench.simulate import Simulation, simulate
 from dasktc.options import Method, format_size
 
 __all__ = ["Curve", "Point", "figure_15", "notes", "published_network", "table_6"]
 
+SECONDS = dict.fromkeys(("kernel s", "real kernel s", "real count s"), CPU)
+"""The columns of both tables that `--against` compares."""
 CLUEWEB, CLUEWEB_SECONDS = (955_207_488, 37_372_179_311), 0.08181
 """Vertices and edges of TRUST's CW (table 2), and its seconds on 1,024 GPUs (table 6)."""
 
@@ -86,6 +88,7 @@ def figure_15(curve: Curve) -> Section:
             "real imbalance": ".3f",
             "real count s": ".4f",
         },
+        limits={"n": EXACT, "m": EXACT, "tasks": EXACT, **SECONDS, "count s": CPU},
     )
     first, real = curve.points[0], {counted.workers: counted for counted in curve.real}
     for point in curve.points:
@@ -127,6 +130,7 @@ def table_6(curve: Curve) -> Section:
         },
         notes=[f"speed-up from {smaller.priced.workers} to {larger.priced.workers} workers: "
                f"{smaller.ideal.kernel / larger.ideal.kernel:.2f}"],
+        limits={"n": EXACT, "m": EXACT, **SECONDS},
     )  # fmt: skip
     for point in curve.partitioned:
         priced, ideal = point.priced, point.ideal

@@ -19,14 +19,14 @@ from unittest import mock
 
 from dasktc.api.count import triangle_count
 from dasktc.bench.gpu_cases import Case
-from dasktc.bench.report import Say, Section
+from dasktc.bench.report import CPU, DEVICE, EXACT, SIZE, Say, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors.connect import connect
 from dasktc.executors.dask import executor as dask_executor
 from dasktc.executors.dask import futures
 from dasktc.executors.place import Place
-from dasktc.options import Backend, format_size
+from dasktc.options import Backend
 from dasktc.wording import plural
 
 __all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
@@ -72,9 +72,12 @@ def end_to_end(
     CountError
         A count is wrong.
     """
-    columns = {"graph": "", "workers": "", "wall": ",.1f", "tasks": ",", "waits": ",", "received": ""}
+    columns = {"graph": "", "workers": "", "wall": ",.1f", "tasks": ",", "waits": ",", "received": SIZE}
     columns |= {"computing": ".2f", "kernel, busiest": ",.1f", "kernel/wall": ".2f", "counted": ""}
-    section = Section(f"from the source to the number, ms, medians of {runs} after a warm-up", columns)
+    limits = dict.fromkeys(("wall", "received", "kernel, busiest"), CPU if backend == "cpu" else DEVICE)
+    limits |= dict.fromkeys(("tasks", "waits", "counted"), EXACT)
+    title = f"from the source to the number, ms, medians of {runs} after a warm-up"
+    section = Section(title, columns, limits=limits, keys=2)
     rows: dict[str, list[list[Any]]] = {case.name: [] for case in cases}
     for number in workers:
         with connect(Place(workers=number), backend) as executor:
@@ -108,8 +111,7 @@ def _row(case: Case, where: str, runs: list[Run], workers: int) -> list[Any]:
     wall, kernel = (median(of) for of in zip(*((run.wall, run.kernel) for run in runs), strict=True))
     computing = middle.computing / middle.wall / workers if middle.tasks else 1.0
     counted = middle.result.plan.distribution.partition(":")[0] or "in this process"
-    received = format_size(middle.received)
-    on = [middle.tasks, middle.waits, received, computing]
+    on = [middle.tasks, middle.waits, middle.received, computing]
     return [case.name, where, 1e3 * wall, *on, 1e3 * kernel, kernel / wall, counted]
 
 

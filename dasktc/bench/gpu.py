@@ -20,20 +20,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.api.count import as_source, build, triangle_count
+from dasktc.api.count import build, triangle_count
 from dasktc.api.graph import Graph
+from dasktc.api.opener import as_source
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case
 from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.measure import columns_of
-from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.bench.report import (
+    DEVICE,
+    EXACT,
+    SIZE,
+    Report,
+    Say,
+    Section,
+    check_runs,
+    load,
+    machine,
+    quiet,
+    select,
+    versions,
+)
 from dasktc.bench.rivals import Rival, read_rivals, rivals
-from dasktc.errors import CountError, InputError, shown
-from dasktc.executors import gpu_discovery as gpus
+from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Method, Options, format_size
+from dasktc.executors.process import gpu_discovery as gpus
+from dasktc.options import Method, Options
 
 __all__ = ["facts", "run"]
 
@@ -124,7 +138,8 @@ def run(
         if folder is not None and not Path(folder).is_dir():
             raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
     programs = read_rivals(rival)
-    chosen = _named(only, QUICK if quick else CASES + LARGE) if only else list(QUICK if quick else CASES)
+    cases = {case.name: case for case in (QUICK if quick else CASES + LARGE)}
+    chosen = list(select(cases, only).values()) if only else list(QUICK if quick else CASES)
     tell, times = say or quiet, 1 if quick else runs
     several_gpus = list[Section]()
     if workers is not None:  # first, because a process that uses a GPU itself leaves a worker little memory
@@ -151,18 +166,6 @@ def run(
         tell(section)
     sections += beside + several_gpus
     return Report(_command(graphs, runs, quick, kernel, only, workers, files, rival), facts(), sections)
-
-
-def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
-    """The graphs with these names, in upper or lower case, in the table's order; InputError for an unknown name."""
-    asked = {name.casefold() for name in names}
-    chosen = [case for case in cases if case.name.casefold() in asked]
-    known = {case.name.casefold() for case in chosen}
-    if unknown := [name for name in names if name.casefold() not in known]:
-        raise InputError(
-            f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(case.name for case in cases)}"
-        )
-    return chosen
 
 
 def _command(
@@ -222,7 +225,10 @@ def _table(
         "reach, prepare": ",.0f",
         "checked": "",
     }
-    section = Section(f"one GPU, kernel {kernel}, ms, medians of {runs} after a warm-up", columns)
+    limits = dict.fromkeys(("edges", "triangles", "by"), EXACT)
+    limits |= dict.fromkeys(("kernel", "prepare", "bytes", "bytes, count"), DEVICE)
+    limits |= {f"{rival.name}, ms": DEVICE for rival in programs}
+    section = Section(f"one GPU, kernel {kernel}, ms, medians of {runs} after a warm-up", columns, limits=limits)
     bounds: list[str] = []
     for case in cases:
         say(case.name)
@@ -322,7 +328,8 @@ def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
         "kernel": ",.2f",
         "reach": ",.0f",
     }
-    section = Section(f"from an array to the answer, ms, medians of {runs} after a warm-up", columns)
+    limits = {**dict.fromkeys(("triangles", "auto takes"), EXACT), "to the answer": DEVICE, "kernel": DEVICE}
+    section = Section(f"from an array to the answer, ms, medians of {runs} after a warm-up", columns, limits=limits)
     for name, (file, triangles, reach) in SMALL.items():
         path = (folder or Path()) / file
         if folder is None or not path.is_file():
@@ -362,8 +369,10 @@ def _left(cases: list[Case], say: Say) -> Section:
     from dasktc.backends.cuda import backend as cuda
     from dasktc.backends.cuda import memory as cuda_memory
 
-    columns = {"graph": "", "peak": "", "taken afterwards": "", "of it by the pool": "", "ms, first": ",.1f"}
-    section = Section("memory of the device, from the generator to the number", columns | {"ms, again": ",.1f"})
+    sizes, times = ("peak", "taken afterwards", "of it by the pool"), ("ms, first", "ms, again")
+    columns = {"graph": "", **dict.fromkeys(sizes, SIZE), **dict.fromkeys(times, ",.1f")}
+    limits = dict.fromkeys((*sizes, *times), DEVICE)
+    section = Section("memory of the device, from the generator to the number", columns, limits=limits)
     triangle_count(cases[0].source(), backend="cuda")  # contexts and modules
     for case in cases:
         say(case.name)
@@ -377,6 +386,6 @@ def _left(cases: list[Case], say: Say) -> Section:
             peaks.append(peak[0])
         cuda.synchronize()
         taken = max(0, before - cuda_memory.free_and_total()[0]) + cuda_memory.held()
-        section.rows.append([case.name, *map(format_size, (max(peaks), taken, cuda_memory.held())), *walls])
+        section.rows.append([case.name, max(peaks), taken, cuda_memory.held(), *walls])
     section.notes.append("first: the pool is empty and grows; again: with what it has kept since")
     return section

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from dasktc.api.count import triangle_count
-from dasktc.bench.report import Section
+from dasktc.bench.report import DEVICE, EXACT, Section
 from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
@@ -61,7 +61,8 @@ def files(folder: str, runs: int, quick: bool, say: Callable[[str], None]) -> Se
     """
     columns = {"file": "", "bytes": ",", "write": ".2f", "reach, write": ".2f", "read": ".3f", "reach, read": ".2f"}
     columns |= {"to the answer": ".3f", "triangles": ","}
-    section = Section(f"files of generated graphs, s, medians of {runs} after a warm-up", columns)
+    limits = {**dict.fromkeys(("bytes", "write", "read", "to the answer"), DEVICE), "triangles": EXACT}
+    section = Section(f"files of generated graphs, s, medians of {runs} after a warm-up", columns, limits=limits)
     with TemporaryDirectory(dir=folder) as place:
         for case in QUICK if quick else CASES:
             out, source = Path(place, f"edges{case.suffix}"), kronecker(case.scale)

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 from dasktc.api.count import build
 from dasktc.api.graph import Graph
+from dasktc.backends import get_backend
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
-from dasktc.bench.report import Say, Section
+from dasktc.bench.report import DEVICE, EXACT, Say, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, InputError
-from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
 from dasktc.executors.place import Place
+from dasktc.executors.process import gpu_discovery as gpus
 from dasktc.options import Options
 from dasktc.wording import plural
 
@@ -53,7 +54,8 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
     """
     columns = {"graph": "", "GPUs": ",", "by": "", "prepare": ",.0f", "first count": ",.0f", "count": ",.1f"}
     columns |= {"kernel, busiest": ",.2f", "most/least": ".3f", "times one GPU": ".2f"}
-    section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
+    limits = {"by": EXACT, **dict.fromkeys(("prepare", "first count", "count", "kernel, busiest"), DEVICE)}
+    section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns, limits=limits, keys=2)
     counts: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in workers:
         with connect(Place(workers=number), "cuda") as executor:
@@ -130,7 +132,7 @@ def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
 def _warm() -> None:
     from dasktc.backends.cuda import backend as cuda
 
-    cuda.backend()
+    get_backend("cuda")
     cuda.warm()
 
 

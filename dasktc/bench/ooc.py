@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
-from dasktc.bench.report import Report, Say, Section, check_runs, quiet
+from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, quiet
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
-from dasktc.executors.device.prefetch import TransferStats
-from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
+from dasktc.executors.stores.device.prefetch import TransferStats
+from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options, format_size
 
@@ -112,7 +112,9 @@ def run(
     for one in scales:
         tell(f"scale {one}, all of the device")
         whole = _measured(one, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
-        section = Section(f"Kronecker {one}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS)
+        section = Section(
+            f"Kronecker {one}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS, limits=LIMITS
+        )
         section.rows.append(_row("all", whole, whole))
         for budget in memory:
             tell(f"scale {one}, --memory {budget}")
@@ -129,9 +131,13 @@ def run(
 
 COLUMNS = {
     "memory": "", "plan": "", "read": ".2f", "prepare": ".2f", "count": ".2f", "kernels": ".2f", "in all": ".2f",
-    "times all": ".2f", "peak": "",
-    "to the host": "", "from the host": "", "copied": "", "copying": ".3f", "waited": ".3f", "before the first": ".3f",
-    "hidden": ".1%", "triangles": ",",
+    "times all": ".2f", "peak": SIZE, "to the host": SIZE, "from the host": SIZE, "copied": "",
+    "copying": ".3f", "waited": ".3f", "before the first": ".3f", "hidden": ".1%", "triangles": ",",
+}  # fmt: skip
+SECONDS = ("read", "prepare", "count", "kernels", "in all", "copying", "waited")
+LIMITS = {
+    "plan": EXACT, **dict.fromkeys((*SECONDS, "peak", "to the host", "from the host"), DEVICE), "copied": EXACT,
+    "triangles": EXACT,
 }  # fmt: skip
 NOTES = [
     "in all: from the generator to the number; peak: bytes that were allocated on the device, at most",
@@ -180,13 +186,12 @@ def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     moved = [median(run.moves[field] for run in runs) for field in (2, 3, 4)]
     hidden = max(0.0, 1 - moved[1] / moved[0]) if moved[0] else None
     peak, copied = (
-        format_size(max(run.peak for run in runs)),
+        max(run.peak for run in runs),
         f"{last.moves.blocks:,} blocks, {format_size(last.moves.nbytes)}",
     )
     shape = f"{plan.partition}, n = {plan.parts}" + f", m = {plan.splits}" * (plan.splits > 1)
     row = [memory, f"{shape}, {last.result.kernel}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]
-    both = [format_size(last.sent), format_size(last.received)]
-    return [*row, *both, copied, *moved, hidden, int(last.result)]
+    return [*row, last.sent, last.received, copied, *moved, hidden, int(last.result)]
 
 
 def _command(scales: Any, memory: Any, host: Any, partition: str, parts: int | None, kernel: str, runs: int) -> str:

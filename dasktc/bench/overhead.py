@@ -13,7 +13,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dasktc.bench.report import Section
+from dasktc.bench.report import CPU, EXACT, Section
 from dasktc.bench.scaled import Recipe
 from dasktc.errors import CountError
 from dasktc.executors.place import Place
@@ -26,6 +26,9 @@ SCALE, QUICK, PARTS = 19, 13, (6, 9)
 tasks, because Dask records 1,000."""
 KERNEL = "merge"
 """A kernel slow enough for more than ten seconds."""
+
+TIMES = ("count s", "in tasks s", "between tasks, ms", "outside, ms a task", "scheduler, ms a task")
+LIMITS = {"tasks": EXACT, **dict.fromkeys(TIMES, CPU)}
 
 
 class Overhead(NamedTuple):
@@ -135,7 +138,9 @@ def section(overheads: list[Overhead], quick: bool) -> Section:
         "scheduler, ms a task": ".2f",
     }
     scale = _scale(overheads[0].workers, quick)
-    table = Section(f"Dask's overhead: Kronecker {scale}, kernel {KERNEL}, counted once", columns)
+    table = Section(
+        f"Dask's overhead: Kronecker {scale}, kernel {KERNEL}, counted once", columns, limits=LIMITS, keys=2
+    )
     for of in overheads:
         between = 1e3 * of.between / max(1, of.tasks - of.workers)
         each = (between, 1e3 * of.outside / of.tasks, of.share, 1e3 * of.scheduler / of.tasks)

@@ -117,7 +117,7 @@ def write_kronecker(scale: int, out: str) -> None:
 
 
 def _open(source: int | str) -> Any:
-    from dasktc.api.count import as_source
+    from dasktc.api.opener import as_source
     from dasktc.io.generators.synthetic import kronecker
 
     return kronecker(source) if isinstance(source, int) else as_source(source)

@@ -21,7 +21,7 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.backends import get_backend
 from dasktc.bench.others import whole_triangles
-from dasktc.bench.report import Report, Say, Section, check_runs, quiet, surroundings
+from dasktc.bench.report import CPU, DEVICE, Report, Say, Section, check_runs, quiet, surroundings
 from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.io.source import Source
@@ -146,9 +146,10 @@ def _section(name: str, source: Source, backend: Backend, runs: int, unit: str, 
             else:
                 asked[tool.name] = tool.prepare(ends)
         seconds, triangles = _in_turns(asked, backend, runs, lambda text: say(f"{name}: {text}"))
-        spec = ",.1f" if backend == "cuda" else ".3f"
+        spec, limit = (",.1f", DEVICE) if backend == "cuda" else (".3f", CPU)
         title = f"{name}: {graph.edges:,} edges, {triangles:,} triangles; {unit}, medians of {runs}"
-        section = Section(title, {"": "", **dict.fromkeys(QUESTIONS, spec)})
+        columns, limits = {"": "", **dict.fromkeys(QUESTIONS, spec)}, dict.fromkeys(QUESTIONS, limit)
+        section = Section(title, columns, limits=limits)
     scaled = 1e3 if backend == "cuda" else 1.0
     for tool_name in asked:
         of_tool = [seconds.get((tool_name, question)) for question in QUESTIONS]

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
+from dasktc.options import format_size
 
-__all__ = ["Report", "Say", "Section", "check_runs", "load", "machine", "quiet", "surroundings", "versions"]
+__all__ = [
+    "CPU",
+    "DEVICE",
+    "EXACT",
+    "SIZE",
+    "TURNS",
+    "Cell",
+    "Report",
+    "Say",
+    "Section",
+    "check_runs",
+    "load",
+    "machine",
+    "quiet",
+    "select",
+    "surroundings",
+    "versions",
+]
 
+T = TypeVar("T")
 Cell = str | int | float | None
+SIZE = "size"
+"""Format of a column of bytes, printed as in 1.5 GB."""
+CPU, DEVICE, EXACT = 0.05, 0.03, 0.0
+"""Share by which another version's figures may be larger: on the CPU, on a device, and of what must not change."""
 PACKAGES = (
     "dasktc",
     "numpy",
@@ -25,6 +48,8 @@ PACKAGES = (
     "networkit",
     "python-graphblas",
 )
+TURNS = 7
+"""Turns of `--against` where `--runs` is not given."""
 
 
 @dataclass
@@ -35,17 +60,27 @@ class Section:
     ----------
     title : str
     columns : dict of str to str
-        Format specification by column; "" for text.
+        Format specification by column, or SIZE; "" for text.
     rows : list of list
         One cell per column; None where there is nothing to show.
     notes : list of str
         Lines below the table: what was left out and why, and how to read it.
+    limits : dict of str to float
+        The columns that `--against` compares, each with the share by which its figures may be larger: CPU, DEVICE or
+        EXACT.
+    keys : int
+        Number of the first columns that tell a row from the others.
     """
 
     title: str
     columns: dict[str, str]
     rows: list[list[Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    limits: dict[str, float] = field(default_factory=dict)
+    keys: int = 1
+
+    def __post_init__(self) -> None:
+        assert self.limits.keys() <= self.columns.keys()
 
     def texts(self) -> list[list[str]]:
         """Rows as text, each cell formatted by its column."""
@@ -59,9 +94,10 @@ class Section:
         return "\n".join([self.title, *("  " + line.rstrip() for line in lines), *("  " + n for n in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Title, rows as dicts, and notes."""
+        """Title, rows as dicts, notes, and what tells how the rows of two versions are compared."""
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-        return {"title": self.title, "rows": rows, "notes": self.notes}
+        keys = list(self.columns)[: self.keys]
+        return {"title": self.title, "rows": rows, "notes": self.notes, "keys": keys, "limits": self.limits}
 
 
 Say = Callable[[str | Section], None]
@@ -101,7 +137,9 @@ class Report:
 def _text(cell: Cell, spec: str) -> str:
     if cell is None:
         return "-"
-    return cell if isinstance(cell, str) else format(cell, spec)
+    if isinstance(cell, str):
+        return cell
+    return format_size(cell) if spec == SIZE else format(cell, spec)
 
 
 def quiet(what: str | Section) -> None:
@@ -112,6 +150,21 @@ def check_runs(runs: int) -> None:
     """Refuse a number of runs below 1 (InputError)."""
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+
+
+def select(graphs: Mapping[str, T], only: Sequence[str]) -> dict[str, T]:
+    """Return the graphs of these names, in upper or lower case, in the order of `graphs`.
+
+    Raises
+    ------
+    InputError
+        No graph has one of the names.
+    """
+    names = {name.casefold() for name in graphs}
+    if unknown := [name for name in only if name.casefold() not in names]:
+        raise InputError(f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(graphs)}")
+    chosen = {name.casefold() for name in only}
+    return {name: graph for name, graph in graphs.items() if name.casefold() in chosen}
 
 
 def surroundings() -> dict[str, str]:

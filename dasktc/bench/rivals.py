@@ -25,7 +25,7 @@ import numpy as np
 from dasktc.api.count import build
 from dasktc.backends.csr import on_host
 from dasktc.bench.gpu_cases import Case
-from dasktc.bench.report import Section
+from dasktc.bench.report import DEVICE, Section
 from dasktc.errors import DasktcError, InputError, shown
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
@@ -281,8 +281,10 @@ def rivals(cases: list[Case], programs: list[Rival], kernel: str, runs: int, say
     Section
         A program that fails, or whose count differs, has no time, and a line below the table.
     """
-    columns = {"graph": "", "edges": ",", "triangles": ",", "rival": "", "rival, ms": ",.2f", "dasktc, ms": ",.2f"}
-    section = Section(f"rivals in turns with kernel {kernel}, ms, medians of {runs}", columns | {"ratio": ".2f"})
+    times = ("rival, ms", "dasktc, ms")
+    columns = {"graph": "", "edges": ",", "triangles": ",", "rival": "", **dict.fromkeys(times, ",.2f"), "ratio": ".2f"}
+    title = f"rivals in turns with kernel {kernel}, ms, medians of {runs}"
+    section = Section(title, columns, limits=dict.fromkeys(times, DEVICE), keys=4)
     for case in cases:
         for rival in programs:
             say(f"{case.name}, {rival.name}")

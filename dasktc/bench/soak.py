@@ -42,8 +42,8 @@ from dasktc.backends.cpu.jit import Kernel
 from dasktc.bench.kills import drawn_seed, worker_pids
 from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.executors.gpu_discovery import visible
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.process.gpu_discovery import visible
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
 from dasktc.io.source import Source
 from dasktc.io.write import write_edges

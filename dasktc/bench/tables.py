@@ -9,7 +9,7 @@ from statistics import median
 
 from dasktc.bench.kernels import HAND, Counter
 from dasktc.bench.pipeline import ClusterRun, ProcessRun
-from dasktc.bench.report import Section
+from dasktc.bench.report import CPU, EXACT, Section
 from dasktc.bench.turns import Turn
 from dasktc.bench.ways import HALVES, Way
 from dasktc.errors import CountError
@@ -118,6 +118,7 @@ def _stages(results: Measured) -> Section:
         f"One thread, our stages, kernel hub ({_graph(results)})",
         {"stage": "", "CPU s": ".3f", "ns an edge": ".1f", "over marker": ".2f"},
         notes=["marker: the count alone of a kernel written by hand, on the graph that is already reordered"],
+        limits={"CPU s": CPU},
     )
     phases = [_phases(run) for run in results.processes["generated"]]
     for name in phases[0]:
@@ -138,6 +139,7 @@ def _kernels(results: Measured, counters: list[Counter]) -> Section:
             "over dasktc reorder + count": ".2f",
             "call": "",
         },
+        limits={"CPU s": CPU},
     )
     rows = {"dasktc reorder + count": ours} | results.counted
     calls = {counter.name: counter.call for counter in counters}
@@ -165,6 +167,7 @@ def _workers(results: Measured) -> Section:
             "count: both clusters are up and count the same prepared graph in turns, each time without tables at first",
             "whole run: on a cluster of its own each, one after the other, a turn a run",
         ],
+        limits={"one, CPU s": CPU, "busier of two": CPU},
     )
     one, two = results.clusters["generated", 1], results.clusters["generated", 2]
     for phase, alone, pairs in (
@@ -194,6 +197,7 @@ def _ways(results: Measured) -> Section:
             f"{HALVES}: half of the seconds in which two processes, of one thread each, count the whole graph at the "
             "same time: what the machine gives two processes that need nothing from each other",
         ],
+        limits={"wall s": CPU, "CPU s": CPU},
     )
     one = results.ways["one thread"]
     for name, ways in results.ways.items():
@@ -216,6 +220,7 @@ def _files(results: Measured) -> Section:
             "igraph / dasktc plain": ".1f",
         },
         notes=[f"{name}: skipped, {why}" for name, why in results.skipped.items()],
+        limits={"triangles": EXACT, "dasktc .gz": CPU, "dasktc plain": CPU, "igraph plain": CPU},
     )
     for name in results.files:
         packed, plain, other = (results.read.get((name, what)) for what in (".gz", "plain", "igraph"))
@@ -241,6 +246,8 @@ def _memory(results: Measured) -> Section:
             "resident memory; interpreters: all imported, nothing read; the client's process is not counted",
             "target: below 64 bytes an edge, everything included",
         ],
+        limits={"bytes an edge": CPU, "without interpreters": CPU},
+        keys=2,
     )
     for source, runs in results.processes.items():
         peaks, bases = [max(r.peaks.values()) for r in runs], [r.baseline for r in runs]
@@ -267,6 +274,7 @@ def _stage_memory(results: Measured) -> Section:
     table = Section(
         "Peak memory by stage, one process, bytes an edge without the interpreter",
         {"stage": "", **{source: ".1f" for source in sources}},
+        limits=dict.fromkeys(sources, CPU),
     )
     for stage in results.processes[sources[0]][0].peaks:
         own = [median(r.peaks[stage] - r.baseline for r in results.processes[source]) for source in sources]
@@ -280,6 +288,7 @@ def _overhead(results: Measured) -> Section:
     table = Section(
         f"Dask's share: {tasks:,} counting tasks of a graph of 16 vertices",
         {"worker processes": "d", "ms a task (wall)": ".2f"},
+        limits={"ms a task (wall)": CPU},
     )
     table.rows = [[workers, 1000 * median(r.task_seconds for r in held)] for workers, held in runs.items()]
     return table

@@ -52,9 +52,9 @@ def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
     dict of str to list of Way
         One entry per turn.
     """
+    from dasktc.backends.host_threads import allowed_threads
     from dasktc.executors.connect import connect
     from dasktc.executors.place import Place
-    from dasktc.executors.threads import allowed_threads
 
     threads = allowed_threads()
     places = {

@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from dasktc.bench.report import Report, Section
+from dasktc.bench.report import TURNS, Report, Say, Section
 from dasktc.cli.help import INPUT, MEASURED, MEMORY, METHOD, OUTPUT, PLACE, Group, argument, option
-from dasktc.cli.options import NameOf, counting, reporting
+from dasktc.cli.options import NameOf, counting, options_of, reporting
 from dasktc.options import BACKENDS, PROTOCOLS
 from dasktc.registry import SCHEMES
 
@@ -56,10 +57,39 @@ class _Printer:
         click.echo(str(replace(report, sections=rest)))
 
 
-def _measure(run: Callable[..., Report], as_json: bool, **options: Any) -> None:
-    """Run a benchmark and print its report."""
+def _measure(run: Callable[..., Report], as_json: bool, against: str | None = None, **options: Any) -> None:
+    """Run a benchmark, or compare it with another checkout's, and print the report."""
     printer = _Printer(as_json)
-    printer.finish(run(**options, say=printer.say))
+    if against is None:
+        report = run(**options, say=printer.say)
+    else:
+        report = _compare(against, printer.say)
+    printer.finish(report)
+
+
+def _compare(checkout: str, say: Say) -> Report:
+    """Run this command's suite, with the options that were given, here and from another checkout."""
+    from dasktc.bench.against import against
+
+    context = click.get_current_context()
+    turns = context.params["runs"] if _given(context, "runs") else TURNS
+    return against(checkout, [str(context.info_name), *_words(context)], turns, say)
+
+
+def _given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _words(context: click.Context) -> list[str]:
+    """The options on the command line that say what is measured, and not how often or what is written."""
+    words = []
+    for param in context.command.params:
+        name, value = str(param.name), context.params.get(str(param.name))
+        if _given(context, name) and name not in ("against", "runs") and getattr(param, "group", OUTPUT) != OUTPUT:
+            flag = getattr(param, "is_flag", False)
+            values = value if isinstance(value, tuple) else [value]
+            words += [word for one in values for word in ([param.opts[0]] if flag else [param.opts[0], str(one)])]
+    return words
 
 
 def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -76,10 +106,31 @@ _number = partial(_option, type=int, show_default=True)
 _quick = partial(_flag, "--quick", group=MEASURED)
 _graphs = partial(_option, "--graphs", group=INPUT, metavar="DIR")
 _seed = partial(_option, "--seed", group=MEASURED, type=int, details="Default: drawn, and told.")
-_runs = partial(_number, "--runs", group=MEASURED, help="Runs; the median is told.")
 _scale = partial(_number, "--scale", group=INPUT, help="Of the Kronecker graph.")
 KERNEL = _option("--kernel", group=METHOD, default="auto", show_default=True, help="A kernel of CUDA.")
+ONLY = _option(
+    "--only",
+    group=MEASURED,
+    multiple=True,
+    metavar="NAME",
+    help="Only the graph of this name.",
+    details="May be repeated.",
+)
 WORKERS = _number("--workers", group=PLACE, default=2, help="Worker processes.")
+
+
+def _runs(default: int, help: str = "Runs; the median is told.", details: str = "") -> Callable[[Any], Any]:
+    """Options of a suite that measures repeatedly: `--runs`, and `--against`, which gives runs another meaning."""
+    return options_of(
+        _number("--runs", group=MEASURED, default=default, help=help, details=details),
+        _option(
+            "--against",
+            group=MEASURED,
+            metavar="DIR",
+            help="Compare with another checkout, in turns.",
+            details=f"DIR contains its dasktc/. --runs is the number of turns then, by default {TURNS}.",
+        ),
+    )
 
 
 def _backend(names: Sequence[str], default: str) -> Callable[[Any], Any]:
@@ -150,14 +201,7 @@ def bench_cpu(as_json: bool, **options: Any) -> None:
 @_runs(default=5, details="They follow a warm-up.")
 @_quick(help="Tiny graphs, one run: a smoke test.")
 @KERNEL
-@_option(
-    "--only",
-    group=MEASURED,
-    multiple=True,
-    metavar="NAME",
-    help="Only the graph of this name.",
-    details="May be repeated.",
-)
+@ONLY
 @_option("--workers", group=PLACE, metavar="N,N,...", help="Clusters of N GPUs, too; all: of all.")
 @_option(
     "--profile",
@@ -313,6 +357,7 @@ def bench_kills(as_json: bool, **options: Any) -> None:
 @_graphs(help="Folder with real graphs, too.")
 @_runs(default=5)
 @_quick(help="Two small graphs, one run.")
+@ONLY
 @_backend(BACKENDS, "cpu")
 @reporting
 def bench_choose(as_json: bool, **options: Any) -> None:

@@ -42,8 +42,8 @@ def _generator(*options: Callable[[Any], Any], examples: tuple[str, str]) -> Cal
             with connect(place, run=run) as executor:
                 edges = write_edges(source, out, executor, force, backend)
             facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
-            known = "" if source.triangles is None else f", {plural(source.triangles, 'triangle')}"
-            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {plural(edges, 'edge')}{known}")
+            triangles = "" if source.triangles is None else f", {plural(source.triangles, 'triangle')}"
+            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {plural(edges, 'edge')}{triangles}")
 
         common = (
             argument("out", group=OUTPUT, type=PATH, about="File for the edges: .parquet or .txt."),

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 import click
 
 from dasktc.cli.bench import bench
-from dasktc.cli.cluster_templates import SAMPLES
+from dasktc.cli.cluster_samples import SAMPLES
 from dasktc.cli.generate import generate
 from dasktc.cli.help import INPUT, METHOD, OUTPUT, PLACE, SAFETY, Command, Group, argument, option
 from dasktc.cli.options import (
@@ -37,8 +37,8 @@ from dasktc.cli.options import (
     watching,
 )
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
-from dasktc.executors.keyboard import answered
-from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
+from dasktc.executors.process.keyboard import answered
+from dasktc.executors.process.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 from dasktc.options import DUPLICATES
 from dasktc.wording import command_line
 
@@ -65,13 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         Default: the arguments of the process.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     if COMPLETE in os.environ:  # a shell requests completions
-        cli.main(args=given, prog_name="dasktc", complete_var=COMPLETE)
+        cli.main(args=words, prog_name="dasktc", complete_var=COMPLETE)
     if sys.stdout is None:
         return _fail("standard output is closed: the answer would be lost; redirect it to a file, or /dev/null", 1)
-    with dask_hushed(given), one_at_a_time(), command_line():
-        code = _run(given)
+    with dask_hushed(words), one_at_a_time(), command_line():
+        code = _run(words)
         try:
             sys.stderr.flush()
         except OSError:  # progress that could not be written
@@ -79,11 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
 
 
-def _run(given: list[str]) -> int:
+def _run(words: list[str]) -> int:
     try:
         publish = partial(_publish, sys.stdout)
         with redirect_stdout(io.StringIO()) as answer:
-            code: int | None = cli.main(args=given, prog_name="dasktc", standalone_mode=False, obj=publish)
+            code: int | None = cli.main(args=words, prog_name="dasktc", standalone_mode=False, obj=publish)
         return code or _say(answer.getvalue())
     except click.exceptions.NoArgsIsHelpError as error:
         _complain(error.format_message())
@@ -97,7 +97,7 @@ def _run(given: list[str]) -> int:
     except Exception as error:
         if number := ended_by():
             return _interrupted() if number == signal.SIGINT else 128 + number
-        if "--debug" in given:
+        if "--debug" in words:
             raise
         if isinstance(error, DasktcError):
             return _fail(str(error), error.exit_code)
@@ -536,7 +536,7 @@ def cliques(
     """Count the cliques of k vertices."""
     from dasktc.api.count import prepare
     from dasktc.api.progress import showing
-    from dasktc.counting.cliques import BOUND, clique_count
+    from dasktc.questions.cliques import BOUND, clique_count
 
     options = keywords_of(options)
     if options["method"].partition == "auto":
@@ -600,7 +600,7 @@ def info(methods: bool, as_json: bool) -> None:
     if methods:
         from dasktc.cli.methods import collect, describe
     else:
-        from dasktc.executors.environment import collect, describe
+        from dasktc.executors.process.environment import collect, describe
     facts = collect()
     click.echo(json.dumps(facts) if as_json else describe(facts))
 
@@ -635,17 +635,17 @@ def _printable_lines(text: str) -> str:
 
 
 @contextmanager
-def _progress(quiet: bool, how: str) -> Iterator[Any]:
+def _progress(quiet: bool, style: str) -> Iterator[Any]:
     """Yield the reporter that --progress names and set up logging; none with --quiet, no bar without a terminal."""
     import logging
 
     from dasktc.api.progress import bar, json_lines
 
-    watched = how == "auto" and not quiet and sys.stderr.isatty()
+    watched = style == "auto" and not quiet and sys.stderr.isatty()
     level = click.get_current_context().meta.get(LOG_LEVEL) or ("info" if watched else "warning")
     logging.basicConfig(format="%(message)s")
     logging.getLogger("dasktc").setLevel(level.upper())
-    says_page = not quiet and how != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
+    says_page = not quiet and style != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
     logging.getLogger("dasktc.page").setLevel("INFO" if says_page else "NOTSET")
     logging.getLogger("dasktc").addFilter(_printable_record)
-    yield json_lines(sys.stderr) if how == "json" else bar() if watched else None
+    yield json_lines(sys.stderr) if style == "json" else bar() if watched else None

@@ -23,7 +23,7 @@ TITLES = {
 def collect() -> dict[str, Any]:
     """Names and lines of every registry, plug-ins included, and the partitions with --parts, ready for JSON."""
     lines = {
-        "methods": [(name, f"{of.help}. {of.paper}") for name, of in METHODS.items()],
+        "methods": [(name, f"{method.help}. {method.paper}") for name, method in METHODS.items()],
         "kernels": kernel_lines(),
         "partitions": SCHEMES.lines(),
         "orders": ORDERS.lines(),

@@ -47,7 +47,7 @@ __all__ = [
 
 def options_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Combine options into one decorator; `--help` shows them in this order."""
-    return lambda command: functools.reduce(lambda done, option: option(done), reversed(options), command)
+    return lambda command: functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 def workers_of(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
@@ -76,8 +76,8 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
 
     name = "name"
 
-    def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]], *more: str) -> None:
-        self._names, self._more = names, more
+    def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]], *extras: str) -> None:
+        self._names, self._more = names, extras
 
     def _choice(self) -> click.Choice[str]:
         return click.Choice((*self._more, *(self._names() if callable(self._names) else self._names)))
@@ -355,11 +355,11 @@ def keywords_of(options: dict[str, Any]) -> dict[str, Any]:
     """
     from dasktc.options import Method
 
-    (place, run, others), source = running_of(options), click.get_current_context().get_parameter_source
-    changes = {name: others.pop(name) for name in Method.__dataclass_fields__ if name in others}
+    (place, run, options_left), source = running_of(options), click.get_current_context().get_parameter_source
+    changes = {name: options_left.pop(name) for name in Method.__dataclass_fields__ if name in options_left}
     changes = {name: value for name, value in changes.items() if source(name) is not ParameterSource.DEFAULT}
-    method = Method.of(others.pop("method"), **changes)
-    return {**others, "method": method, "run": run, "client": place}
+    method = Method.of(options_left.pop("method"), **changes)
+    return {**options_left, "method": method, "run": run, "client": place}
 
 
 def running_of(options: dict[str, Any]) -> tuple[Place, RunOptions, dict[str, Any]]:
@@ -367,17 +367,17 @@ def running_of(options: dict[str, Any]) -> tuple[Place, RunOptions, dict[str, An
     from dasktc.executors.place import Place
     from dasktc.options import RunOptions
 
-    others = secured(options)
+    rest = secured(options)
     kinds = (
-        {name: others.pop(name) for name in kind.__dataclass_fields__ if name in others} for kind in (Place, RunOptions)
+        {name: rest.pop(name) for name in kind.__dataclass_fields__ if name in rest} for kind in (Place, RunOptions)
     )
     place, run = kinds
-    return Place(**place), RunOptions(**run), others
+    return Place(**place), RunOptions(**run), rest
 
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:
     """Replace the options of the three TLS files by one option `security`."""
-    from dasktc.executors.tls import security_of
+    from dasktc.executors.process.tls import security_of
 
     files = [options.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key")]
     return options | {"security": security_of(*files)}

@@ -38,7 +38,7 @@ from dasktc.backends.csr import OrientedCSR, TaskCount, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import check_regular, check_writable_folder
+from dasktc.executors.process.paths import check_regular, check_writable_folder
 from dasktc.options import Options, path_text
 from dasktc.wording import advice, option, plural
 
@@ -126,8 +126,8 @@ def _digest(block: OrientedCSR) -> str:
     """Hash the arrays of a block; runs on a worker."""
     digest = hashlib.blake2b(digest_size=16)
     for array in (block.offsets, block.columns):
-        held: Any = np.ascontiguousarray(on_host(array)).view("u1")
-        digest.update(held)
+        content: Any = np.ascontiguousarray(on_host(array)).view("u1")
+        digest.update(content)
     return digest.hexdigest()
 
 
@@ -217,8 +217,8 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     """
     path = Path(path_text("checkpoint", folder)).absolute()
     if os.path.lexists(path) and not os.path.isdir(path):
-        given = option("checkpoint", os.fspath(folder))
-        raise InputError(f"{given} is no folder: one is needed, or a name for a new one")
+        argument = option("checkpoint", os.fspath(folder))
+        raise InputError(f"{argument} is no folder: one is needed, or a name for a new one")
     if not os.path.isdir(path.parent):
         raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would be in it; create it first")
     check_regular(f"checkpoint {path / FILE}", str(path / FILE))
@@ -248,15 +248,15 @@ def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
     if not path.is_file():
         return options
     with _said_in_one_line(path, "read"), path.open("rb") as file:
-        begun = _checked(file.readline().removesuffix(b"\n"), path, 1)
-    if begun is None:
+        header = _checked(file.readline().removesuffix(b"\n"), path, 1)
+    if header is None:
         return options
-    _check_header(begun, path, 1)
+    _check_header(header, path, 1)
     chosen = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
-    taken = {name: begun[name] for name, given in chosen.items() if not given}
-    if options.column_parts is None and taken.get("partition", options.partition) == begun["partition"]:
-        taken["column_parts"] = begun.get("column_parts")
-    return replace(options, **taken)
+    earlier = {name: header[name] for name, is_given in chosen.items() if not is_given}
+    if options.column_parts is None and earlier.get("partition", options.partition) == header["partition"]:
+        earlier["column_parts"] = header.get("column_parts")
+    return replace(options, **earlier)
 
 
 def _restored(file: int, path: Path, what: What) -> list[What]:
@@ -269,13 +269,13 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
         os.ftruncate(file, 0)
         _write(file, _line(what))
         return []
-    (first, begun), *others = lines
-    _check_header(begun, path, first)
-    if begun != what:
-        raise InputError(_differences(path, begun, what))
+    (first, header), *others = lines
+    _check_header(header, path, first)
+    if header != what:
+        raise InputError(_differences(path, header, what))
     if not text.endswith(b"\n"):
         _write(file, b"\n")  # ends a line that a crash tore
-    records = [(number, line) for number, line in others if line != begun]
+    records = [(number, line) for number, line in others if line != header]
     for number, line in records:
         _check_fields(line, RECORD, path, number)
     return [line for _, line in records]
@@ -284,13 +284,13 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock of a checkpoint, which also ends with this process."""
-    beside = path.with_name(LOCK)
-    if beside.exists() and beside.stat().st_size:  # locking would truncate it
+    file = path.with_name(LOCK)
+    if file.exists() and file.stat().st_size:  # locking would truncate it
         raise InputError(
-            f"{beside} is no lock of dasktc, it holds {plural(beside.stat().st_size, 'byte')}: move it, or choose "
+            f"{file} is no lock of dasktc, it holds {plural(file.stat().st_size, 'byte')}: move it, or choose "
             f"another folder with {advice('checkpoint')}"
         )
-    lock = locket.lock_file(str(beside), timeout=0)
+    lock = locket.lock_file(str(file), timeout=0)
     try:
         lock.acquire()
     except locket.LockError:
@@ -336,21 +336,21 @@ def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
     return [(number, line) for number, line in lines if line is not None]
 
 
-def _check_header(begun: Any, path: Path, number: int) -> None:
+def _check_header(header: Any, path: Path, number: int) -> None:
     """Refuse a first line of another version, which may have other fields, or one that no version can have written."""
-    by = begun.get("version") if isinstance(begun, dict) else None
-    if _is_text(by) and by != (ours := version("dasktc")):
-        raise InputError(_differences(path, {"version": by}, {"version": ours}))
-    _check_fields(begun, HEADER, path, number)
+    writer = header.get("version") if isinstance(header, dict) else None
+    if _is_text(writer) and writer != (ours := version("dasktc")):
+        raise InputError(_differences(path, {"version": writer}, {"version": ours}))
+    _check_fields(header, HEADER, path, number)
 
 
 def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Path, number: int) -> None:
     """Refuse a line without these fields, or with an impossible value."""
-    there = set(line) if isinstance(line, dict) else set()
-    if not fields.keys() - MAY_MISS <= there <= fields.keys():
+    names = set(line) if isinstance(line, dict) else set()
+    if not fields.keys() - MAY_MISS <= names <= fields.keys():
         named = ", ".join(fields)
         raise _damaged(path, f"line {number} is no object of {named}")
-    for name in there:
+    for name in names:
         if not fields[name](line[name]):
             raise _damaged(path, f"line {number} has an impossible {name}, {_short(line[name])}")
 
@@ -392,9 +392,9 @@ def _name(job: Job) -> tuple[int, ...]:
     return (*(part for place in job.triple.places for part in place), job.split)
 
 
-def _differences(path: Path, kept: What, what: What) -> str:
-    differs = [name for name in dict.fromkeys([*what, *kept]) if kept.get(name) != what.get(name)]
-    theirs, ours = (", ".join(f"{name} {header.get(name, 'not given')}" for name in differs) for header in (kept, what))
+def _differences(path: Path, saved: What, what: What) -> str:
+    differs = [name for name in dict.fromkeys([*what, *saved]) if saved.get(name) != what.get(name)]
+    theirs, ours = (", ".join(f"{name} {what.get(name, 'not given')}" for name in differs) for what in (saved, what))
     return (
         f"checkpoint {path} is of another count: {theirs} there, {ours} here; "
         "give the options with which it was begun, or another folder"

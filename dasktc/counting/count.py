@@ -17,7 +17,7 @@ from dasktc.counting.tasks import Job, Record, add_up, check, count_jobs, jobs, 
 from dasktc.counting.work import Meter
 from dasktc.errors import CountError
 from dasktc.executors.dask.progress import tell_scheduler
-from dasktc.executors.progress import Tracker, tracker_of
+from dasktc.executors.progress.tracker import Tracker, tracker_of
 from dasktc.io.saved_folder import MANIFEST, damaged, joined
 from dasktc.options import CountOptions
 from dasktc.wording import plural
@@ -53,14 +53,14 @@ def _run(
     graph: CountingContext, work: list[Job], folder: str | os.PathLike[str] | None, report: Tracker
 ) -> tuple[list[Record], int]:
     """Run the tasks that are not in the checkpoint; return all records and the number that the checkpoint had."""
-    kept = nullcontext() if folder is None else opened(folder, fingerprint(graph), work)
-    with kept as checkpoint:
+    folder_context = nullcontext() if folder is None else opened(folder, fingerprint(graph), work)
+    with folder_context as checkpoint:
         records = [] if checkpoint is None else list(checkpoint.records.values())
         resumed = len(records)
         meter = Meter(graph, work, records, report)
         report("count", resumed, len(work))
-        left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
-        tasks = count_jobs(graph.executor, graph.blocks, left)
+        remaining = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
+        tasks = count_jobs(graph.executor, graph.blocks, remaining)
         with report.watching(graph.executor), closing(tasks) as counted:  # stops all tasks, however the block ends
             for record in counted:
                 records.append(record)
@@ -82,8 +82,8 @@ def _result(
     known = graph.prepared.source.triangles
     if known is not None and triangles != known:
         if folder := graph.prepared.source.folder:
-            said = f"it says {plural(known, 'triangle')}, but {triangles:,} were counted"
-            raise damaged(joined(folder, MANIFEST), said)
+            contradiction = f"it says {plural(known, 'triangle')}, but {triangles:,} were counted"
+            raise damaged(joined(folder, MANIFEST), contradiction)
         raise CountError(
             f"{plural(triangles, 'triangle')} counted, but {known:,} are known for {graph.prepared.source.name}: "
             "the source, the options that read it, or the count is wrong; check the first two; otherwise report it "

@@ -62,8 +62,8 @@ def plot_count(
     if not len(times.began):
         tasks.text(0.5, 0.5, "all tasks were in the checkpoint", ha="center", va="center", transform=tasks.transAxes)
     elif len(times.began) <= MOST_BARS:
-        at = rows[times.worker] + times.lane
-        tasks.barh(at + 0.5, times.ended - times.began, left=times.began, height=0.8, edgecolor="white", linewidth=0.3)
+        y = rows[times.worker] + times.lane
+        tasks.barh(y + 0.5, times.ended - times.began, left=times.began, height=0.8, edgecolor="white", linewidth=0.3)
     else:
         of_workers = [times.shares_of(worker, COLUMNS) for worker in range(len(times.workers))]
         shares = np.repeat(np.stack(of_workers), times.lanes, axis=0)
@@ -74,8 +74,8 @@ def plot_count(
     middle = (rows[:-1] + rows[1:]) / 2
     tasks.set_yticks(middle[::step], times.workers[::step])
     tasks.set_ylim(max(1, rows[-1]), 0)
-    kept = f", {resumed:,} from the checkpoint not shown" if resumed else ""
-    tasks.set(title=f"{len(records):,} counting tasks by worker{kept}", xlabel="seconds since the first began")
+    remark = f", {resumed:,} from the checkpoint not shown" if resumed else ""
+    tasks.set(title=f"{len(records):,} counting tasks by worker{remark}", xlabel="seconds since the first began")
     figure: Any = stages.figure
     drawn: Figure = figure
     return drawn

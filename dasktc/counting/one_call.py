@@ -30,7 +30,7 @@ from dasktc.executors.dask.progress import WorkerEvents, name_client, tell_sched
 from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
-from dasktc.executors.progress import Event, Progress, Tracker, tracker_of
+from dasktc.executors.progress.tracker import Event, Progress, Tracker, tracker_of
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks
@@ -75,8 +75,8 @@ class _Call:
         self, executor: Executor, tracker: Tracker, parts: list[Any], values: list[Any]
     ) -> tuple[Prepared, Blocks]:
         """Run the stages from the parts to the blocks."""
-        given = (_with_value(part, value) for part, value in zip(parts, values, strict=True))
-        source = replace(self.source, parts=tuple(given))
+        filled = (_with_value(part, value) for part, value in zip(parts, values, strict=True))
+        source = replace(self.source, parts=tuple(filled))
         prepared = prepare_edges(executor, source, self.options, tracker, self.limits)
         return prepare_blocks(executor, prepared, prepared.options, tracker)
 
@@ -107,13 +107,12 @@ def count_in_one_call(
     """
     began = time.perf_counter()
     threads = threads_of_a_call(executor)
-    here = replace(limits, workers=threads) if options.memory is None else None  # else the budget sets the limits
+    shares = replace(limits, workers=threads) if options.memory is None else None  # else the budget sets the limits
     with _heard(executor, counting.progress) as (tracker, hear):
-        asked = hear is not None
-        call = _Call(replace(source, parts=(), labels=None), options, here, tracker.name, tracker.facts, threads, asked)
-        places = (run.work_dir, run.host_memory)
-        given, at = (places, counting.verify, counting.seed), _usual(executor)
-        handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
+        source_alone, watched = replace(source, parts=(), labels=None), hear is not None
+        call = _Call(source_alone, options, shares, tracker.name, tracker.facts, threads, watched)
+        args, home = ((run.work_dir, run.host_memory), counting.verify, counting.seed), _home_worker(executor)
+        handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, home), *args, prefer=home)
         result: TriangleCount = executor.watch(handle, hear)
     return result._replace(seconds={**result.seconds, "total": time.perf_counter() - began})
 
@@ -169,14 +168,14 @@ def prepare_in_one_call(
         call = _Call(
             replace(source, parts=(), labels=None), options, limits, tracker.name, tracker.facts, threads, asked
         )
-        at = _usual(executor)
-        made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
-        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made, prefer=at), hear)
+        home = _home_worker(executor)
+        results = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, home), prefer=home)
+        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), results, prefer=home), hear)
     tracker.goes_on()
     tell_scheduler(tracker, executor)
 
     def entry(number: int) -> Any:
-        return executor.submit(PREPARE, operator.getitem, made, number, prefer=at)
+        return executor.submit(PREPARE, operator.getitem, results, number, prefer=home)
 
     vertices, *vectors = map(entry, range(4))
     blocks = {place: entry(number) for number, place in enumerate(places, 4)}
@@ -200,8 +199,8 @@ def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     return [prepared.vertices, *vectors, *blocks.values(), (head, list(blocks))]
 
 
-def _usual(executor: DaskExecutor) -> str | None:
-    """Return the worker of all calls of a client, which after the first call has loaded its code and grown its pool."""
+def _home_worker(executor: DaskExecutor) -> str | None:
+    """Pin a client's one-call runs to one worker, whose kernels are loaded and whose pool has grown."""
     workers = sorted(set(executor.worker_threads))
     return workers[crc32(executor.client.id.encode()) % len(workers)] if workers else None
 
@@ -212,10 +211,10 @@ def threads_of_a_call(executor: DaskExecutor) -> int:
     return 1 if executor.backend.on_device else min(threads.values(), default=1)
 
 
-def _sent(executor: DaskExecutor, source: Source, at: str | None) -> tuple[list[Any], list[Any]]:
+def _sent(executor: DaskExecutor, source: Source, home: str | None) -> tuple[list[Any], list[Any]]:
     """Parts of a source, and the values that they need; rows of this process become one task result per part."""
     values, parts = executor.upstream([part.upstream for part in source.parts]), source.parts
-    sent = [executor.submit("read-rows", unchanged, part, prefer=at) if source.in_memory else part for part in parts]
+    sent = [executor.submit("read-rows", unchanged, part, prefer=home) if source.in_memory else part for part in parts]
     return sent, values
 
 

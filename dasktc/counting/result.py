@@ -78,9 +78,9 @@ class TriangleCount(Summarised, int):
     stats: CountStatistics
     _records: list[Record]
 
-    def __new__(cls, triangles: Any, *facts: Any, **more: Any) -> Any:
+    def __new__(cls, triangles: Any, *facts: Any, **named: Any) -> Any:
         """Make the integer, whose fields the dataclass sets; from a number alone, as in `statistics`, a plain int."""
-        return super().__new__(cls, triangles) if facts or more else int(triangles)
+        return super().__new__(cls, triangles) if facts or named else int(triangles)
 
     def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, None]]:  # arguments of copies; the fields are state
         return (self.triangles,), {"fields": None}

@@ -14,21 +14,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 from dasktc.backends import get_backend
+from dasktc.backends.bit_matrix import KEYS_BYTES, MOST_EDGES, MOST_VERTICES, MOST_WORDS, BitCount, SmallKeys
 from dasktc.backends.csr import TaskCount
-from dasktc.backends.cuda.bit_matrix import (
-    KEYS_BYTES,
-    MOST_EDGES,
-    MOST_VERTICES,
-    MOST_WORDS,
-    BitCount,
-    SmallKeys,
-)
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.usage import this_process
+from dasktc.executors.process.usage import this_process
 from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
@@ -59,11 +52,11 @@ def forced(options: Options) -> tuple[Options, bool]:
             f"backend cpu has no kernel {KERNEL}: hub, its default, already intersects rows as bits; leave "
             f"{option('kernel')} out, or take {advice(backend='cuda')}"
         )
-    given = {"partition": options.partition, "reorder": options.reorder}
-    asked = [name for name, value in given.items() if value != "auto"]
-    asked += [name for name in ("parts", "splits", "memory") if getattr(options, name) is not None]
-    if asked:
-        raise _refused(f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'} given")
+    choices = {"partition": options.partition, "reorder": options.reorder}
+    conflicts = [name for name, value in choices.items() if value != "auto"]
+    conflicts += [name for name in ("parts", "splits", "memory") if getattr(options, name) is not None]
+    if conflicts:
+        raise _refused(f"{' and '.join(conflicts)} {'is' if len(conflicts) == 1 else 'are'} given")
     return replace(options, kernel="auto", backend="cuda"), True
 
 
@@ -126,7 +119,6 @@ def count_small(
     if not _open(executor, source, options, counting):
         return None, source
     bit_matrix, report = get_backend(options.chosen_backend).bit_matrix, counting.progress or silent
-    assert bit_matrix is not None
     times = [time.perf_counter()]
     report("read", 0, 1)
     ends = _ends(source, options.chosen_backend)
@@ -140,7 +132,7 @@ def count_small(
         return None, replace(source, parts=(DevicePart(*ends, of=source.name, how=""),))
     times.append(time.perf_counter())
     report("count", 0, 1)
-    bits = bit_matrix.count(keys)
+    bits = keys.count()
     times.append(time.perf_counter())
     report("count", 1, 1)
     if source.triangles not in (None, bits.triangles):
@@ -155,15 +147,14 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
     """Whether a source in memory may be counted as a bit matrix here: no option says how to count it."""
     if {options.kernel, options.partition, options.reorder} != {"auto"} or counting.verify or source.ids != "int":
         return False
-    if any(given is not None for given in (options.parts, options.splits, options.memory, counting.checkpoint)):
+    if any(value is not None for value in (options.parts, options.splits, options.memory, counting.checkpoint)):
         return False
     if executor.distributed or executor.memory_per_call is not None:
         return False
-    if get_backend(options.chosen_backend).bit_matrix is None:
-        return False
     if not source.parts or not all(hasattr(part, "ends") for part in source.parts):
         return False
-    return sum(part.rows for part in source.parts) <= MOST_EDGES  # type: ignore[attr-defined]
+    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
+    return rows <= get_backend(options.chosen_backend).bit_matrix.most_edges
 
 
 def _ends(source: Source, backend: str) -> tuple[object, object] | None:
@@ -203,8 +194,8 @@ def _plan(bits: BitCount, keys: SmallKeys, memory: int) -> Plan:
 def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], reading: Reading) -> TriangleCount:
     read, prepare, count = (after - before for before, after in pairwise(times))
     ended = time.time()
-    one = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
-    records = [Record(ONE, one, this_process(), ended - count, ended)]
+    total = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
+    records = [Record(ONE, total, this_process(), ended - count, ended)]
     return TriangleCount(
         triangles=bits.triangles,
         vertices=bits.vertices,
@@ -218,6 +209,6 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], rea
         reorder="none",
         plan=plan,
         seconds={"read": read, "prepare": prepare, "count": count, "total": times[-1] - times[0]},
-        stats=CountStatistics.of(records, one, plan, 1, count),
+        stats=CountStatistics.of(records, total, plan, 1, count),
         _records=records,
     )

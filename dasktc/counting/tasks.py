@@ -22,7 +22,7 @@ from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.usage import this_process
+from dasktc.executors.process.usage import this_process
 from dasktc.options import format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan
@@ -213,9 +213,9 @@ def _rows(task: BlockTask) -> str:
 
 
 def _too_large(task: BlockTask, job: Job, why: str) -> str:
-    held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
+    size = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
     return (
-        f"{job}: {_rows(task)}, of {plural(task.index.edges, 'edge')}, beside blocks of {format_size(held)}, does not "
+        f"{job}: {_rows(task)}, of {plural(task.index.edges, 'edge')}, beside blocks of {format_size(size)}, does not "
         f"fit the free memory ({why}): something else uses it, or blocks are too large; free memory, give "
         f"{advice('memory')}, or more parts with {advice('parts')}"
     )
@@ -345,8 +345,8 @@ def _reference(job: Job, task: BlockTask) -> str:
 
     For unsorted rows it is the first kernel that counts them, or the second if the job's is the first.
     """
-    plain, other = get_backend(job.backend).references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
-    return other if job.kernel == plain else plain
+    plain, alternative = get_backend(job.backend).references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
+    return alternative if job.kernel == plain else plain
 
 
 def _verify(

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dasktc.backends import kernel_times
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
-from dasktc.executors.progress import Event, Tracker
+from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.planning.cost_model import counting_seconds, work_of_triples
 
 __all__ = ["Meter"]
@@ -33,8 +33,8 @@ class Meter:
         if not tracker.heeded:
             return
         plan, backend = graph.plan, graph.options.chosen_backend
-        each = work_of_triples(plan, graph.prepared.sizes)
-        self._triples = dict(zip(plan.triples(), each, strict=True))
+        amounts = work_of_triples(plan, graph.prepared.sizes)
+        self._triples = dict(zip(plan.triples(), amounts, strict=True))
         for record in records:
             self._add(record)
         before = sum(self._work(record.job) for record in records)
@@ -76,12 +76,12 @@ class Meter:
         return self._triples[job.triple] / job.splits
 
     def _add(self, record: Record) -> None:
-        count, of = record.count, self._workers[record.worker]
+        count, totals = record.count, self._workers[record.worker]
         self._tasks += 1
         self._triangles += count.triangles
         self._probes += count.probes
         self._wedges += count.wedges
-        of[:] = of[0] + 1, of[1] + count.probes, of[2] + count.triangles, of[3] + count.seconds
+        totals[:] = totals[0] + 1, totals[1] + count.probes, totals[2] + count.triangles, totals[3] + count.seconds
 
     @property
     def _said(self) -> Event:
@@ -90,5 +90,5 @@ class Meter:
             "triangles": self._triangles,
             "probes": self._probes,
             "wedges": self._wedges,
-            "workers": {worker: list(of) for worker, of in self._workers.items()},
+            "workers": {worker: list(totals) for worker, totals in self._workers.items()},
         }

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from dasktc.backends import Backend, lazy_backend, unusable
 from dasktc.executors.measured import Measured
-from dasktc.executors.progress import Tracker
+from dasktc.executors.progress.tracker import Tracker
 
 __all__ = [
     "CPU", "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",

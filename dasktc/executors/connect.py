@@ -24,21 +24,21 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.backends.heap import DASK_TRIM, KEEPING
+from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.late_workers import late_workers
 from dasktc.executors.dask.progress import show_page
-from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.paths import check_regular
 from dasktc.executors.place import Place
-from dasktc.executors.shared_context import SharedContext
-from dasktc.executors.signals import held, interruptible, loop_without_interrupts
-from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.executors.threads import allowed_threads
-from dasktc.executors.tls import checked, greet, with_scheme
-from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
+from dasktc.executors.process.gpu_discovery import devices, least_free
+from dasktc.executors.process.paths import check_regular
+from dasktc.executors.process.shared_context import SharedContext
+from dasktc.executors.process.signals import held, interruptible, loop_without_interrupts
+from dasktc.executors.process.tls import checked, greet, with_scheme
+from dasktc.executors.process.ucx import chosen_protocol, log_ucx, refuse_ucx
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import RunOptions, format_size, whole_number
 from dasktc.wording import advice, option, plural
 
@@ -299,7 +299,7 @@ def joined(
     security = checked(security)
     from distributed import Client
 
-    where = str(address or file)[:200]
+    place = str(address or file)[:200]
     try:
         address = with_scheme(address or _address(file), security)
         greet(address, security, CONNECT_SECONDS)
@@ -308,7 +308,7 @@ def joined(
         raise
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
-            f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, the "
+            f"no scheduler answered at {place} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, the "
             "address is wrong, or it uses TLS and the address does not say tls://; start one with `dask scheduler` and "
             "give the address that it prints"
         ) from None
@@ -337,8 +337,8 @@ def _address(file: str | os.PathLike[str] | None) -> str:
 
 
 def _wants_gpus(backend: str) -> bool:
-    there = backend == "auto" and find_spec("dask_cuda") is not None and bool(devices())
-    return backend == "cuda" or there
+    has_gpus = backend == "auto" and find_spec("dask_cuda") is not None and bool(devices())
+    return backend == "cuda" or has_gpus
 
 
 def _number(workers: int | str, all_of_them: int | None) -> int | None:
@@ -347,12 +347,12 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
         return all_of_them
     from distributed.system import MEMORY_LIMIT
 
-    most = max(os.cpu_count() or 1, MEMORY_LIMIT // WORKER_BYTES)
+    limit = max(os.cpu_count() or 1, MEMORY_LIMIT // WORKER_BYTES)
     many = (
         f"each is a process of at least {format_size(WORKER_BYTES)}, and this host has {format_size(MEMORY_LIMIT)} of "
         "memory"
     )
-    return whole_number("workers", workers, 1, most, few="nobody would count", many=many)
+    return whole_number("workers", workers, 1, limit, few="nobody would count", many=many)
 
 
 @contextmanager
@@ -465,9 +465,9 @@ def _keeping_memory() -> Iterator[None]:
     import dask
 
     environ = dask.config.get(SPAWN, {})
-    trims, *others = KEEPING
-    left = os.environ.get(trims, str(DASK_TRIM))  # Dask leaves there what it set for earlier workers
-    if environ.get(trims) != DASK_TRIM or left != str(DASK_TRIM) or any(name in os.environ for name in others):
+    trims, *settings = KEEPING
+    former = os.environ.get(trims, str(DASK_TRIM))  # Dask leaves there what it set for earlier workers
+    if environ.get(trims) != DASK_TRIM or former != str(DASK_TRIM) or any(name in os.environ for name in settings):
         yield
         return
     os.environ.update({name: str(value) for name, value in KEEPING.items()})  # it goes before Dask's configuration
@@ -527,11 +527,11 @@ def _main_guarded() -> Iterator[None]:
     A worker's process imports the main module of the process that starts it.
     """
     work = WorkDir(tempfile.gettempdir())  # Dask's own folder may be missing, which `_starting` reports
-    os.environ[IMPORTED_AGAIN] = again = work.new_path()
+    os.environ[IMPORTED_AGAIN] = marker = work.new_path()
     try:
         yield
     except Exception:
-        if not os.path.exists(again):
+        if not os.path.exists(marker):
             raise
         raise InputError(
             f"{_main_file()} starts workers whenever it is imported, and every worker imports it: its call has to "
@@ -560,9 +560,9 @@ def _starting(number: int | None) -> Iterator[None]:
                 '`if __name__ == "__main__":`'
             ) from error
         causes = [error, error.__cause__, error.__context__]
-        why = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
+        reasons = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
         raise ClusterError(
-            f"{workers} could not be started ({why}): the system allows no more processes, memory or "
+            f"{workers} could not be started ({reasons}): the system allows no more processes, memory or "
             f"open files, or no folder for temporary files; start fewer with {advice('workers')}, or see `ulimit -a`"
         ) from error
 
@@ -582,16 +582,16 @@ def _main_error() -> str | None:
     call = f"import runpy, sys; sys.path[:] = {sys.path!r}; sys.argv[:] = {sys.argv!r}; "
     code = f"{call}runpy.{run}({name!r}, run_name='__mp_main__')"
     with suppress(OSError, subprocess.TimeoutExpired, ValueError):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT_SECONDS
         )
-        lines = done.stderr.decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return said[-1] if done.returncode and said else None
+        lines = process.stderr.decode(errors="replace").split("\n")
+        messages = [line.strip() for line in lines if line.strip()]
+        return messages[-1] if process.returncode and messages else None
     return None
 
 
-def _free_port(wanted: int) -> int:
+def _free_port(port_wanted: int) -> int:
     """The wanted port of this host if nobody listens there, else 0, which means any."""
     with socket.socket() as probe:
-        return 0 if probe.connect_ex(("127.0.0.1", wanted)) == 0 else wanted
+        return 0 if probe.connect_ex(("127.0.0.1", port_wanted)) == 0 else port_wanted

@@ -10,12 +10,12 @@ from typing import Any
 from dasktc.errors import InputError
 from dasktc.executors.base import CPU, Executor
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.device.cluster_store import DeviceClusterStore
-from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore, usable
-from dasktc.executors.spill.shared_file_store import SharedFileStore
-from dasktc.executors.spill.work_dir import WorkDir, check_place, hidden_here
+from dasktc.executors.stores.device.cluster_store import DeviceClusterStore
+from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore, usable
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir, check_place, hidden_here
 from dasktc.options import bytes_of
 from dasktc.wording import advice, option, plural
 
@@ -119,6 +119,6 @@ def _shared_or_own(executor: DaskExecutor, place: Place) -> WorkDir | None:
 
 
 def _names(hosts: list[str]) -> str:
-    different = sorted(set(hosts))
-    more = len(different) - NAMED
-    return ", ".join(different[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    names = sorted(set(hosts))
+    remainder = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {remainder} more" if remainder > 0 else "")

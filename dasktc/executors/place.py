@@ -60,8 +60,8 @@ class Place:
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""
         if len(names := self.names) > 1:
-            both = " and ".join(map(option, names))
-            raise InputError(f"{both} were both given: each names a place to run; keep one")
+            pair = " and ".join(map(option, names))
+            raise InputError(f"{pair} were both given: each names a place to run; keep one")
         if self.threads is not None:
             number = whole_number(
                 "threads", self.threads, 1, MOST_THREADS, "nothing would run", "no machine has as many"
@@ -90,8 +90,8 @@ class Place:
             As the class; or the client is none of these.
         """
         if client is not None and threads is not None:
-            both = f"{option('client')} and {option('threads')}"
-            raise InputError(f"{both} were both given: each names a place to run; keep one")
+            pair = f"{option('client')} and {option('threads')}"
+            raise InputError(f"{pair} were both given: each names a place to run; keep one")
         if isinstance(client, cls):
             return client
         if isinstance(client, os.PathLike):

@@ -6,8 +6,6 @@ counting kernels leave in its threads, would have to be shut down with the graph
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
@@ -15,35 +13,10 @@ from operator import itemgetter
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["allowed_threads", "completed", "results"]
+__all__ = ["completed", "results"]
 
 T = TypeVar("T")
 Call = Callable[[], T]
-QUOTA = "/sys/fs/cgroup/cpu.max"
-
-
-def allowed_threads() -> int:
-    """Number of cores that this process may use, by affinity and container quota; 1 within a task of a Dask worker."""
-    if _in_dask_task():
-        return 1
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    with suppress(OSError, ValueError), open(QUOTA) as file:  # "max 100000" means no quota
-        quota, period = map(int, file.read().split())
-        cores = min(cores, -(-quota // period))
-    return max(1, cores)
-
-
-def _in_dask_task() -> bool:
-    if "distributed" not in sys.modules:
-        return False
-    from distributed import get_worker
-
-    try:
-        get_worker()
-    except ValueError:
-        return False
-    return True
 
 
 class _Ended(NamedTuple):
@@ -69,8 +42,8 @@ class _Running:
             thread.start()
 
     def _run(self) -> None:
-        while (ended := self._next()) is not None:
-            self.ended.put(ended)
+        while (outcome := self._next()) is not None:
+            self.ended.put(outcome)
         self.ended.put(None)
 
     def _next(self) -> _Ended | None:
@@ -128,18 +101,18 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
             for number, call in enumerate(calls):
                 yield number, call()
         return
-    running, left = _Running(threads, calls), threads
+    running, active = _Running(threads, calls), threads
     try:
         running.start()
-        while left:
-            ended = running.ended.get()
-            if ended is None:
-                left -= 1
-            elif ended.error is not None:
+        while active:
+            outcome = running.ended.get()
+            if outcome is None:
+                active -= 1
+            elif outcome.error is not None:
                 running.wait()
-                raise min([ended, *_failed(running.ended)], key=itemgetter(0)).error  # type: ignore[misc]
+                raise min([outcome, *_failed(running.ended)], key=itemgetter(0)).error  # type: ignore[misc]
             else:
-                yield ended[:2]
+                yield outcome[:2]
     finally:
         running.stop()
         running.wait()
@@ -148,18 +121,18 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
 
 def _failed(queue: SimpleQueue[_Ended | None]) -> Iterator[_Ended]:
     while not queue.empty():
-        ended = queue.get()
-        if ended is not None and ended.error is not None:
-            yield ended
+        outcome = queue.get()
+        if outcome is not None and outcome.error is not None:
+            yield outcome
 
 
 def results(
-    threads: int, calls: Generator[Call[T]], count: int, told: Callable[[int, int], None] | None = None
+    threads: int, calls: Generator[Call[T]], count: int, report: Callable[[int, int], None] | None = None
 ) -> list[T]:
-    """Results of `count` calls, in order, made as by `completed`; `told` gets the numbers of ended and of all calls."""
+    """Results of `count` calls, in order, as `completed` makes them; `report` gets how many of all ended."""
     in_order: list[Any] = [None] * count
-    for ended, (number, result) in enumerate(completed(min(threads, count), calls), 1):
+    for number_done, (number, result) in enumerate(completed(min(threads, count), calls), 1):
         in_order[number] = result
-        if told is not None:
-            told(ended, count)
+        if report is not None:
+            report(number_done, count)
     return in_order

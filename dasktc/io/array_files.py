@@ -13,31 +13,26 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 
-from dasktc.backends import Backend
+from dasktc.backends import Backend, host_threads
 from dasktc.backends.csr import on_host
+from dasktc.backends.host_threads import in_threads, read_bytes
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.threads import allowed_threads
 from dasktc.io.formats import streams
 from dasktc.wording import plural
 
-__all__ = ["CHUNK", "MAGIC", "SLAB", "StoredArray", "in_threads", "read_array", "write_arrays"]
+__all__ = ["CHUNK", "MAGIC", "StoredArray", "read_array", "write_arrays"]
 
 Array = Any
 MAGIC = b"\x93DASKTC\n"
 ALIGNMENT = 64
 CHUNK = 1 << 20
-"""Bytes of an array per checksum."""
-SLAB = 1 << 23
-"""Bytes that a thread reads or writes at a time, a multiple of CHUNK."""
-THREADS = 8
-"""Largest number of threads."""
+"""Bytes of an array per checksum; divides the slabs of threads (`host_threads.SLAB`)."""
 DIGITS = 8
 """Hexadecimal digits of a checksum."""
 
@@ -119,11 +114,11 @@ def _written(write: Callable[[Any, int], None], data: Array, start: int, in_orde
     """Write bytes and return their checksums."""
 
     def one(first: int) -> str:
-        part = data[first : first + SLAB]
+        part = data[first : first + host_threads.SLAB]
         write(part, start + first)
         return "".join(f"{value:08x}" for value in _checksums(part))
 
-    return "".join(map(one, range(0, len(data), SLAB)) if in_order else in_threads(one, len(data)))
+    return "".join(map(one, range(0, len(data), host_threads.SLAB)) if in_order else in_threads(one, len(data)))
 
 
 @contextmanager
@@ -203,31 +198,9 @@ def read_array(
             inside = buffer[max(0, begin - base - start) : max(0, stop - base - start)]
             look(np.frombuffer(inside, dtype))
 
-    data = _upload(backend, last - base, checked)
+    data = (read_bytes if backend is None else backend.upload)(last - base, checked)
     part = data[begin - base : stop - base]
     return (part if len(part) == len(data) else part.copy()).view(dtype)
-
-
-def _upload(backend: Backend | None, size: int, fill: Callable[[Any, int], None]) -> Array:
-    """Return an array in the backend's memory that several threads fill."""
-    if backend is not None and backend.upload is not None:
-        return backend.upload(size, fill)
-    data = np.empty(size, np.uint8)
-    in_threads(lambda start: fill(data[start : start + SLAB], start), size)
-    return data if backend is None else backend.array.asarray(data)
-
-
-def in_threads(function: Callable[[int], Any], size: int, step: int | None = None) -> list[Any]:
-    """Call a function with the start of each slab of `step` bytes or entries, on several threads; return the results.
-
-    They are in order; the default step is SLAB.
-    """
-    starts = range(0, size, step or SLAB)
-    threads = min(THREADS, len(starts), allowed_threads()) if len(starts) > 1 else 1
-    if threads == 1:
-        return [function(start) for start in starts]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, starts))
 
 
 def _reader(url: str) -> Callable[[Any, int], None]:

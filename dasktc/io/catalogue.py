@@ -80,11 +80,11 @@ def find(name: Any) -> PublicGraph | None:
         return None
     graphs = catalogue()
     collection = name.partition(":")[0]
-    if collection not in {known.partition(":")[0] for known in graphs} or os.path.lexists(name):
+    if collection not in {graph.partition(":")[0] for graph in graphs} or os.path.lexists(name):
         return None
     if name not in graphs:
-        lower = {known.lower(): known for known in graphs}
-        names = [lower[known] for known in get_close_matches(name.lower(), lower, 2)]
+        lower = {graph.lower(): graph for graph in graphs}
+        names = [lower[graph] for graph in get_close_matches(name.lower(), lower, 2)]
         raise InputError(
             f"{name} is not in the catalogue, which has {len(graphs)} graphs: "
             + (f"perhaps {' or '.join(names)} is meant" if names else "another collection or name")

@@ -98,12 +98,12 @@ class Reading:
 
     def joined(self, other: Reading) -> Reading:
         """Return the reading of a source that has another file."""
-        alike = (self.columns, self.names, self.selection) == (other.columns, other.names, other.selection)
+        is_same_choice = (self.columns, self.names, self.selection) == (other.columns, other.names, other.selection)
         return replace(
             self,
             comments_above=self.comments_above + other.comments_above,
             headers=self.headers + other.headers,
-            others=self.others + other.others + (not alike),
+            others=self.others + other.others + (not is_same_choice),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,13 +121,13 @@ class Reading:
         """The id columns and how they were found, for people."""
         if self.columns is None:
             return f"both ends of each edge of the {self.what}"
-        one, other = self.columns
-        places = f"{one} and {other} of {self.width}"
+        source, target = self.columns
+        places = f"{source} and {target} of {self.width}"
         text = (
             f"columns {places}" if self.names is None else "columns {!r} and {!r}".format(*self.names) + f", {places}"
         )
-        more = f"; in {self.others:,} of the files otherwise" if self.others else ""
-        return f"{text}, {self.selection}{more}"
+        exceptions = f"; in {self.others:,} of the files otherwise" if self.others else ""
+        return f"{text}, {self.selection}{exceptions}"
 
     def _rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""
@@ -136,7 +136,7 @@ class Reading:
             (self.comments_above, "comment", " above the rows"),
             (self.comments_below, "comment", " among the rows"),
         ]
-        skipped = ", ".join(f"{plural(count, f'{name} line')}{where}" for count, name, where in lines if count)
+        skipped = ", ".join(f"{plural(count, f'{name} line')}{place}" for count, name, place in lines if count)
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
         return [("ids", self.ids), *rows, *([("skipped", skipped)] if skipped else [])]
 
@@ -202,9 +202,9 @@ class Choice:
         """The option that names these columns."""
         names: list[str] | list[int] = list(columns)
         if self.labels and self.line is None and max(columns) < len(self.labels):
-            chosen = [self.labels[column] for column in columns]
-            if len(set(self.labels)) == len(self.labels) and all(re.fullmatch(r"[^\W\d]\w{0,40}", n) for n in chosen):
-                names = chosen
+            labels = [self.labels[column] for column in columns]
+            if len(set(self.labels)) == len(self.labels) and all(re.fullmatch(r"[^\W\d]\w{0,40}", n) for n in labels):
+                names = labels
         return advice(columns=tuple(names))
 
 
@@ -330,7 +330,7 @@ def say_zeros(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
 def row_with_zeros(columns: tuple[int, int], rows: Iterable[Sequence[str]]) -> Sequence[str] | None:
     """Return the first row with an id that begins with a zero before other digits."""
     zeros = re.compile("-?0[0-9]+")
-    return next((row for row in rows if any(at < len(row) and zeros.fullmatch(row[at]) for at in columns)), None)
+    return next((row for row in rows if any(i < len(row) and zeros.fullmatch(row[i]) for i in columns)), None)
 
 
 def warn_of_zeros(place: str) -> None:
@@ -396,9 +396,9 @@ def refuse_two_pairs(choice: Choice) -> None:
     """Refuse columns among which two pairs have well-known names of ids."""
     pairs = list({frozenset(pair): pair for pair in known_pairs(choice.labels)}.values())
     if len(pairs) > 1:
-        one, other = (" and ".join(repr(choice.labels[place]) for place in pair) for pair in pairs[:2])
+        first, second = (" and ".join(repr(choice.labels[place]) for place in pair) for pair in pairs[:2])
         raise InputError(
-            f"{choice.says}: {one} are names of ids, and so are {other}; say which with "
+            f"{choice.says}: {first} are names of ids, and so are {second}; say which with "
             f"{choice.option(*pairs[0])} or {choice.option(*pairs[1])}"
         )
 
@@ -408,11 +408,11 @@ def like_ids(index: Sequence[str]) -> bool:
     return any(plain(name) in INDEX for name in index)
 
 
-def index_refused(where: str, index: Sequence[str]) -> InputError:
+def index_refused(table: str, index: Sequence[str]) -> InputError:
     """Make the error for a frame with ids in its index."""
     names = ", ".join(map(repr, index))
     return InputError(
-        f"{where} has an index named {names}, which is not read: ids perhaps stand in it; pass "
+        f"{table} has an index named {names}, which is not read: ids perhaps stand in it; pass "
         "frame.reset_index(), or name two columns of ids with columns"
     )
 
@@ -424,13 +424,13 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
         raise index_refused(choice.where, choice.index)
     numbers = set(NUMBERS)
     if len(labels) > 2 and kinds and kinds[0] != "other":
-        alike = kinds[1:COLUMNS].count(kinds[0]) > 1
+        repeats = kinds[1:COLUMNS].count(kinds[0]) > 1
         repeated = bool(columns) and len(columns[0].distinct) < len(columns[0].values)
-        numbers |= {"id"} if not repeated and (alike or len(set(kinds[1:3])) == 1 != len(set(kinds[:2]))) else set()
+        numbers |= {"id"} if not repeated and (repeats or len(set(kinds[1:3])) == 1 != len(set(kinds[:2]))) else set()
     for place in choice.columns:
         if place < len(labels) and plain(labels[place]) in numbers and (len(labels) > 2 or "" in labels):
-            others = [other for other in range(len(labels)) if plain(labels[other]) not in numbers]
-            ways = choice.option(*others[:2]) if len(others) > 1 else "columns"
+            candidates = [position for position in range(len(labels)) if plain(labels[position]) not in numbers]
+            ways = choice.option(*candidates[:2]) if len(candidates) > 1 else "columns"
             raise InputError(
                 f"{choice.says}: {labels[place]!r} perhaps numbers the rows; name those of ids, as with {ways}, or "
                 f"{choice.option(*choice.columns)} if it holds ids"
@@ -557,7 +557,7 @@ class _Column(NamedTuple):
 def _columns_of(samples: Sequence[Sample]) -> list[_Column]:
     """Return the columns that nearly all sampled rows have."""
     table = [row for sample in samples for row in sample.rows]
-    made = []
+    columns = []
     for place in range(min(COLUMNS, max(map(len, table), default=0))):
         values = [row[place] if place < len(row) else "" for row in table]
         filled = [value for value in values if value]
@@ -565,25 +565,25 @@ def _columns_of(samples: Sequence[Sample]) -> list[_Column]:
         if len(filled) >= 0.9 * len(values):
             number = all(map(_NUMBER.fullmatch, filled))
             kind = "int" if all(map(is_integer, filled)) else "other" if number else "text"
-        made.append(_Column(values, set(filled), kind))
-    return made
+        columns.append(_Column(values, set(filled), kind))
+    return columns
 
 
 def _kinds_differ(choice: Choice, columns: list[_Column]) -> bool:
-    one, other = choice.columns
-    return columns[one].kind != columns[other].kind
+    i, j = choice.columns
+    return columns[i].kind != columns[j].kind
 
 
-def _shared(one: _Column, other: _Column) -> float:
+def _shared(first: _Column, second: _Column) -> float:
     """Share of the distinct values of two columns that both have."""
-    both = len(one.distinct & other.distinct)
-    return both / max(1, len(one.distinct) + len(other.distinct) - both)
+    common = len(first.distinct & second.distinct)
+    return common / max(1, len(first.distinct) + len(second.distinct) - common)
 
 
-def _range_shared(one: _Column, other: _Column) -> float:
+def _range_shared(first: _Column, second: _Column) -> float:
     """Share of the range of two columns of integers that both have, without the outer twentieths."""
     (a, b), (c, d) = (
-        (numbers[len(numbers) // 20], numbers[-1 - len(numbers) // 20]) for numbers in (one.numbers, other.numbers)
+        (numbers[len(numbers) // 20], numbers[-1 - len(numbers) // 20]) for numbers in (first.numbers, second.numbers)
     )
     return max(0, min(b, d) - max(a, c) + 1) / (max(b, d) - min(a, c) + 1)
 
@@ -611,11 +611,11 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
         return
     if third.kind == "int":
         equal = sum(a == b for a, b in zip(second.values, third.values, strict=True))
-        few = len(third.distinct) == 1 or 10 * len(third.distinct) <= len(second.distinct)
-        far = third.numbers[0] > 10 * max(first.numbers[-1], second.numbers[-1])
+        has_few_values = len(third.distinct) == 1 or 10 * len(third.distinct) <= len(second.distinct)
+        is_beyond_ids = third.numbers[0] > 10 * max(first.numbers[-1], second.numbers[-1])
         distinct = 10 * len(second.distinct) > 9 * len(second.values)
         path = distinct and _shared(first, second) >= max(0.5, 1.5 * _shared(second, third))
-        if 2 * equal > len(second.values) or few or far or path or first.values == third.values:
+        if 2 * equal > len(second.values) or has_few_values or is_beyond_ids or path or first.values == third.values:
             return
     raise _refused(
         choice,
@@ -627,63 +627,66 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
 
 def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> None:
     """Refuse the two columns taken if two others share many more ids; among them are the ends of triples."""
-    taken = [columns[place] for place in choice.columns]
-    share = _shared(*taken)
-    if 1 in (len(column.distinct) for column in taken) and len({*zip(*(c.values for c in taken), strict=True)}) < len(
-        taken[0].values
+    pair = [columns[place] for place in choice.columns]
+    share = _shared(*pair)
+    if 1 in (len(column.distinct) for column in pair) and len({*zip(*(c.values for c in pair), strict=True)}) < len(
+        pair[0].values
     ):
         share = 0.0  # one value beside repeated ones: a label, and no middle of a star
-    if not complete and taken[0].kind == taken[1].kind == "int":
-        share = max(share, _range_shared(*taken))
-    for one, other in combinations(range(len(columns)), 2):
-        first, second = columns[one], columns[other]
+    if not complete and pair[0].kind == pair[1].kind == "int":
+        share = max(share, _range_shared(*pair))
+    for left, right in combinations(range(len(columns)), 2):
+        first, second = columns[left], columns[right]
         kind = first.kind
-        if {one, other} == set(choice.columns) or kind != second.kind or kind == "other":
+        if {left, right} == set(choice.columns) or kind != second.kind or kind == "other":
             continue
-        both = len(first.distinct & second.distinct)
+        common = len(first.distinct & second.distinct)
         rows = list(zip(first.values, second.values, strict=True))
         loops = sum(a == b for a, b in rows)
         if 2 * loops > len(rows) or 2 * len(set(rows)) < len(rows):  # no edges: alike, or labels
             continue
         shared = _shared(first, second)
-        between = {one, other} == {0, 2} and choice.columns == (0, 1)
+        is_around = {left, right} == {0, 2} and choice.columns == (0, 1)
         least_ends = min(len(first.distinct), len(second.distinct))
-        apart = between and loops == 0 and 2 * len(columns[1].distinct) <= least_ends and _is_apart(columns[:3])
-        few = apart or (between and 4 * len(columns[1].distinct) <= max(4, least_ends))
-        labels = [column for column in taken if column not in (first, second) and _is_label(column, taken, columns)]
+        separate = is_around and loops == 0 and 2 * len(columns[1].distinct) <= least_ends and _is_apart(columns[:3])
+        relation = separate or (is_around and 4 * len(columns[1].distinct) <= max(4, least_ends))
+        labels = [column for column in pair if column not in (first, second) and _is_label(column, pair, columns)]
         if (
             kind == "int"
-            and not (labels or apart)
-            and not ({one, other} & {*choice.columns} and _are_ends(first, second))
+            and not (labels or separate)
+            and not ({left, right} & {*choice.columns} and _are_ends(first, second))
         ):
             continue  # small integers of two columns, as weights and ids, are equal by chance
-        least = 1 if between and (kind == "text" or len(columns[1].distinct) == 1) else 2
-        like = LIKE["text"] if share == 0 and _alike_sparse(first, second) else LIKE[kind]
-        much = shared >= like and shared >= MORE * share
+        least = 1 if is_around and (kind == "text" or len(columns[1].distinct) == 1) else 2
+        threshold = LIKE["text"] if share == 0 and _alike_sparse(first, second) else LIKE[kind]
+        shares_more = shared >= threshold and shared >= MORE * share
         triples = (
-            few and both >= least and shared > 2 * share and (shared >= LIKE[kind] or _alike_sparse(first, second))
+            relation
+            and common >= least
+            and shared > 2 * share
+            and (shared >= LIKE[kind] or _alike_sparse(first, second))
         )
-        if both >= least and (much or triples):
-            what = "perhaps relations in the column between them" if between else "and the columns taken do not"
+        if common >= least and (shares_more or triples):
+            remark = "perhaps relations in the column between them" if is_around else "and the columns taken do not"
             sample = next(iter(sorted(first.distinct & second.distinct)))
             raise _refused(
                 choice,
-                f"holds the same ids in columns {one + 1} and {other + 1}, as {sample[:40]!r}, {what}",
-                f"use {choice.option(one, other)} if these are the ids, {choice.option(*choice.columns)} if columns "
+                f"holds the same ids in columns {left + 1} and {right + 1}, as {sample[:40]!r}, {remark}",
+                f"use {choice.option(left, right)} if these are the ids, {choice.option(*choice.columns)} if columns "
                 f"{choice.columns[0] + 1} and {choice.columns[1] + 1} are",
             )
 
 
-def _is_label(column: _Column, taken: Sequence[_Column], columns: Sequence[_Column]) -> bool:
+def _is_label(column: _Column, pair: Sequence[_Column], columns: Sequence[_Column]) -> bool:
     """Return whether a column may be no id: it has few values, or another one in each row, as numbers and times have.
 
     A single value beside one that differs in every row is the middle of a star.
     """
     rows = len(column.values)
-    most = max(len(other.distinct) for other in columns[:3])
+    largest = max(len(neighbour.distinct) for neighbour in columns[:3])
     if len(column.distinct) == 1:
-        return not any(len(other.distinct) == rows for other in taken)
-    return 4 * len(column.distinct) <= most or 20 * len(column.distinct) >= 19 * rows
+        return not any(len(neighbour.distinct) == rows for neighbour in pair)
+    return 4 * len(column.distinct) <= largest or 20 * len(column.distinct) >= 19 * rows
 
 
 def _is_apart(columns: Sequence[_Column]) -> bool:
@@ -693,28 +696,28 @@ def _is_apart(columns: Sequence[_Column]) -> bool:
     """
     if {column.kind for column in columns} != {"int"}:
         return False
-    middle, others = columns[1].numbers, [columns[0].numbers, columns[2].numbers]
-    return all(middle[-1] < other[0] or middle[0] > other[-1] for other in others)
+    middle, ranges = columns[1].numbers, [columns[0].numbers, columns[2].numbers]
+    return all(middle[-1] < numbers[0] or middle[0] > numbers[-1] for numbers in ranges)
 
 
-def _are_ends(one: _Column, other: _Column) -> bool:
+def _are_ends(first: _Column, second: _Column) -> bool:
     """Return whether two columns of integers are perhaps the ends of edges.
 
     No row is a loop, and either chance would give some, or one column is never above the other, where it would be.
     """
-    rows = [(int(a), int(b)) for a, b in zip(one.values, other.values, strict=True) if a and b]
+    rows = [(int(a), int(b)) for a, b in zip(first.values, second.values, strict=True) if a and b]
     lasts = sorted(b for _, b in rows)
     below = sum(bisect_left(lasts, a) for a, _ in rows) / len(lasts)
     above = len(lasts) - sum(bisect_right(lasts, a) for a, _ in rows) / len(lasts)
-    found = {"below": sum(b < a for a, b in rows), "above": sum(b > a for a, b in rows)}
-    loops, expected = len(rows) - sum(found.values()), len(rows) - below - above
+    sides = {"below": sum(b < a for a, b in rows), "above": sum(b > a for a, b in rows)}
+    loops, expected = len(rows) - sum(sides.values()), len(rows) - below - above
     return (
-        loops == 0 and max(expected, below if found["below"] == 0 else 0, above if found["above"] == 0 else 0) >= CHANCE
+        loops == 0 and max(expected, below if sides["below"] == 0 else 0, above if sides["above"] == 0 else 0) >= CHANCE
     )
 
 
-def _alike_sparse(one: _Column, other: _Column) -> bool:
+def _alike_sparse(first: _Column, second: _Column) -> bool:
     """Return whether two columns may have the same ids, of which the sample has few: integers of one range."""
-    if one.kind != "int":
+    if first.kind != "int":
         return True
-    return _shared(one, other) >= 0.02 and _range_shared(one, other) >= 0.5
+    return _shared(first, second) >= 0.02 and _range_shared(first, second) >= 0.5

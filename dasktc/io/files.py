@@ -323,15 +323,15 @@ def detect(url: str, head: bytes) -> str:
     if by_name == "bvgraph":
         return "bvgraph"
     below_comments = re.sub(rb"^(\xef\xbb\xbf)?(\s*[#%][^\n]*\n)*", b"", head)
-    for pattern, what in _FOREIGN.items():
+    for pattern, kind in _FOREIGN.items():
         if re.match(pattern, below_comments, re.DOTALL):
-            raise _unread(url, what)
+            raise _unread(url, kind)
     if odd := re.search(rb"[\x00-\x08\x0e-\x1f]", head):
         if extension == ".graph":
             return "bvgraph"
-        at = odd.start()
-        where = f"begins with {head[:8]!r}" if at < 8 else f"holds {head[at : at + 8]!r} from byte {at:,} on"
-        raise _unread(url, f"binary data that {where}: damaged, or a format that is not read")
+        first = odd.start()
+        fact = f"begins with {head[:8]!r}" if first < 8 else f"holds {head[first : first + 8]!r} from byte {first:,} on"
+        raise _unread(url, f"binary data that {fact}: damaged, or a format that is not read")
     if extension in _NAMED:
         raise _unread(url, _NAMED[extension])
     return by_name
@@ -353,16 +353,16 @@ def _extension(url: str) -> str:
     return extension
 
 
-def _unread(url: str, what: str) -> InputError:
-    return InputError(f"{url} is {what}; if it is not, name its format with {advice('format')} ({', '.join(FORMATS)})")
+def _unread(url: str, kind: str) -> InputError:
+    return InputError(f"{url} is {kind}; if it is not, name its format with {advice('format')} ({', '.join(FORMATS)})")
 
 
 def _refuse_unused(url: str, name: str, options: ReadOptions) -> None:
     """Refuse an option that the format does not support; `ids="int"` holds for every such format."""
-    for unused, why in _UNUSED.items():
+    for unused, fact in _UNUSED.items():
         value = getattr(options, unused)
         if unused not in FORMATS[name].options and value not in (None, "int"):
             raise InputError(
-                f"{option(unused, value)} is given for {url}, of format {name}: {why}; leave it out, or name another "
+                f"{option(unused, value)} is given for {url}, of format {name}: {fact}; leave it out, or name another "
                 f"format with {advice('format')}"
             )

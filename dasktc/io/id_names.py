@@ -64,7 +64,7 @@ def plain(name: str) -> str:
 
 def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the positions of two columns with names of `PAIRS`, in order of preference."""
-    found = [plain(name) for name in names]
+    plain_names = [plain(name) for name in names]
     for first, second in PAIRS:
-        if first in found and second in found:
-            yield found.index(first), found.index(second)
+        if first in plain_names and second in plain_names:
+            yield plain_names.index(first), plain_names.index(second)

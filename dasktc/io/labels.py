@@ -79,10 +79,10 @@ class Labels:
         """
         texts: dict[str, Any] = {}
         for label in self._values:
-            other = texts.setdefault(str(label), label)
-            if other is not label:
+            twin = texts.setdefault(str(label), label)
+            if twin is not label:
                 raise InputError(
-                    f"the vertices {shown(other)} and {shown(label)}, of types {type(other).__name__} and "
+                    f"the vertices {shown(twin)} and {shown(label)}, of types {type(twin).__name__} and "
                     f"{type(label).__name__}, have the same text: written, they would be one; rename one of them, for "
                     "example with networkx.relabel_nodes"
                 )

@@ -28,9 +28,9 @@ class Place:
 
     def refuse(self, row: int, value: Any, reason: str) -> InputError:
         """Make the error about one row and its value."""
-        where = f"row {self.first + row} of {self.of}"
+        place = f"row {self.first + row} of {self.of}"
         text = shown(value.item() if isinstance(value, np.generic) else value)
-        return InputError(f"{where} holds {text} where an id is expected: {reason}")
+        return InputError(f"{place} holds {text} where an id is expected: {reason}")
 
     def missing(self, row: int, value: Any) -> InputError:
         """Make the error about a missing value."""
@@ -41,7 +41,7 @@ class Place:
         return self.refuse(row, value, f"ids lie from {INT64.min} to {INT64.max}; renumber, or pass ids='text'")
 
 
-def integers_of_floats(numbers: Any, at: Place) -> Any:
+def integers_of_floats(numbers: Any, place: Place) -> Any:
     """Return integers unchanged; floats must be integral, and small enough to represent every integer exactly."""
     if numbers.dtype.kind != "f":
         return numbers
@@ -51,14 +51,14 @@ def integers_of_floats(numbers: Any, at: Place) -> Any:
         row = int(wrong.argmax())
         value = numbers[row]
         if np.isnan(value):
-            raise at.missing(row, value)
+            raise place.missing(row, value)
         if np.trunc(value) != value:
-            raise at.refuse(row, value, FRACTION)
-        raise at.refuse(row, value, f"{numbers.dtype} rounds integers from {exact:.0f} on; pass integers")
+            raise place.refuse(row, value, FRACTION)
+        raise place.refuse(row, value, f"{numbers.dtype} rounds integers from {exact:.0f} on; pass integers")
     return numbers.astype(np.int64)
 
 
-def integers_of_decimals(values: Any, at: Place) -> Any:
+def integers_of_decimals(values: Any, place: Place) -> Any:
     """Convert an Arrow array of decimals, none missing, to int64; InputError names a row with a fraction, or beyond."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -66,31 +66,31 @@ def integers_of_decimals(values: Any, at: Place) -> Any:
     try:
         return pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
-        return int64_of(whole_numbers(values.to_pylist(), at), at)
+        return int64_of(whole_numbers(values.to_pylist(), place), place)
 
 
-def whole_numbers(values: Sequence[Any], at: Place) -> list[int]:
+def whole_numbers(values: Sequence[Any], place: Place) -> list[int]:
     """Convert decimals, none missing, to Python integers; InputError names a row with a fraction."""
     for row, value in enumerate(values):
         if not value.is_finite() or value != value.to_integral_value():
-            raise at.refuse(row, str(value), FRACTION)
+            raise place.refuse(row, str(value), FRACTION)
     return list(map(int, values))
 
 
-def int64_of(values: Any, at: Place) -> Any:
+def int64_of(values: Any, place: Place) -> Any:
     """Convert Python integers to int64; InputError names a row beyond it."""
     try:
         return np.array(values, dtype=np.int64)
     except OverflowError:
         row = next(row for row, value in enumerate(values) if not INT64.min <= value <= INT64.max)
-        raise at.beyond(row, values[row]) from None
+        raise place.beyond(row, values[row]) from None
 
 
-def narrow(integers: Any, at: Place) -> Any:
+def narrow(integers: Any, place: Place) -> Any:
     """Convert integers of any type to int32 or int64."""
     if np.can_cast(integers.dtype, np.int32):
         return integers.astype(np.int32, copy=False)
     if integers.dtype == np.uint64 and len(integers) and integers.max() > INT64.max:
         row = int((integers > INT64.max).argmax())
-        raise at.beyond(row, integers[row])
+        raise place.beyond(row, integers[row])
     return integers.astype(np.int64, copy=False)

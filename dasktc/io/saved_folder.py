@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dasktc.errors import DasktcError, InputError, neutral_text, shown
-from dasktc.executors.paths import check_writable_folder
+from dasktc.executors.process.paths import check_writable_folder
 from dasktc.io.formats import streams
 from dasktc.io.write import hidden_beside, publish
 from dasktc.options import path_text

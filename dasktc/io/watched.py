@@ -110,7 +110,7 @@ class WatchedPart:
             return self._chunks(value) if name.startswith("chunks") else self._watched(value)
         if name == "joined":
             return self._joined
-        return (lambda *given: replace(self, part=value(*given))) if name == "noting" else value
+        return (lambda *args: replace(self, part=value(*args))) if name == "noting" else value
 
     def __reduce__(self) -> Any:
         if self.is_mapped:  # its rows are copied now
@@ -120,21 +120,21 @@ class WatchedPart:
 
     def _joined(self, other: Any) -> Any:
         """Return one part for this and another; None as the part does."""
-        made = self.part.joined(getattr(other, "part", other))
+        part = self.part.joined(getattr(other, "part", other))
         files = dict.fromkeys((*self.files, *getattr(other, "files", ())))
-        return None if made is None else replace(self, part=made, files=tuple(files))
+        return None if part is None else replace(self, part=part, files=tuple(files))
 
     def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(*given: Any) -> Any:
+        def watched(*args: Any) -> Any:
             with self._watching():
-                return function(*given)
+                return function(*args)
 
         return watched
 
     def _chunks(self, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-        def watched(*given: Any) -> Iterator[Any]:
+        def watched(*args: Any) -> Iterator[Any]:
             with self._watching():
-                yield from function(*given)
+                yield from function(*args)
 
         return watched
 
@@ -157,36 +157,36 @@ class WatchedPart:
         ------
         InputError
         """
-        for url, before in self.files:
-            now = stamp(url)
-            if self.is_mapped and (now is None or now.inode != before.inode):
+        for url, expected in self.files:
+            current = stamp(url)
+            if self.is_mapped and (current is None or current.inode != expected.inode):
                 continue
-            if now is None or not before.same(now):
-                raise InputError(_changed(url, before, now))
+            if current is None or not expected.same(current):
+                raise InputError(_changed(url, expected, current))
 
 
 def _unchanged(part: Any) -> Any:
     return part
 
 
-def _changed(url: str, before: Stamp, now: Stamp | None) -> str:
-    if now is None:
+def _changed(url: str, expected: Stamp, current: Stamp | None) -> str:
+    if current is None:
         return f"{url} changed while it was read: it is gone; count again when nothing writes to it"
     facts = "its server says that it is another version"
-    if before.size is not None and now.size is not None:
-        facts = f"it had {plural(before.size, 'byte')} and has {now.size:,}"
-        if before.size == now.size:
-            facts = f"it was written again, or replaced, with {plural(now.size, 'byte')} as before"
+    if expected.size is not None and current.size is not None:
+        facts = f"it had {plural(expected.size, 'byte')} and has {current.size:,}"
+        if expected.size == current.size:
+            facts = f"it was written again, or replaced, with {plural(current.size, 'byte')} as before"
     advice = "count again when nothing writes to it"
-    if before.inode and now.inode and before.inode[0] != now.inode[0]:
+    if expected.inode and current.inode and expected.inode[0] != current.inode[0]:
         advice = (
-            f"or host {now.inode[0]} has another file of that name than {before.inode[0]}: give all workers one file, "
-            "or copies that keep its time, as cp -p makes them"
+            f"or host {current.inode[0]} has another file of that name than {expected.inode[0]}: give all workers "
+            "one file, or copies that keep its time, as cp -p makes them"
         )
     return f"{url} changed while it was read: {facts}; {advice}"
 
 
-def watched(parts: Sequence[Any], url: str, before: Stamp | None) -> list[Any]:
+def watched(parts: Sequence[Any], url: str, expected: Stamp | None) -> list[Any]:
     """Watch the files of parts.
 
     Parameters
@@ -195,10 +195,10 @@ def watched(parts: Sequence[Any], url: str, before: Stamp | None) -> list[Any]:
         Parts of one file.
     url : str
         Its path or URL, as it was listed; a part may read another file beside it, which is its `url`.
-    before : Stamp or None
+    expected : Stamp or None
         Its stamp, taken before anything was read of it; without one it is not watched.
     """
-    stamps = {url: before}
+    stamps = {url: expected}
     for part in parts:
         other = getattr(part, "url", url)
         if other not in stamps:
@@ -210,7 +210,7 @@ def watched(parts: Sequence[Any], url: str, before: Stamp | None) -> list[Any]:
 def mapped(parts: Sequence[Any], *columns: Any) -> list[Any]:
     """Watch the files that columns in memory are mapped from, if they are."""
     names = dict.fromkeys(name for column in columns if (name := _mapped_file(column)))
-    files = tuple((name, before) for name in names if (before := stamp(name)))
+    files = tuple((name, state) for name in names if (state := stamp(name)))
     return [WatchedPart(part, files, is_mapped=True) if files else part for part in parts]
 
 

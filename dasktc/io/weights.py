@@ -15,14 +15,14 @@ __all__ = ["weights_of"]
 Array = Any
 
 
-def weights_of(values: Any, of: str, first: int = 0) -> Array:
+def weights_of(values: Any, source: str, first: int = 0) -> Array:
     """Convert a column of weights.
 
     Parameters
     ----------
     values : sequence, array, pandas or Arrow column
         One-dimensional.
-    of : str
+    source : str
         Description of the column, for errors.
     first : int
         The number of its first row, for errors.
@@ -46,19 +46,19 @@ def weights_of(values: Any, of: str, first: int = 0) -> Array:
         wrong = {kind for kind in set(map(type, column)) if not issubclass(kind, Real | Decimal)}
         row = next((row for row, value in enumerate(column) if type(value) in wrong), None)
         if row is not None:
-            raise _refused(of, first + row, column.iloc[row])
+            raise _refused(source, first + row, column.iloc[row])
     elif not (pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "biuf"):
-        raise InputError(f"{of} has type {column.dtype}: weights are numbers; name another column, or convert it")
+        raise InputError(f"{source} has type {column.dtype}: weights are numbers; name another column, or convert it")
     weights = column.to_numpy(dtype=np.float64, na_value=np.nan)
     wrong_rows = np.flatnonzero(~np.isfinite(weights))
     if len(wrong_rows):
-        raise _refused(of, first + int(wrong_rows[0]), column.iloc[int(wrong_rows[0])])
+        raise _refused(source, first + int(wrong_rows[0]), column.iloc[int(wrong_rows[0])])
     return weights
 
 
-def _refused(of: str, row: int, value: Any) -> InputError:
+def _refused(source: str, row: int, value: Any) -> InputError:
     value = value.item() if isinstance(value, np.generic) else value
     return InputError(
-        f"row {row} of {of} holds {shown(value)} where a weight is expected: weights are finite numbers; drop such "
+        f"row {row} of {source} holds {shown(value)} where a weight is expected: weights are finite numbers; drop such "
         "rows, or fill them in"
     )

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import check_writable_folder
-from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
+from dasktc.executors.process.paths import check_writable_folder
+from dasktc.executors.stores.claims import PREFIX, Claim, remove_abandoned
 from dasktc.options import path_text
 from dasktc.wording import advice, option, plural
 
@@ -174,24 +174,24 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     if not force:
         way_out = "remove it" if force is None else f"replace it with {advice(force=True)}"
         raise InputError(f"{target} exists: it would be lost; choose another name, or {way_out}")
-    others = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
-    if others:
+    files = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
+    if files:
         raise InputError(
-            f"{target} is a folder with {plural(len(others), 'entry')} other than .parquet files, {others[0]!r} for "
+            f"{target} is a folder with {plural(len(files), 'entry')} other than .parquet files, {files[0]!r} for "
             f"one: {option('force', True)} replaces only edge files; choose another name"
         )
 
 
-def is_same_target(one: Path, other: Path) -> bool:
+def is_same_target(first: Path, second: Path) -> bool:
     """Return whether two targets in existing folders are one file: by links, or where case or Unicode form differ.
 
     Whether a file system tells names of another case apart is found out with a file in a hidden folder.
     """
-    if os.path.lexists(one) and os.path.lexists(other):
+    if os.path.lexists(first) and os.path.lexists(second):
         with suppress(OSError):  # a link that leads nowhere
-            if one.samefile(other):
+            if first.samefile(second):
                 return True
-    ends = Path(os.path.realpath(one)), Path(os.path.realpath(other))
+    ends = Path(os.path.realpath(first)), Path(os.path.realpath(second))
     if not ends[0].parent.exists() or not ends[1].parent.exists() or not ends[0].parent.samefile(ends[1].parent):
         return False
     names = ends[0].name, ends[1].name
@@ -199,7 +199,7 @@ def is_same_target(one: Path, other: Path) -> bool:
         return True
     if _folded(names[0]) != _folded(names[1]):
         return False
-    with hidden_beside(one) as hidden:
+    with hidden_beside(first) as hidden:
         (hidden / names[0]).touch()
         return (hidden / names[1]).exists()
 
@@ -246,8 +246,8 @@ def _part_paths(folder: Path, count: int, suffix: str) -> list[str]:
 def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor, on_gpus: bool) -> int:
     jobs = list(zip(parts, paths, strict=True))
     if on_gpus:
-        together = GPU_PARTS if executor.distributed else len(jobs)
-        groups = [jobs[first : first + together] for first in range(0, len(jobs), together)]
+        group = GPU_PARTS if executor.distributed else len(jobs)
+        groups = [jobs[first : first + group] for first in range(0, len(jobs), group)]
         return sum(executor.gather(executor.map("write", _write_made, groups)))
     return sum(executor.gather(executor.map("write", _write_part, jobs)))
 
@@ -266,9 +266,9 @@ def _on_gpus(executor: Executor, backend: str) -> bool:
     """Return whether workers make edges on their GPUs."""
     if backend == "cpu":
         return False
-    from dasktc.backends.cuda.make import no_gpu
+    from dasktc.backends.gpu_edges import no_gpu
 
-    reasons = [why for why in executor.run_on_workers(no_gpu) if why]
+    reasons = [reason for reason in executor.run_on_workers(no_gpu) if reason]
     if reasons and backend == "cuda":
         raise InputError(reasons[0])
     return not reasons
@@ -277,15 +277,15 @@ def _on_gpus(executor: Executor, backend: str) -> bool:
 @said_in_one_line
 def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
     """Make parts on the GPU, one after another, while threads write the previous ones; runs on a worker."""
-    from dasktc.backends.cuda.make import make_on_host
+    from dasktc.backends.gpu_edges import make_on_host
 
     threads = max(1, min(WRITERS, len(os.sched_getaffinity(0))))
     waiting, rows = deque[Future[int]](), 0
     with ThreadPoolExecutor(threads) as writers:
         for part, path in jobs:
-            made = None if part is None else make_on_host(part)
+            table = None if part is None else make_on_host(part)
             waiting.append(
-                writers.submit(_write_part, (part, path)) if made is None else writers.submit(_write_pair, made, path)
+                writers.submit(_write_part, (part, path)) if table is None else writers.submit(_write_pair, table, path)
             )
             if len(waiting) > 2 * threads:  # each holds the edges of a part
                 rows += waiting.popleft().result()
@@ -327,14 +327,14 @@ def _write_text(table: Any, file: Any, comma: bool, header: bool) -> None:
     from pyarrow.csv import WriteOptions, write_csv
 
     quotes, delimiter = ("needed", ",") if comma else ("none", "\t")
-    why = None if comma else _unreadable(table)
+    reason = None if comma else _unreadable(table)
     try:
-        if why is None:
+        if reason is None:
             write_csv(table, file, WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes))
     except pa.ArrowInvalid as error:
-        why = f"an id holds a tab, a quote or the end of a line ({error})"
-    if why is not None:
-        raise InputError(f"{why}: .txt cannot represent it; write .csv or .parquet")
+        reason = f"an id holds a tab, a quote or the end of a line ({error})"
+    if reason is not None:
+        raise InputError(f"{reason}: .txt cannot represent it; write .csv or .parquet")
 
 
 def _unreadable(table: Any) -> str | None:

@@ -17,11 +17,12 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.protocol import Buckets
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import Canonical, partition_count, sorts_here
-from dasktc.pipeline.edge_keys import merge, transform, unpack
+from dasktc.pipeline.edge_keys import transform, unpack
 from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented, Ranks, SlabsAhead
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.shuffle import (
@@ -194,13 +195,12 @@ def measure(executor: Executor, graph: Oriented, layout: Layout) -> Sizes:
 
 def _histogram(keys: Array | list[Array], layout: Layout, backend: Backend) -> list[int]:
     """Edges of one partition, or of several, in each block of the grid, in row-major order."""
-    own, modulus = backend.raw_edges, layout.residues
-    if own is not None and modulus and modulus**2 <= backend.edges.ranges and not isinstance(keys, list):
-        in_each: list[int] = own.residues(keys, layout.shift, modulus).tolist()
-        return in_each
     if isinstance(keys, list):
         counts = [_histogram(some, layout, backend) for some in keys]
         return [sum(of_block) for of_block in zip(*counts, strict=True)]
+    if (modulus := layout.residues) and modulus**2 <= backend.edges.ranges:
+        in_each: list[int] = backend.edges.residues(keys, layout.shift, modulus).tolist()
+        return in_each
     xp, chunk, (rows, columns) = backend.array, backend.chunk, layout.shape
     edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
@@ -401,22 +401,14 @@ def _block_here(executor: Executor, graph: Oriented, layout: Layout) -> Oriented
     ((rows,),) = layout.sizes[0].tolist()
     offsets = np.zeros(rows + 1, np.int64)
     dealt = deal_here(executor, "blocks", graph.partitions, 1 << 2 * layout.shift)
-    columns = np.empty(len(dealt.buckets.keys), np.int32)
-    given = dealt.buckets, offsets, columns, layout.shift, layout.loose_bits, executor.backend
+    columns = np.empty(dealt.buckets.size, np.int32)
+    given = dealt.buckets, layout.shift, layout.loose_bits, offsets, columns
     executor.map("blocks", _fill_rows, list(dealt.spans), *given)
     return _stack([(offsets, columns)], (0, 0), layout, executor.backend)
 
 
-def _fill_rows(
-    span: tuple[int, int], buckets: Any, offsets: Array, columns: Array, shift: int, loose: int, backend: Backend
-) -> None:
-    """Sort the keys of a range of buckets, each of whole rows, and write the rows' offsets and columns."""
-    shared: Any = backend.shared
-    rows, last = buckets.shift - shift, len(offsets) - 1
-    for first, end, keys in buckets.sorted(*span, low=loose):
-        begin, behind = min(first << rows, last), min(end << rows, last)
-        edge, of_rows = int(buckets.ends[first]), offsets[begin : behind + 1]
-        shared.write_rows(keys, begin << shift, 1 << shift, edge, of_rows, columns[edge : edge + len(keys)])
+def _fill_rows(span: tuple[int, int], buckets: Buckets, shift: int, loose: int, offsets: Array, columns: Array) -> None:
+    buckets.write_rows(*span, shift, loose, offsets, columns)
 
 
 def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
@@ -438,9 +430,8 @@ def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend:
     own = xp.asarray(np.ascontiguousarray(firsts).ravel())
     of_family = layout.widths[before : before + axis.parts]
     widths = xp.asarray(np.array(of_family, dtype="int64"))
-    edges = backend.raw_edges
-    if edges is not None and layout.residues:
-        return edges.placed(keys, layout.shift, layout.residues, own, widths)
+    if layout.residues:
+        return backend.edges.placed(keys, layout.shift, layout.residues, own, widths)
     return transform(keys, partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp), backend)
 
 
@@ -458,13 +449,7 @@ def _slab(
 
     A row has `columns` keys; every key of the block is below `bound`; the lowest `loose` bits need not be sorted.
     """
-    rows, shared = -(-(end - start) // columns), backend.shared
-    if shared is None:
-        return backend.edges.rows(merge(slices, bound, backend, loose), start, rows, columns)
-    buckets = shared.dealt(slices, bound, (start, end))
-    batches = (keys for _, _, keys in buckets.sorted(0, len(buckets.ends) - 1, low=loose))
-    made: tuple[Array, Array] = shared.rows(batches, len(buckets.keys), start, rows, columns)
-    return made
+    return backend.dealt(slices, bound, (start, end)).rows(start, -(-(end - start) // columns), columns, loose)
 
 
 def _block(

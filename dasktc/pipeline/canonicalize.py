@@ -16,15 +16,16 @@ import numpy as np
 
 from dasktc.backends import PARTITION_EDGES, Backend
 from dasktc.backends.csr import on_host
-from dasktc.backends.cuda.edges import RankedIds
+from dasktc.backends.protocol import Buckets
+from dasktc.backends.vertex_maps import RangeMap
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.measured import Measured
 from dasktc.io.evidence import Notes, Reading, judge_all, runs_of, say_zeros
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
-from dasktc.pipeline.edge_keys import distinct, distinct_of, pack, shift_of
-from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
+from dasktc.pipeline.edge_keys import distinct, pack, shift_of
+from dasktc.pipeline.id_maps import VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import with_entries, zipped
 from dasktc.pipeline.shuffle import Inputs, deal_here, quantiles, redistribute, sample_step, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
@@ -84,8 +85,7 @@ class Frames(NamedTuple):
     Attributes
     ----------
     frames : list of handles of edge frames, or of lists of edge frames; at least one
-        Without loops. Pairs of arrays (src, dst), loops included, where ids are integers and the backend has fused
-        edge functions (`Backend.raw_edges`).
+        Without loops. On a device pairs of arrays (src, dst), loops included, where ids are integers (`Edges.proper`).
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None
@@ -312,7 +312,7 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: i
     counts: _Counts | None = None
     chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
     for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
-        rows = len(frame[0] if isinstance(frame, tuple) else frame)
+        rows = _rows_of(frame)
         for first in range(0, max(1, rows), most):
             some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]
             if counts is not None:
@@ -326,18 +326,10 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: i
 
 
 def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:
-    own = backend.raw_edges
-    integers = isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"
-    if own is not None and integers:
-        ends = arrays_of(frame)
-        facts = own.facts(*ends)
-        return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
-    rows = len(frame)
-    if integers:
-        shared: Any = backend.shared
-        src, dst, loops, low, high = shared.proper(*arrays_of(frame))
-        frame = backend.frame.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame
-        return frame, _Counts(rows, loops, Span.of_frame(low, high, rows - loops))
+    rows = _rows_of(frame)
+    if isinstance(frame, tuple) or frame["src"].dtype.kind in "iu":
+        frame, loops, low, high = backend.edges.proper(frame)
+        return frame, _Counts(rows, loops, Span.of_frame(low, high, _rows_of(frame)))
     proper = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
     kept = int(proper.sum())
     return frame if kept == rows else frame[proper].reset_index(drop=True), _Counts(rows, rows - kept)
@@ -406,11 +398,11 @@ def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: 
     else:
         keys = executor.map("canonical", _keys, frames, vertices, shift, executor.backend)
     dealt = deal_here(executor, "canonical", keys, 1 << 2 * shift)
-    return executor.map("canonical", _distinct_here, list(dealt.spans), dealt.buckets, shift, executor.backend)
+    return executor.map("canonical", _distinct_here, list(dealt.spans), dealt.buckets, shift)
 
 
-def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Backend) -> Array:
-    return distinct_of(buckets, *span, shift, backend)
+def _distinct_here(span: tuple[int, int], buckets: Buckets, shift: int) -> Array:
+    return buckets.distinct(*span, shift)
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:
@@ -423,11 +415,11 @@ def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int
     if isinstance(frames, list):
         return backend.array.concatenate([_keys(frame, vertices, shift, backend) for frame in frames])
     frame = frames
-    if isinstance(vertices, IdRange | RankedIds | TableMap):
+    if isinstance(vertices, IdRange | RangeMap):
         return backend.edges.keys(*arrays_of(frame), vertices, shift)
     if not backend.on_device:
         return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
-    rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), backend.chunk
+    rows, chunk = _rows_of(frame), backend.chunk
     keys = backend.array.empty(rows, dtype="int64")
     for start in range(0, rows, chunk):
         ends = _ends(frame, start, start + chunk)
@@ -440,9 +432,8 @@ def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int
 
 def _ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
     """The edges of a frame, or of a list of frames, from which their keys are made as they are read."""
-    shared: Any = backend.shared
     listed = frames if isinstance(frames, list) else [frames]
-    return [shared.ends(*arrays_of(frame), ids.low, shift) for frame in listed]
+    return [backend.edges.lazy_keys(*arrays_of(frame), ids, shift) for frame in listed]
 
 
 def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
@@ -464,6 +455,10 @@ def _own_keys(ends: Array, numbers: Array, shift: int, backend: Backend) -> Arra
     xp = backend.array
     a, b = numbers.take(ends[0]), numbers.take(ends[1])
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
+
+
+def _rows_of(frame: Frame) -> int:
+    return len(frame[0] if isinstance(frame, tuple) else frame)
 
 
 def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:

@@ -11,7 +11,6 @@ from dasktc.backends import Backend
 __all__ = [
     "cut",
     "distinct",
-    "distinct_of",
     "ends_of",
     "merge",
     "pack",
@@ -78,12 +77,7 @@ def merge(arrays: list[Array], bound: int, backend: Backend, low: int = 0) -> Ar
     The list belongs to the task and is emptied, which frees the arrays where there is no cluster. Keys that differ only
     in bits below `low` may come in any order.
     """
-    own = backend.merge
-    if own is not None:
-        return own(arrays, bound, low)
-    keys = backend.array.concatenate(arrays)
-    arrays.clear()
-    return backend.sort(keys, bound)
+    return backend.merge(arrays, bound, low)
 
 
 def distinct(arrays: list[Array], bound: int, backend: Backend, span: tuple[int, int] | None = None) -> Array:
@@ -92,24 +86,8 @@ def distinct(arrays: list[Array], bound: int, backend: Backend, span: tuple[int,
     `bound` is 1 << 2 * shift; every key is in the half-open `span`, if it is given. On a device loops, keys with equal
     ends, are dropped too.
     """
-    shift, shared = (bound.bit_length() - 1) // 2, backend.shared
-    if shared is None:
-        return backend.edges.distinct(merge(arrays, bound, backend), shift)
-    buckets = shared.dealt(arrays, bound, span)
-    return distinct_of(buckets, 0, len(buckets.ends) - 1, shift, backend)
-
-
-def distinct_of(buckets: Any, first: int, end: int, shift: int, backend: Backend) -> Array:
-    """Sort a range of buckets (`SharedArrays`) and keep each key once: in place, or in a copy where over a quarter go.
-
-    Repeats are dropped while the keys are in cache.
-    """
-    keys, kept = buckets.keys[buckets.ends[first] : buckets.ends[end]], 0
-    for _, _, batch in buckets.sorted(first, end):
-        once = backend.edges.distinct(batch, shift)
-        keys[kept : kept + len(once)] = once
-        kept += len(once)
-    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
+    buckets = backend.dealt(arrays, bound, span)
+    return buckets.distinct(0, len(buckets), (bound.bit_length() - 1) // 2)
 
 
 def ranked(values: Array, bound: int, backend: Backend) -> tuple[Array, Array]:

@@ -3,70 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
-from dasktc.errors import InputError
+from dasktc.backends.vertex_maps import MAX_VERTICES, TableMap, VertexMap, check_size
 from dasktc.options import Ids
-from dasktc.wording import plural
 
 __all__ = [
-    "MAX_VERTICES", "SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "check_size", "map_of", "offsets",
+    "MAX_VERTICES", "SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "check_size", "map_of",
 ]  # fmt: skip
 
 Array = Any
-MAX_VERTICES = 2**31 - 1
-"""Limit of int32 columns, and of an int64 key of two dense ids."""
-
-
-class VertexMap(Protocol):
-    """A map between the caller's ids and dense ids."""
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        ...
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids of a frame's column; every id must have occurred when the map was made."""
-        ...
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids of dense ids (NumPy), on the host: int64 in NumPy, or text in Arrow."""
-        ...
-
-
-@dataclass(frozen=True)
-class TableMap:
-    """Map of integer ids in a narrow range: a table indexed by id - low.
-
-    Attributes
-    ----------
-    low : int
-        The smallest id.
-    table : array of int32
-        Dense id of each external id, at id - low; entries of ids that do not occur are undefined and never read.
-    ids : array of int64, shape (V,)
-        The caller's ids, ascending.
-    """
-
-    low: int
-    table: Array
-    ids: Array
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int32, by lookup."""
-        return self.table.take(offsets(ids, self.low))
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, int64."""
-        return on_host(self.ids).take(dense)
 
 
 @dataclass(frozen=True)
@@ -137,17 +85,3 @@ def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
 def arrays_of(frame: Any) -> tuple[Array, Array]:
     """The src and dst arrays of an edge frame of integers, or of a pair of arrays."""
     return frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-
-
-def offsets(ids: Any, low: int) -> Array:
-    """Offsets of a column's ids from the smallest id."""
-    return ids.values if low == 0 else ids.values.astype("int64") - low
-
-
-def check_size(vertices: int) -> None:
-    """Refuse graphs with more vertices than 32-bit columns can number (InputError)."""
-    if vertices > MAX_VERTICES:
-        raise InputError(
-            f"the graph has {plural(vertices, 'vertex')}, {MAX_VERTICES:,} at most can be counted: "
-            "vertex ids inside blocks are 32-bit; count its connected components one at a time"
-        )

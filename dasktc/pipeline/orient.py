@@ -336,17 +336,16 @@ def _measured(
 def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     """Compute the plan's statistics from degrees and ranks by id, and from out-degrees by rank."""
     degree, _, outward = vectors
-    xp, own = backend.array, backend.vertices
     edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
     rows = outward[:vertices]
-    wedges = wedges_of(_in_degree(vectors, vertices, backend), rows) if own is None else own.wedges(*vectors)
+    wedges = backend.vertices.wedges(*vectors)
     stage_ended("orient")
     bins = 1 + max(SMALL_ROW, isqrt(2 * edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
-    counts = xp.bincount(rows, minlength=bins) if own is None else own.lengths(rows, bins)
+    counts = backend.vertices.lengths(rows, bins)
     places = []
     if cuts:
-        wanted = xp.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
-        places = xp.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
+        wanted = backend.array.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
+        places = backend.array.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
     lengths = on_host(counts).astype("int64", copy=False)
     return Facts(vertices, edges, wedges, lengths, places, backend.processors())
 
@@ -376,22 +375,7 @@ def order_by(weight: Array, backend: Backend) -> Array:
     array of int32, shape (V,)
         The vertices in this order; int64 where a weight and an id do not fit 63 bits together.
     """
-    xp, own = backend.array, backend.vertices
-    if own is not None and (order := own.order(weight)) is not None:
-        return order
-    if not len(weight):
-        return _zeros(0, backend)
-    bits, top = max(1, (len(weight) - 1).bit_length()), int(weight.max())
-    if (top + 1) << bits > 2**63 - 1:
-        return xp.argsort(top - weight, kind="stable")
-    keys = weight.astype("int64")
-    keys *= -1
-    keys += top
-    keys <<= bits
-    keys |= xp.arange(len(weight), dtype="int32")
-    keys = backend.sort(keys, (top + 1) << bits)
-    keys &= (1 << bits) - 1
-    return keys.astype("int32", copy=False)
+    return backend.vertices.order(weight)
 
 
 def _zeros(size: int, backend: Backend) -> Array:
@@ -416,12 +400,7 @@ def add_sources(out_degree: Array, keys: Array | list[Any], shift: int, backend:
 
 def inverse(order: Array, backend: Backend) -> Array:
     """The inverse of a permutation, int32: each vertex's rank in an order."""
-    xp, own = backend.array, backend.vertices
-    if own is not None and order.dtype == "int32":
-        return own.inverse(order)
-    rank = xp.empty(len(order), dtype="int32")
-    rank[order] = xp.arange(len(order), dtype="int32")
-    return rank
+    return backend.vertices.inverse(order)
 
 
 def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
@@ -431,8 +410,8 @@ def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
 
 def oriented_in_ranges(keys: Array, ranks: Ranks, shift: int, backend: Backend) -> list[list[Array]]:
     """Orient keys, and cut them into the ranges of rows, in one pass."""
-    shared: Any = backend.shared
-    return [[some] for some in backend.edges.split(shared.oriented(keys, aligned(ranks.rank), shift), ranks.starts)]
+    made = backend.edges.lazy_oriented(keys, aligned(ranks.rank), shift)
+    return [[some] for some in backend.edges.split(made, ranks.starts)]
 
 
 def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
@@ -452,8 +431,8 @@ def _no_sums(size: int, backend: Backend) -> list[Array]:
 
 
 def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backend) -> list[Array]:
-    residues = backend.raw_edges.residues  # type: ignore[union-attr]
-    counted = [residues(keys, shift, RESIDUES) for keys in slices]  # allocates all it needs before anything is added
+    # All memory is allocated before anything is added, because a call that lacks memory is repeated.
+    counted = [backend.edges.residues(keys, shift, RESIDUES) for keys in slices]
     for keys, counts in zip(slices, counted, strict=True):
         add_sources(sums[0], keys, shift, backend)
         sums[1] += counts
@@ -474,8 +453,7 @@ def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: Backe
 
 def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     """Orient keys in place, as `oriented` does; nobody else may use these keys."""
-    shared: Any = backend.shared
-    return shared.orient(keys, aligned(rank), shift)
+    return backend.edges.orient(keys, aligned(rank), shift)
 
 
 def wedges_of(inward: Array, outward: Array) -> int:

@@ -12,7 +12,7 @@ from dasktc.backends import kernel_times, tasks_a_worker
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
-from dasktc.executors.progress import Progress, Tracker, tracker_of
+from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
 from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
@@ -226,19 +226,17 @@ def _prepare_edges(
         known = named.whole if isinstance(named, Sharded) and shards == 1 else named
         own, parts = own_parts(executor, options.assign_file, source.ids, known, graph, limits.parts)
         limits, shape = replace(limits, parts=parts), shape._replace(own=own)
-    measured = _LatestPartition(executor, graph, options, shape)
-    plan, options = plan_count(
+    plan, partition, options = plan_count(
         options,
         size,
         graph.edges,
-        measured.sizes,
+        lambda scheme, parts: lay_out(executor, graph, scheme, parts, options, shape),
         limits,
         why,
         automatic=automatic,
         memory_per_call=per_call,
         planned_for=planned_for,
     )
-    partition = measured.partition
     plan = replace(plan, shards=shards, numbering=budget.why(size), proxies=partition.proxies)
     times = kernel_times(backend, options)
     progress.forecast["count"] = counting_seconds(plan, partition.wedges, times, backend)
@@ -250,20 +248,6 @@ def _prepare_edges(
 def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:
     """Whether an order's vectors fit in as many shards as there already are."""
     return budget._replace(how=order).shards(size) == shards
-
-
-class _LatestPartition:
-    """Measures partitions of a graph for its plan and keeps only the latest, which is the plan's, to save memory."""
-
-    partition: Partition
-
-    def __init__(self, executor: Executor, graph: Oriented, options: Options, shape: Shape) -> None:
-        self._executor, self._graph, self._options, self._shape = executor, graph, options, shape
-
-    def sizes(self, scheme: str, parts: int) -> Sizes:
-        """Sizes of the blocks of a scheme at n = `parts`."""
-        self.partition = lay_out(self._executor, self._graph, scheme, parts, self._options, self._shape)
-        return self.partition.sizes
 
 
 def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> int | None:
@@ -340,7 +324,7 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
     scratch = scratch_of(options, plan.edges, executor.memory_per_call)
-    revised = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
+    revised, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
     revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
     if not revised.fits:
         needs = f"kernel {options.chosen_kernel} needs more scratch"

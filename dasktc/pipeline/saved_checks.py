@@ -18,13 +18,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dasktc.backends import Backend
+from dasktc.backends import Backend, host_threads
 from dasktc.backends.block_facts import WORD, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.host_threads import in_threads
 from dasktc.errors import InputError
 from dasktc.executors.measured import Measured
-from dasktc.io import array_files
-from dasktc.io.array_files import StoredArray, in_threads, read_array
+from dasktc.io.array_files import StoredArray, read_array
 from dasktc.wording import plural
 
 __all__ = [
@@ -142,7 +142,7 @@ def _columns(place: StoredArray, by: Hash, backend: Backend) -> tuple[Array, int
         return (columns, *backend.block_facts.column_facts(columns, by))
     facts = []
     columns = read_array(place, backend, look=lambda slab: facts.append(backend.block_facts.column_facts(slab, by)))
-    step = array_files.SLAB // columns.itemsize
+    step = host_threads.SLAB // columns.itemsize
     seams = int((columns[step::step] <= columns[step - 1 : len(columns) - 1 : step]).sum())
     descents, totals = (sum(getattr(of, name) for of in facts) for name in ("descents", "total"))
     return columns, descents + seams, totals % WORD

@@ -580,19 +580,21 @@ def open_plan(
     """
     content, automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, content, options, planned_for)
-    vertices, edges, sizes = content["vertices"], content["edges"], _sizes(content)
-    plan, options = plan_count(
+    vertices, edges = content["vertices"], content["edges"]
+    proxies = tuple(Proxies(*of) for of in content["proxies"])
+    of_graph, to_stream = content["wedges"]
+    saved_partition = _partition(content, _sizes(content), proxies, to_stream)
+    plan, partition, options = plan_count(
         options,
         max(vertices, content["parts"]),  # the grid stays as it was where updates removed vertices
         edges,
-        lambda *_: sizes,
+        lambda *_: saved_partition,
         limits or limits_of(executor, options),
         choice,
         automatic=automatic,
         memory_per_call=None if planned_for else executor.memory_per_call,
         planned_for=planned_for,
     )
-    proxies = tuple(Proxies(*of) for of in content["proxies"])
     ids = [_places(saved.folder, arrays) for arrays in content["id_shards"]]
     budget = vertex_budget_of(executor, options, saved.ids)
     if saved.ids == "text":
@@ -605,9 +607,7 @@ def open_plan(
         Sharded(starts, partial(_open_vector, executor, [_places(saved.folder, of) for of in content[name]], starts))
         for name in VECTORS
     )
-    of_graph, to_stream = content["wedges"]
     graph = Oriented([], order, out_degree, in_degree, of_graph, edges)
-    partition = _partition(content, sizes, proxies, to_stream)
     numbered = Sharded(starts, partial(_open_ids, executor, ids, starts, shards == 1))
     source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
     seconds = {"read": 0.0, "prepare": 0.0}

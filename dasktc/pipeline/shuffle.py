@@ -26,6 +26,7 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
+from dasktc.backends.protocol import Buckets
 from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.edge_keys import cut
 
@@ -53,8 +54,6 @@ sixteen by 3 %. Every worker waits for the largest range."""
 FEW = {"cpu": 4, "cuda": 64}
 """Most ranges for which a pass per range over a partition is cheap, so that the partition need not be cut."""
 KEY_BYTES = 8
-DEALT = 1 << 20
-"""Keys that a thread deals out in one call."""
 RANGES_A_THREAD = 4
 """Ranges of buckets per thread; several, because they take unlike times, and a free thread takes the next."""
 
@@ -290,12 +289,12 @@ class Ranges(NamedTuple):
 
     Attributes
     ----------
-    buckets : radix.Buckets
+    buckets : Buckets
     spans : list of (int, int)
         Half-open ranges of buckets, one per call.
     """
 
-    buckets: Any
+    buckets: Buckets
     spans: list[tuple[int, int]]
 
 
@@ -310,30 +309,13 @@ def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int) -> Ra
     executor : Executor
         One that `shares_memory`.
     stage : str
-    keys : list of arrays of int64, or of what `SharedArrays.ends` returns
+    keys : list of arrays of int64, or of what `Edges.lazy_keys` returns
         Emptied; the arrays are only read.
     bound : int
         Every key is below `bound`.
     """
-    shared: Any = executor.backend.shared
-    given = [array[first : first + DEALT] for array in keys for first in range(0, len(array), DEALT)]
-    keys.clear()
-    total = sum(map(len, given))
-    leading, shift = shared.leading_bits(total, bound)
-    counts = np.array(executor.map(stage, shared.count, list(given), 1 << leading, shift)).reshape(-1, 1 << leading)
-    ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-    places = np.cumsum(counts, axis=0)
-    places += ends[:-1] - counts
-    dealt, target = list(zip(given, places, strict=True)), np.empty(total, np.int64)
-    given.clear()
-    executor.map(stage, _dealt, dealt, shift, target, executor.backend)
-    buckets = shared.Buckets(target, ends, shift)
+    buckets = executor.backend.dealt(keys, bound, (0, bound), partial(executor.map, stage))
     return Ranges(buckets, buckets.ranges(RANGES_A_THREAD * executor.workers))
-
-
-def _dealt(given: tuple[Any, Array], shift: int, target: Array, backend: Backend) -> None:
-    shared: Any = backend.shared
-    shared.deal(given[0], shift, given[1], target)
 
 
 def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:

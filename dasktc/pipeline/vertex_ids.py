@@ -22,7 +22,6 @@ from dasktc.pipeline.edge_keys import ranked
 from dasktc.pipeline.id_maps import (
     MAX_VERTICES,
     SortedMap,
-    TableMap,
     TextMap,
     VertexMap,
     arrays_of,
@@ -186,9 +185,7 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, shards: Call
 
 
 def _places(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:
-    xp, pairs = backend.array, list[Any](map(arrays_of, _listed(frames)))
-    if backend.raw_edges is not None:  # its frames still contain loops
-        pairs = [_proper(*pair) for pair in pairs]
+    xp, pairs = backend.array, [backend.edges.without_loops(*arrays_of(frame)) for frame in _listed(frames)]
     ends = xp.concatenate([end.astype("int64", copy=False) for of in zip(*pairs, strict=True) for end in of])
     if width < 2**63:
         ends -= low
@@ -213,10 +210,8 @@ def _text_places(given: list[Any], backend: Backend) -> list[Any]:
     return [backend.text.arrow(known.ids), xp.stack(places)]
 
 
-def _marks(width: int, backend: Backend) -> Array:
-    """Allocate cleared flags, one per id of a range, in the backend's own form where it has one."""
-    own = backend.raw_edges
-    return backend.array.zeros(width, dtype=bool) if own is None else own.marks(width)
+def _marks(width: int, backend: Backend) -> Any:
+    return backend.edges.marks(width)
 
 
 def _mark(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
@@ -229,43 +224,22 @@ def _mark(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
     return present
 
 
-def _table_map(present: Array, low: int, width: int, backend: Backend) -> VertexMap:
-    xp, own = backend.array, backend.raw_edges
-    if own is not None:
-        ranked_ids: VertexMap = own.ranked(present, low, width)
-        check_size(ranked_ids.size)
-        return ranked_ids
-    ids = xp.flatnonzero(present)
-    check_size(len(ids))
-    table = xp.zeros(len(present), dtype="int32")
-    table[ids] = xp.arange(len(ids), dtype="int32")
-    return TableMap(low, table, ids + low if low else ids)
+def _table_map(marks: Any, low: int, width: int, backend: Backend) -> VertexMap:
+    ranked_ids = backend.edges.ranked(marks, low, width)
+    check_size(ranked_ids.size)
+    return ranked_ids
 
 
 def observed(vectors: list[Array], ids: IdRange, backend: Backend) -> VertexMap:
     """Build the map of the ids of a range that have a degree; `vectors` are those that `orient` made, degrees first."""
-    xp, own = backend.array, backend.raw_edges
-    present = vectors[0] > 0
-    if own is None:
-        return _table_map(present, *ids, backend)
-    there, marks = xp.flatnonzero(present) + ids.low, own.marks(ids.width)
-    own.mark(marks, there[:-1], there[1:], ids.low)  # edges from each id to the next: no vertex is alone
-    return _table_map(marks, *ids, backend)
+    return _table_map(backend.edges.marked(vectors[0] > 0), *ids, backend)
 
 
 def _integer_ids(frames: Frame | list[Frame], backend: Backend) -> Array:
     if isinstance(frames, list):
         return unite([_integer_ids(frame, backend) for frame in frames], backend)
-    frame = frames
-    distinct = backend.distinct
-    ends = _proper(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
-    return unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
-
-
-def _proper(src: Array, dst: Array) -> list[Array]:
-    """Both ends of all edges that are not loops."""
-    proper = src != dst
-    return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
+    ends = backend.edges.without_loops(*arrays_of(frames))
+    return unite([backend.distinct(end).astype("int64", copy=False) for end in ends], backend)
 
 
 def _text_ids(frames: Frame | list[Frame], backend: Backend) -> Any:

@@ -118,7 +118,7 @@ class Prediction(Summarised):
     def bound(self) -> str:
         """What takes most of these seconds, in words."""
         parts, plan, rates, preparing = self.seconds, self.plan, self.rates, self._preparing
-        several = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
+        scope = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
         takes = {
             f"counting, {in_words(parts['count'])} of it: {plural(self.probes, 'probe')} and the visits to edges"
             f"{', shared by ' + format(plan.workers, ',') + ' workers' if plan.workers > 1 else ''}": parts["count"],
@@ -127,8 +127,8 @@ class Prediction(Summarised):
             f"the network, {in_words(parts['network'])} of it: a worker receives up to "
             f"{format_size(self.network.largest)} at {format_size(rates.network)} a second": parts["network"],
             f"reading the source, {in_words(self.before.get('read', 0.0))} of it, at {format_size(rates.read)} a second"
-            f"{several}": self.before.get("read", 0.0),
-            f"preparing the graph, {in_words(preparing)} of it, at {rates.rows:.3g} rows a second{several}": preparing,
+            f"{scope}": self.before.get("read", 0.0),
+            f"preparing the graph, {in_words(preparing)} of it, at {rates.rows:.3g} rows a second{scope}": preparing,
         }
         return max(takes, key=takes.__getitem__)
 
@@ -154,7 +154,7 @@ class Prediction(Summarised):
         """What does not fit, or is near its limit; the most important first."""
         plan, share = self.plan, self.plan.bytes_per_task / max(1, self.plan.memory)
         idle = plan.workers - plan.tasks
-        near = {
+        bounds = {
             re.split(r" *[;(]", plan.why)[0]: not plan.fits,
             f"the largest task takes {100 * share:.0f} % of the memory": plan.fits and share >= NEAR,
             f"vertices are too many to number at once: {plan.shards:,} shards": plan.shards > 1,
@@ -163,7 +163,7 @@ class Prediction(Summarised):
             f"n is the largest, {MAX_PARTS}": plan.parts >= MAX_PARTS,
             f"{idle:,} of {plan.workers:,} workers have no task, for there are {plan.tasks:,}": idle > 0,
         }
-        return [text for text, applies in near.items() if applies]
+        return [text for text, applies in bounds.items() if applies]
 
     @property
     def _submits(self) -> str:
@@ -223,9 +223,9 @@ class Prediction(Summarised):
         call, tasks, workers = self.call_seconds, self.task_seconds, self.plan.workers
         if workers == 1:
             return f"{call:.3g} s, preparing the graph included"
-        chosen = "one call" if call < tasks and not self.no_call else "tasks"
-        why = f", since {self.no_call}" if call < tasks and self.no_call else ""
-        return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {chosen}{why}"
+        way = "one call" if call < tasks and not self.no_call else "tasks"
+        reason = f", since {self.no_call}" if call < tasks and self.no_call else ""
+        return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {way}{reason}"
 
     def summary(self, verbose: bool = False) -> None:
         """Print six lines: time, what bounds it, graph, method, memory, and what is near its limit.
@@ -244,17 +244,17 @@ class Prediction(Summarised):
     def _rows(self) -> Rows:
         plan, limits = self.plan, self.limits
         workers = f", on {plan.workers:,} workers" if plan.workers > 1 else ""
-        each = f" to each of {plan.workers:,} workers" if plan.workers > 1 else ""
+        scope = f" to each of {plan.workers:,} workers" if plan.workers > 1 else ""
         needed, available = format_size(plan.bytes_per_task), format_size(plan.memory)
         enough = ": NOT enough" if plan.bytes_per_task > plan.memory else ""
-        others = f" ({len(limits) - 1} more)" if len(limits) > 1 else ""
+        remark = f" ({len(limits) - 1} more)" if len(limits) > 1 else ""
         return [
             ("takes", f"{in_words(self.whole_seconds)}{workers}{'' if plan.fits else ', if it could run'}"),
             ("bound by", self._bottleneck),
             ("graph", plan.graph),
             ("how", self._method),
-            ("memory", f"{needed} needed of {available} available{each}{enough}"),
-            ("note", f"{limits[0]}{others}" if limits else "nothing is near its limit"),
+            ("memory", f"{needed} needed of {available} available{scope}{enough}"),
+            ("note", f"{limits[0]}{remark}" if limits else "nothing is near its limit"),
         ]
 
     @property
@@ -326,13 +326,15 @@ def predict(
     rounds = plan.scheme.tasks(plan.parts) - plan.empty_triples
     visits = rounds * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, times, visits, probes, received, in_process)
-    before = stage_seconds(size, plan.workers, rates)
-    del before["count"]
-    said = [f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs"] if times > 1 else []
+    preparation = stage_seconds(size, plan.workers, rates)
+    del preparation["count"]
+    remark = (
+        [f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs"] if times > 1 else []
+    )
     no_call = too_large_for_a_call(size, plan.memory, backend, ids)
-    notes = [*(notes or []), *said]
+    notes = [*(notes or []), *remark]
     return Prediction(
-        plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, before, in_process, kernel
+        plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, preparation, in_process, kernel
     )
 
 
@@ -341,7 +343,7 @@ def in_words(seconds: float) -> str:
     if seconds < 1:
         return "less than a second"
     units = (("day", 86400), ("hour", 3600), ("minute", 60))
-    unit, length = next((of for of in units if seconds >= 1.95 * of[1]), ("second", 1))
+    unit, length = next((entry for entry in units if seconds >= 1.95 * entry[1]), ("second", 1))
     number = f"{seconds / length:.0f}"
     return f"about {number} {unit}{'' if number == '1' else 's'}"
 
@@ -353,8 +355,8 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
             PROBES_PER_WEDGE * wedges
         ), f"{PROBES_PER_WEDGE} of {plural(wedges, 'wedge')}, as in Kronecker graphs"
     probes = probes_of(edges)
-    each = probes / max(1, edges)
-    return probes, f"{each:.3g} an edge, as in a Kronecker graph; give the wedges where they are known"
+    mean = probes / max(1, edges)
+    return probes, f"{mean:.3g} an edge, as in a Kronecker graph; give the wedges where they are known"
 
 
 def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
@@ -373,7 +375,7 @@ def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
     edges, rows = sizes.edges.ravel(), sizes.rows.ravel()
     wedges = edges[stream] / np.maximum(1, rows[stream])
     work = edges[index] * (rates.probes / rates.edges + PROBES_PER_WEDGE * wedges)
-    return [float(of) for of in work]
+    return [float(seconds) for seconds in work]
 
 
 def counting_seconds(plan: Plan, wedges: int, times: float, backend: str) -> float:
@@ -403,17 +405,17 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
     worker, block = needed(triples, splits, worker_threads)
     home = homes(worker, block, block_bytes)
     comes, number = home[block] != worker, 1 + int(worker_threads.max())
-    each = np.bincount(worker[comes], block_bytes[block[comes]], number)
-    left = capacity * np.bincount(worker_threads, minlength=number) - np.bincount(
+    received = np.bincount(worker[comes], block_bytes[block[comes]], number)
+    room_left = capacity * np.bincount(worker_threads, minlength=number) - np.bincount(
         home[home >= 0], block_bytes[home >= 0], number
     )
     sizes = np.asarray(block_bytes).tolist()
-    for tight in np.flatnonzero((each > left) & (each > 0)).tolist():
-        copies = ReplicaCache(sizes, np.flatnonzero(home == tight).tolist(), float(left[tight]))
-        each[tight] = _received(
+    for tight in np.flatnonzero((received > room_left) & (received > 0)).tolist():
+        copies = ReplicaCache(sizes, np.flatnonzero(home == tight).tolist(), float(room_left[tight]))
+        received[tight] = _received(
             copies, triples, splits, np.flatnonzero(worker_threads == tight), len(worker_threads), sizes
         )
-    return Network(round(float(each.sum())), round(float(each.max(initial=0))))
+    return Network(round(float(received.sum())), round(float(received.max(initial=0))))
 
 
 def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
@@ -433,17 +435,17 @@ def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
 
 
 def _received(
-    copies: ReplicaCache, triples: Array, splits: int, own: Array, worker_threads: int, sizes: list[float]
+    copies: ReplicaCache, triples: Array, splits: int, holders: Array, worker_threads: int, sizes: list[float]
 ) -> float:
     """Bytes received by a worker that takes its tasks in order and cannot keep all blocks that it needs again."""
-    tasks, came = len(triples) * splits, 0.0
-    for thread in own.tolist():
+    tasks, total = len(triples) * splits, 0.0
+    for thread in holders.tolist():
         begin, end = (-(-bound * tasks // worker_threads) for bound in (thread, thread + 1))
         for blocks in triples[begin // splits : -(-end // splits)].tolist() if begin < end else ():
-            come, _ = copies.take(blocks)
+            missing, _ = copies.take(blocks)
             copies.give_back(blocks)
-            came += sum(sizes[block] for block in come)
-    return came
+            total += sum(sizes[block] for block in missing)
+    return total
 
 
 def _seconds(
@@ -455,5 +457,5 @@ def _seconds(
         "network": received.largest / rates.network,
         "scheduler": plan.tasks * rates.overhead,
     }
-    both = sum if in_process else max  # a scheduler works while the workers count
-    return parts | {"predicted": parts["network"] + both((parts["count"], parts["scheduler"]))}
+    combine = sum if in_process else max  # a scheduler works while the workers count
+    return parts | {"predicted": parts["network"] + combine((parts["count"], parts["scheduler"]))}

@@ -114,9 +114,9 @@ class Layout(NamedTuple):
     @property
     def residues(self) -> int:
         """The common modulus by which rows and columns are dealt out; 0 where there is none."""
-        first, *others = self.families
-        alike = not others and self.rows == first and first.starts is None
-        return self.rows.parts if alike else 0
+        first, *families = self.families
+        is_square = not families and self.rows == first and first.starts is None
+        return self.rows.parts if is_square else 0
 
     @property
     def places(self) -> list[Block]:

@@ -60,23 +60,23 @@ def _scratch(
     of_index, cut = -(-edges[:, 0] // splits), np.broadcast_to(cuts, len(edges))
     shares = np.stack([of_index, edges[:, 1], edges[:, 2], widest.max(axis=1), cut, lower], axis=1)
     if len(shares) == 1:
-        alike, number = shares, np.zeros(1, dtype="int64")  # saves the tenth of a millisecond that `unique` takes
+        distinct, number = shares, np.zeros(1, dtype="int64")  # saves the tenth of a millisecond that `unique` takes
     else:
-        alike, number = np.unique(shares, axis=0, return_inverse=True)
-    needed = [scratch(TaskSize(i, t, s, wide, cut, dealt, bool(low))) for i, t, s, wide, cut, low in alike.tolist()]
+        distinct, number = np.unique(shares, axis=0, return_inverse=True)
+    needed = [scratch(TaskSize(i, t, s, wide, cut, dealt, bool(low))) for i, t, s, wide, cut, low in distinct.tolist()]
     return np.array(needed)[number.ravel()]
 
 
-def triple_bytes(triples: Numbers, held: Numbers) -> Any:
+def triple_bytes(triples: Numbers, block_bytes: Numbers) -> Any:
     """Bytes of each triple's blocks, each block counted once.
 
     Parameters
     ----------
     triples : array of int64, shape (triples, 3)
         Numbers of each triple's blocks.
-    held : array, shape (blocks,)
+    block_bytes : array, shape (blocks,)
         Bytes of each block.
     """
     index, table, stream = triples.T
-    once = held[index] + held[table] * (table != index)
-    return once + held[stream] * ((stream != index) & (stream != table))
+    once = block_bytes[index] + block_bytes[table] * (table != index)
+    return once + block_bytes[stream] * ((stream != index) & (stream != table))

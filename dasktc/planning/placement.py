@@ -71,10 +71,10 @@ def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, A
     begin, end = (-(-bound * tasks // number) for bound in (active, active + 1))
     active = active[begin < end]
     first, last = begin[active] // splits, (end[active] - 1) // splits
-    several = last - first + 1
-    before = np.cumsum(several) - several
-    worker = worker_threads[np.repeat(active, several)]
-    triple = np.arange(len(worker)) - np.repeat(before - first, several)
+    counts = last - first + 1
+    offsets = np.cumsum(counts) - counts
+    worker = worker_threads[np.repeat(active, counts)]
+    triple = np.arange(len(worker)) - np.repeat(offsets - first, counts)
     blocks = 1 + int(triples.max(initial=0))
     pairs = np.unique((worker[:, None] * blocks + triples[triple]).ravel())
     return pairs // blocks, pairs % blocks
@@ -96,10 +96,10 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
     """
     home = np.full(len(block_bytes), -1, dtype="int64")
     place = np.argsort(block, kind="stable")
-    those, starts = worker[place], np.searchsorted(block[place], np.arange(len(block_bytes) + 1))
+    holders, starts = worker[place], np.searchsorted(block[place], np.arange(len(block_bytes) + 1))
     has = np.zeros(1 + int(worker.max(initial=0)))
     for number in np.argsort(-np.asarray(block_bytes), kind="stable"):
-        candidates = those[starts[number] : starts[number + 1]]
+        candidates = holders[starts[number] : starts[number + 1]]
         if len(candidates):
             home[number] = candidates[has[candidates].argmin()]
             has[home[number]] += block_bytes[number]
@@ -128,8 +128,8 @@ def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
         return NOWHERE
     workers, of_thread = np.unique(np.array(worker_threads), return_inverse=True)
     blocks, triples = numbered(plan)
-    held = plan.scheme.block_bytes(sizes)
-    home = homes(*needed(triples, plan.splits, of_thread), np.array([held[place] for place in blocks]))
+    block_bytes = plan.scheme.block_bytes(sizes)
+    home = homes(*needed(triples, plan.splits, of_thread), np.array([block_bytes[place] for place in blocks]))
     return {place: str(workers[worker]) for place, worker in zip(blocks, home.tolist(), strict=True)}
 
 
@@ -140,11 +140,11 @@ class Shares:
 
     Parameters
     ----------
-    given : mapping of worker to iterable of int
+    tasks_of : mapping of worker to iterable of int
     """
 
-    def __init__(self, given: Mapping[Any, Iterable[int]]) -> None:
-        self._left = {worker: deque(tasks) for worker, tasks in given.items()}
+    def __init__(self, tasks_of: Mapping[Any, Iterable[int]]) -> None:
+        self._left = {worker: deque(tasks) for worker, tasks in tasks_of.items()}
         self._number = sum(map(len, self._left.values()))
 
     def __len__(self) -> int:
@@ -154,12 +154,12 @@ class Shares:
         """Remove and return a worker's next task; None if there is none, or if it does not fit."""
         if not self._number:
             return None
-        own = self._left.get(worker)
-        longest = own or max(self._left.values(), key=len)
-        if not fits(longest[0 if own else -1]):
+        queue = self._left.get(worker)
+        longest = queue or max(self._left.values(), key=len)
+        if not fits(longest[0 if queue else -1]):
             return None
         self._number -= 1
-        return longest.popleft() if own else longest.pop()
+        return longest.popleft() if queue else longest.pop()
 
 
 class ReplicaCache:
@@ -187,19 +187,19 @@ class ReplicaCache:
 
     def fits(self, blocks: Iterable[Any]) -> bool:
         """Whether the copies among these blocks fit beside those in use."""
-        wanted = {block for block in blocks if block not in self._built} | self._used.keys()
-        return bool(sum(self._bytes[block] for block in wanted) <= self._capacity)
+        remote = {block for block in blocks if block not in self._built} | self._used.keys()
+        return bool(sum(self._bytes[block] for block in remote) <= self._capacity)
 
     def take(self, blocks: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """Take blocks into use; return the blocks to be fetched, and the other copies that are evicted."""
-        wanted = [block for block in dict.fromkeys(blocks) if block not in self._built]
-        come = [block for block in wanted if block not in self._held]
-        for block in wanted:
+        remote = [block for block in dict.fromkeys(blocks) if block not in self._built]
+        missing = [block for block in remote if block not in self._held]
+        for block in remote:
             self._held.pop(block, None)
             self._held[block] = None
-        self._used.update(wanted)
-        self.held += sum(self._bytes[block] for block in come)
-        return come, self._evict()
+        self._used.update(remote)
+        self.held += sum(self._bytes[block] for block in missing)
+        return missing, self._evict()
 
     def give_back(self, blocks: Iterable[Any]) -> None:
         """Release blocks; their copies stay until others need the space."""
@@ -209,13 +209,13 @@ class ReplicaCache:
                 del self._used[block]
 
     def _evict(self) -> list[Any]:
-        gone = []
+        evicted = []
         for block in self._held:
             if self.held <= self._capacity:
                 break
             if block not in self._used:
                 self.held -= self._bytes[block]
-                gone.append(block)
-        for block in gone:
+                evicted.append(block)
+        for block in evicted:
             del self._held[block]
-        return gone
+        return evicted

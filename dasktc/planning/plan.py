@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes
 from dasktc.registry import SCHEMES
 from dasktc.wording import option, plural
 
-__all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "splits_for"]
+__all__ = ["BlockSizes", "HasSizes", "Limits", "Plan", "Proxies", "even_blocks", "make_plan", "splits_for"]
 
 MAX_PARTS = 64
 MORE_SPLITS = (2, 4, 8, 16)
@@ -41,8 +41,21 @@ TASK_SECONDS = 2.0
 """Longest predicted time of a counting task, so that progress is reported in time, a dying worker loses little, and a
 checkpoint keeps nearly everything. A split costs some milliseconds."""
 
-Measure = Callable[[str, int], Sizes]
-"""Returns the sizes of the blocks of a scheme's grid at n."""
+
+class HasSizes(Protocol):
+    """A partition of a graph as a plan needs it: the sizes of its blocks."""
+
+    @property
+    def sizes(self) -> Sizes: ...  # noqa: D102
+
+
+class BlockSizes(NamedTuple):
+    """A partition of which nothing but the sizes is known."""
+
+    sizes: Sizes
+
+
+Partition = TypeVar("Partition", bound=HasSizes)
 
 
 class Proxies(NamedTuple):
@@ -77,8 +90,8 @@ class Limits:
         largest index block has rows (for `edges`: edges) are taken as that number, since the others would be empty.
     tasks_a_worker : int
         Least number of tasks per worker where the caller set no splits, as far as there are rows or edges to split.
-    least_parts : int
-        The smallest n to try.
+    least_parts, most_parts : int
+        The smallest and the largest n to try, where the caller set none.
     column_parts : int or None
         Number of column parts where it differs from that of the rows (P2 of `vertical`).
     rates : Rates or None
@@ -95,6 +108,7 @@ class Limits:
     splits: int | None = None
     tasks_a_worker: int = 4
     least_parts: int = 1
+    most_parts: int = MAX_PARTS
     column_parts: int | None = None
     rates: Rates | None = None
     times: float = 1.0
@@ -242,9 +256,19 @@ class Plan:
         return self.block_edges_max / self.block_edges_min if self.block_edges_min else None
 
 
+def even_blocks(vertices: int, edges: int, column_parts: int | None = None) -> Callable[[str, int], BlockSizes]:
+    """Return a measure, as `make_plan` takes it, of graphs whose blocks all have equally many edges."""
+    return lambda partition, n: BlockSizes(scheme_of(partition, column_parts).even(n, vertices, edges))
+
+
 def make_plan(
-    vertices: int, edges: int, measure: Measure, scratch: Scratch, limits: Limits, lean: Scratch | None = None
-) -> Plan:
+    vertices: int,
+    edges: int,
+    measure: Callable[[str, int], Partition],
+    scratch: Scratch,
+    limits: Limits,
+    lean: Scratch | None = None,
+) -> tuple[Plan, Partition]:
     """Choose scheme, n and m: the smallest n whose largest task fits.
 
     Before it cuts the graph into parts, or refuses, it tries more splits, which need less scratch, and the leaner
@@ -253,7 +277,8 @@ def make_plan(
     Parameters
     ----------
     vertices, edges : int
-    measure : callable (partition, n) -> Sizes
+    measure : callable (scheme, n) -> partition
+        Partitions the graph and measures the blocks.
     scratch : callable (TaskSize) -> int
     limits : Limits
     lean : callable (TaskSize) -> int, optional
@@ -261,13 +286,16 @@ def make_plan(
 
     Returns
     -------
-    Plan
+    plan : Plan
         `fits` says whether the largest task fits; a plan that does not fit is not counted but refused.
+    partition : object
+        The plan's, as `measure` returned it; those of other n are not kept.
     """
     candidates: Iterator[Any] = chain(_candidates(vertices, edges, limits), [None])
-    leaner: Plan | None = None  # fits, but may be slower than a grid of few parts
+    leaner: tuple[Plan, Partition] | None = None  # fits, but may be slower than a grid of few parts
     for (scheme, parts), after in pairwise(candidates):
-        planned = partial(_plan, scheme, parts, vertices, edges, measure(scheme.name, parts))
+        partition = measure(scheme.name, parts)
+        planned = partial(_plan, scheme, parts, vertices, edges, partition.sizes)
         plan = planned(scratch, limits)
         if plan.fits:
             break
@@ -276,19 +304,18 @@ def make_plan(
             plan = split
             break
         if leaner is not None:
-            measure(leaner.partition, leaner.parts)  # again: the sizes measured last are those of the plan
-            plan = leaner
+            plan, partition = leaner
             break
         if lean is not None and (scheme.replicated or after is None) and (spare := planned(lean, limits)).fits:
-            leaner = replace(spare, lean=True, why=f"{spare.why}; {plan.why} with the usual kernel")
+            plan = replace(spare, lean=True, why=f"{spare.why}; {plan.why} with the usual kernel")
             if edges >= LARGE and after is not None:
+                leaner = plan, partition  # of one block, so little is kept
                 continue
-            plan = leaner
             break
         if split := _in_splits(plan, planned, scratch, limits, splits[SOONER:]):
             plan = split
             break
-    return replace(plan, why="; ".join([plan.why, *_taken(plan, limits)]))
+    return replace(plan, why="; ".join([plan.why, *_taken(plan, limits)])), partition
 
 
 def _in_splits(
@@ -337,8 +364,8 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Sch
                 raise InputError(f"{problem}; give a smaller n, or leave it out")
         else:
             first = max(limits.least_parts, 2 if automatic else 1)
-            last = min(MAX_PARTS, max(first, most))
-            tried = (n for n in scheme.candidates or range(1, MAX_PARTS) if first <= n < last)
+            last = min(limits.most_parts, max(first, most))
+            tried = (n for n in scheme.candidates or range(1, limits.most_parts) if first <= n < last)
             yield from ((scheme, n) for n in tried if scheme.least_bytes(vertices, edges, n) <= limits.memory)
             yield scheme, last
 

@@ -58,7 +58,7 @@ class Rates:
     threading: float
     source: str
 
-    def changed(self, **given: float | None) -> Rates:
+    def changed(self, **rates: float | None) -> Rates:
         """Return the rates with the given ones replaced.
 
         Raises
@@ -66,12 +66,12 @@ class Rates:
         InputError
             A rate is not above 0, or the overhead is below 0.
         """
-        chosen = {name: value for name, value in given.items() if value is not None}
-        for name, value in chosen.items():
+        changes = {name: value for name, value in rates.items() if value is not None}
+        for name, value in changes.items():
             option = name if name == "overhead" else f"rate_{name}"
-            chosen[name] = real_number(option, value, 0, above=name != "overhead")
-        named = ", ".join(chosen)
-        return replace(self, **chosen, source=f"{self.source}; {named} as given") if chosen else self
+            changes[name] = real_number(option, value, 0, above=name != "overhead")
+        named = ", ".join(changes)
+        return replace(self, **changes, source=f"{self.source}; {named} as given") if changes else self
 
 
 RATES = {

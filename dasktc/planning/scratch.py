@@ -9,8 +9,8 @@ from dasktc.backends import lean_kernel, scratch_bytes
 from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.options import Options
 from dasktc.planning.memory_model import Scratch
-from dasktc.planning.plan import Limits, Plan, make_plan
-from dasktc.planning.schemes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Sizes, considered, scheme_of
+from dasktc.planning.plan import Limits, Partition, Plan, even_blocks, make_plan
+from dasktc.planning.schemes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, considered
 from dasktc.registry import ORDERS
 
 __all__ = ["is_cut", "plan_count", "scratch_of"]
@@ -20,14 +20,14 @@ def plan_count(
     options: Options,
     vertices: int,
     edges: int,
-    sizes: Callable[[str, int], Sizes],
+    measure: Callable[[str, int], Partition],
     limits: Limits,
     why: str,
     *,
     automatic: bool,
     memory_per_call: int | None = None,
     planned_for: str | None = None,
-) -> tuple[Plan, Options]:
+) -> tuple[Plan, Partition, Options]:
     """Plan a count with its kernel, or with the lean one if only that fits and the kernel was left to choose.
 
     Parameters
@@ -35,8 +35,8 @@ def plan_count(
     options : Options
         With kernel and order chosen.
     vertices, edges : int
-    sizes : callable (scheme, parts) -> Sizes
-        Returns the sizes of the blocks.
+    measure : callable (scheme, n) -> partition
+        As for `make_plan`.
     limits : Limits
     why : str
         How kernel and order were chosen.
@@ -50,16 +50,19 @@ def plan_count(
     Returns
     -------
     plan : Plan
+    partition : object
+        The plan's, as `measure` returned it.
     options : Options
         With the lean kernel, where the plan takes it and is for the options' backend.
     """
     backend = planned_for or options.chosen_backend
     scratch = scratch_of(options, edges, memory_per_call, backend)
     lean = _lean_scratch(options, edges, backend) if automatic else None
-    plan = _with_choice(make_plan(vertices, edges, sizes, scratch, limits, lean), why, backend)
+    plan, partition = make_plan(vertices, edges, measure, scratch, limits, lean)
+    plan = _with_choice(plan, why, backend)
     if plan.lean and backend == options.chosen_backend:
         options = replace(options, kernel=str(lean_kernel(backend)))
-    return plan, options
+    return plan, partition, options
 
 
 def is_cut(
@@ -84,15 +87,11 @@ def is_cut(
     memory_per_call, planned_for : int and str, optional
         As for `plan_count`.
     """
-
-    def sizes(partition: str, parts: int) -> Sizes:
-        return scheme_of(partition, options.column_parts).even(parts, vertices, edges)
-
-    plan, _ = plan_count(
+    plan, _, _ = plan_count(
         options,
         vertices,
         edges,
-        sizes,
+        even_blocks(vertices, edges, options.column_parts),
         limits,
         "",
         automatic=False,
@@ -113,13 +112,13 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
     # where an edge is in several blocks, a block may have all edges and still be one of several
     many = not all(scheme.once for scheme in considered(options.partition))
 
-    def alone(of: TaskSize) -> int:
-        return scratch_bytes(backend, kernel, of, graph)
+    def alone(task: TaskSize) -> int:
+        return scratch_bytes(backend, kernel, task, graph)
 
-    def beside_blocks(of: TaskSize) -> int:
-        block = BYTES_PER_EDGE * of.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (of.columns + 1)
-        ahead = block if many or of.block_edges < edges else 0
-        return max(alone(of) + ahead, min(block, (memory_per_call or 0) // 4))
+    def beside_blocks(task: TaskSize) -> int:
+        block = BYTES_PER_EDGE * task.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (task.columns + 1)
+        prefetched = block if many or task.block_edges < edges else 0
+        return max(alone(task) + prefetched, min(block, (memory_per_call or 0) // 4))
 
     return alone if memory_per_call is None else beside_blocks
 
@@ -129,12 +128,12 @@ def _lean_scratch(options: Options, edges: int, backend: str) -> Scratch | None:
     if (kernel := lean_kernel(backend)) is None:
         return None
     graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
-    return lambda of: scratch_bytes(backend, kernel, of, graph)
+    return lambda task: scratch_bytes(backend, kernel, task, graph)
 
 
-def _with_choice(plan: Plan, why: str, backend: str) -> Plan:
+def _with_choice(plan: Plan, reason: str, backend: str) -> Plan:
     """Add to a plan how kernel and order were chosen; name the lean kernel where only that fits."""
     if not plan.lean:
-        return replace(plan, choice=why)
+        return replace(plan, choice=reason)
     lean = f"kernel {lean_kernel(backend)}: plain CSR and little else, for the faster kernel's tables do not fit"
-    return replace(plan, choice="; ".join([lean, *why.split("; ")[1:]]))
+    return replace(plan, choice="; ".join([lean, *reason.split("; ")[1:]]))

@@ -13,8 +13,11 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from dasktc.backends.answers import ArrayAnswers
+from dasktc.backends.bit_matrix import NoBitMatrix
 from dasktc.backends.cpu import (
     block_facts,
+    buckets,
     cliques,
     edge_columns,
     edges,
@@ -33,9 +36,10 @@ from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.part_edges import CpuPartEdges
 from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
-from dasktc.backends.cpu.shared_arrays import CpuSharedArrays
 from dasktc.backends.cpu.vertices import CpuVertices
 from dasktc.backends.csr import Array, BlockTask, TaskCount
+from dasktc.backends.edge_functions import Recipe, make_edges
+from dasktc.backends.host_threads import read_bytes
 from dasktc.backends.protocol import Backend, TextIds
 from dasktc.errors import InputError
 from dasktc.registry import KERNELS as REGISTRIES
@@ -128,6 +132,14 @@ def _lookup(ids: Array, values: Array) -> Array:
     return places
 
 
+def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
+    return pd.DataFrame(dict(zip(("src", "dst"), make_edges(np, edges.CHUNK, recipe, first, last), strict=True)))
+
+
+def _rows(text: Any, separator: str | None, columns: tuple[int, int]) -> None:
+    """None: the parser of `io` reads text on the host."""
+
+
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     how = KERNELS[kernel].support
     made: tuple[list[Array], int, int] = import_module(how).edges(task) if how else visit.support(task)
@@ -152,6 +164,8 @@ BACKEND = Backend(
     distinct=_distinct,
     lookup=_lookup,
     sort=sort,
+    merge=radix.merge,
+    dealt=buckets.dealt,
     count=count,
     expected_probes=expected_probes,
     support=_support,
@@ -161,11 +175,18 @@ BACKEND = Backend(
     cliques=cliques.count,
     peel=PEEL,
     closed_wedges=wedges.closed,
+    bit_matrix=NoBitMatrix(),
+    answers=ArrayAnswers(np),
+    make=_make,
+    upload=read_bytes,
+    rows=_rows,
+    references=("merge", "search"),
     memory=_memory,
+    processors=lambda: 1,
+    wait=lambda: None,
+    chunk=edges.CHUNK,
     edges=CpuEdges(),
+    vertices=CpuVertices(),
     part_edges=CpuPartEdges(),
     block_facts=CpuBlockFacts(),
-    vertices=CpuVertices(),
-    merge=radix.merge,
-    shared=CpuSharedArrays(),
 )

@@ -15,16 +15,23 @@ Array arithmetic would take several passes, or chunks between which threads wait
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numba import types
 
 from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.csr import Array
+from dasktc.backends.vertex_maps import TableMap, check_size
 
-__all__ = ["RANGES", "CpuEdges", "of_one_type", "proper"]
+__all__ = ["CHUNK", "RANGES", "CpuEdges", "of_one_type", "proper"]
+
+CHUNK = 1 << 13
+"""Keys of one step of array arithmetic, 64 KiB: larger intermediates would be mapped and faulted in anew each time,
+because Dask's workers run with a fixed trim threshold, which stops malloc from learning."""
 
 RANGES = 1 << 10
 """Most ranges into which keys are split in one pass."""
@@ -148,19 +155,49 @@ class CpuEdges:
 
     ranges = RANGES
 
+    def proper(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, int, int, int]:
+        """Drop the loops of a frame; return how many they are, and the smallest and the largest id of the others."""
+        src, dst, loops, low, high = proper(frame["src"].values, frame["dst"].values)
+        return pd.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame, loops, low, high
+
+    def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
+        """Both ends as they are: `proper` has dropped the loops."""
+        return src, dst
+
+    def marks(self, width: int) -> Array:
+        """Cleared flags, one per id."""
+        return np.zeros(width, bool)
+
     def mark(self, present: Array, src: Array, dst: Array, low: int) -> None:
         """Set the flags of the ids, counted from `low`, of all edges."""
         src, dst = of_one_type(src, dst)
         mark[_kind(src)](src, dst, low, present.view(np.uint8))
 
+    def marked(self, present: Array) -> Array:
+        """The flags of the ids, which are a table of marks already."""
+        return present
+
+    def ranked(self, marks: Array, low: int, width: int) -> TableMap:
+        """Make the map of the marked ids."""
+        ids = np.flatnonzero(marks)
+        check_size(len(ids))
+        table = np.zeros(width, np.int32)
+        table[ids] = np.arange(len(ids), dtype=np.int32)
+        return TableMap(low, table, ids + low if low else ids)
+
     def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
         """Canonical keys in the order of the edges."""
         src, dst = of_one_type(src, dst)
-        if not hasattr(of, "table"):
+        if not isinstance(of, TableMap):
             return radix.Ends(src, dst, of.low, shift).keys()
         keys = np.empty(len(src), np.int64)
         relabel[_kind(src)](src, dst, of.low, of.table, shift, keys)
         return keys
+
+    def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.Ends:
+        """Edges of a range of ids that stand for their canonical keys, which are computed at each reading."""
+        src, dst = of_one_type(src, dst)
+        return radix.Ends(src, dst, of.low, shift)
 
     def between(self, keys: radix.Keys, first: int, end: int) -> Array:
         """Select the keys with first <= key < end."""
@@ -200,6 +237,34 @@ class CpuEdges:
         """Keys over the ranks of the ends, the higher rank first."""
         return radix.OrientedKeys(keys, rank, shift).keys()
 
+    def lazy_oriented(self, keys: Array, rank: Array, shift: int) -> radix.OrientedKeys:
+        """Canonical keys that stand for those of `oriented`, which are computed at each reading."""
+        return radix.OrientedKeys(keys, rank, shift)
+
+    def orient(self, keys: Array, rank: Array, shift: int) -> Array:
+        """Replace keys by those of `oriented`."""
+        radix.orient(keys, rank, shift, keys)
+        return keys
+
+    def residues(self, keys: Array, shift: int, modulus: int) -> Array:
+        """Number of keys with each pair of their ends' remainders, uint64, row-major."""
+        counts = np.zeros(modulus**2, np.int64)
+        for some in _chunks(keys):
+            pairs = (some >> shift) % modulus * modulus + (some & ((1 << shift) - 1)) % modulus
+            counts += np.bincount(pairs, minlength=modulus**2)
+        return counts.view(np.uint64)
+
+    def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
+        """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
+        placed = np.empty(len(keys), np.int64)
+        for some, into in zip(_chunks(keys), _chunks(placed), strict=True):
+            source, target = some >> shift, some & ((1 << shift) - 1)
+            j = target % modulus
+            into[:] = firsts.take(source % modulus * modulus + j)
+            into += source // modulus * widths.take(j)
+            into += target // modulus
+        return placed
+
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
         offsets, numbers = np.zeros(count + 1, np.int64), np.empty(len(keys), np.int32)
@@ -214,7 +279,16 @@ def of_one_type(*columns: Array) -> list[Array]:
 
 
 def proper(src: Array, dst: Array) -> tuple[Array, Array, int, int, int]:
-    """Drop loops; parameters and results are those of `SharedArrays.proper`."""
+    """Drop loops.
+
+    Returns
+    -------
+    src, dst : array
+        The given ones where there is no loop.
+    loops : int
+    low, high : int
+        The smallest and the largest id that is left; low > high where no edge is.
+    """
     given, (ids, others) = (src, dst), of_one_type(src, dst)
     kind = _kind(ids)
     loops, low, high = map(int, facts[kind](ids, others))
@@ -223,6 +297,10 @@ def proper(src: Array, dst: Array) -> tuple[Array, Array, int, int, int]:
     kept = [np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2)]
     without_loops[kind](ids, others, *kept)
     return kept[0][:-1], kept[1][:-1], loops, low, high
+
+
+def _chunks(keys: Array) -> Iterator[Array]:
+    return (keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK))
 
 
 def _kind(ids: Array) -> Any:

@@ -16,7 +16,7 @@ all of it: they never write to the same place when they count and deal different
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
@@ -37,6 +37,7 @@ __all__ = [
     "count",
     "deal",
     "dealt",
+    "in_turn",
     "leading_bits",
     "merge",
     "select",
@@ -58,6 +59,8 @@ BATCH = 1 << 16
 
 CHUNK = 1 << 15
 """Keys that are made in one step: 256 KiB."""
+PIECE = 1 << 20
+"""Most keys that are counted or dealt out in one call."""
 ALL = 2**63 - 1
 """An upper bound of all keys."""
 
@@ -320,11 +323,15 @@ class Buckets:
     shift: int
     base: int = 0
 
+    def __len__(self) -> int:
+        """Number of buckets."""
+        return len(self.ends) - 1
+
     def ranges(self, most: int) -> list[tuple[int, int]]:
         """At most `most` ranges of buckets with about equally many keys: each range's first bucket and its end."""
         wanted = np.arange(1, most) * len(self.keys) // most
-        cuts = np.searchsorted(self.ends, wanted, side="right").tolist()
-        return [pair for pair in pairwise([0, *cuts, len(self.ends) - 1]) if pair[0] < pair[1]]
+        cuts = np.searchsorted(self.ends, wanted, side="right").clip(max=len(self)).tolist()
+        return [pair for pair in pairwise([0, *cuts, len(self)]) if pair[0] < pair[1]]
 
     def sorted(
         self, first: int, end: int, spare: Array | None = None, low: int = 0
@@ -405,25 +412,50 @@ def _sorted(buckets: Buckets, spare: Array | None = None, low: int = 0) -> Array
     return buckets.keys
 
 
-def dealt(arrays: list[Keys], bound: int, span: tuple[int, int] | None = None) -> Buckets:
+def in_turn(function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+    """Call `function(input, *shared)` for one input after another."""
+    return [function(each, *shared) for each in inputs]
+
+
+def dealt(
+    arrays: list[Keys],
+    bound: int,
+    span: tuple[int, int] | None = None,
+    calls: Callable[..., list[Any]] = in_turn,
+) -> Buckets:
     """Deal the keys of several arrays to buckets in a new array; parameters as for `merge`.
 
-    Every key is in the half-open `span`; without one, the keys are read once more to find their smallest and largest.
+    Parameters
+    ----------
+    arrays : list of arrays of int64, or of what these are computed from
+        Emptied.
+    bound : int
+        0 <= key < bound.
+    span : (int, int), optional
+        Half-open, with all keys in it; without one, keys are read once more to find their smallest and largest.
+    calls : callable (function, inputs, *shared) -> list of results
+        Calls `function(input, *shared)` for each input, perhaps on several threads.
     """
     if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
         together = _together(arrays)
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
-    given, arrays[:] = list(arrays), []
-    spans = [span or (_span(keys) if isinstance(keys, np.ndarray) else (0, bound)) for keys in given]
+    pieces = [keys[first : first + PIECE] for keys in arrays for first in range(0, len(keys), PIECE)]
+    spans = [span or (_span(keys) if isinstance(keys, np.ndarray) else (0, bound)) for keys in arrays]
+    arrays.clear()
     first, end = min(first for first, _ in spans), max(end for _, end in spans)
-    _, shift = leading_bits(sum(map(len, given)), max(1, end - first))
+    _, shift = leading_bits(sum(map(len, pieces)), max(1, end - first))
     base = first >> shift
-    counts = sum(count(keys, (end >> shift) - base + 1, shift, base) for keys in given)
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    target, places = np.empty(int(ends[-1]), np.int64), ends[:-1].copy()
-    for keys in given:
-        deal(keys, shift, places, target, base)
+    counts = np.array(calls(count, list(pieces), (end >> shift) - base + 1, shift, base))
+    ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    places = np.cumsum(counts, axis=0)  # where each piece writes the keys of each bucket: behind those of former pieces
+    places += ends[:-1] - counts
+    target = np.empty(int(ends[-1]), np.int64)
+    calls(_deal_piece, list(zip(pieces, places, strict=True)), shift, target, base)
     return Buckets(target, ends, shift, base)
+
+
+def _deal_piece(piece: tuple[Keys, Array], shift: int, target: Array, base: int) -> None:
+    deal(piece[0], shift, piece[1], target, base)
 
 
 def _together(arrays: list[Keys]) -> Array:

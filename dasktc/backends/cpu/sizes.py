@@ -27,6 +27,7 @@ __all__ = [
     "hub_count",
     "most_deferred",
     "support_bytes",
+    "visit_bytes",
 ]
 
 # hub
@@ -139,3 +140,16 @@ def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the bytes of `trust`'s and `hindex`'s table for a task."""
     longest = of.columns if graph is None else min(of.columns, graph.longest)
     return 4 * LARGE * (1 + bucket_depth(longest)) + (1 << 17)
+
+
+def visit_bytes(edges: int, columns: int) -> int:
+    """Bytes that a visit of a task's triangles allocates beside its blocks.
+
+    Parameters
+    ----------
+    edges : int
+        Edges of all the task's blocks, each block once.
+    columns : int
+        Columns of the table.
+    """
+    return 4 * edges + 5 * columns

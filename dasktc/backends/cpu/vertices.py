@@ -9,7 +9,9 @@ import numpy as np
 from numba import types
 
 from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array
+from dasktc.backends.vertex_order import order_by_keys
 
 __all__ = ["CpuVertices", "warm"]
 
@@ -60,14 +62,11 @@ wedges = Kernel(_wedges, (_given, _given, _given))
 class CpuVertices:
     """Functions of the CPU on vertex vectors, arrays of int32; implements `protocol.Vertices`."""
 
-    def order(self, weights: Array) -> Array | None:
-        """Vertices by descending weight, of int32 or int64, ties by ascending number.
-
-        None where weights are too large to be counted.
-        """
+    def order(self, weights: Array) -> Array:
+        """Vertices by descending weight, ties by ascending number: by counting sort, if no weight is too large."""
         top = int(weights.max(initial=0))
         if top > LARGEST * len(weights):
-            return None
+            return order_by_keys(weights, np, sort)
         numbers = np.empty(len(weights), np.int32)
         order[str(weights.dtype)](np.ascontiguousarray(weights), np.zeros(top + 1, np.int32), numbers)
         return numbers
@@ -75,6 +74,9 @@ class CpuVertices:
     def inverse(self, order: Array) -> Array:
         """The place of each vertex in an order, int32."""
         rank = np.empty(len(order), np.int32)
+        if order.dtype != np.int32:
+            rank[order] = np.arange(len(order), dtype=np.int32)
+            return rank
         inverse(np.ascontiguousarray(order), rank)
         return rank
 

@@ -22,7 +22,7 @@ from dasktc.backends.cpu.intersect import TRIPLE, Triple, columns_end, length, t
 from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 
-__all__ = ["add_ends", "listing", "support", "support_bytes"]
+__all__ = ["add_ends", "listing", "support"]
 
 U = np.uint64
 
@@ -44,19 +44,6 @@ def support(task: BlockTask) -> tuple[list[Array], int, int]:
     marks, hits = np.zeros(width, np.uint8), np.zeros(width, np.int32)
     triangles, wedges = _support(cut, *supports, marks, hits)
     return supports, int(triangles), int(wedges)
-
-
-def support_bytes(edges: int, columns: int) -> int:
-    """Bytes that `support` allocates beside a task's blocks.
-
-    Parameters
-    ----------
-    edges : int
-        Edges of all the task's blocks, each block once.
-    columns : int
-        Columns of the table.
-    """
-    return 4 * edges + 5 * columns
 
 
 def listing(task: BlockTask, limit: int) -> Array:

@@ -6,11 +6,11 @@ all launches are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.csr import Array, OrientedCSR
 from dasktc.backends.cuda.device import BLOCK, THREADS, Device, spread
 from dasktc.backends.cuda.sort import RadixSort
@@ -23,11 +23,12 @@ TILE = 2048
 """Edges whose rows a thread block looks up together; the kernel's macro of this name."""
 
 
-@dataclass(frozen=True)
-class DeviceAnswers:
+class DeviceAnswers(ArrayAnswers):
     """Converts numbers by edge and by vertex into result columns on a device; all results are new arrays."""
 
-    device: Device
+    def __init__(self, device: Device) -> None:
+        super().__init__(device.array)
+        self.device = device
 
     def facts(self, numbers: Array) -> tuple[int, int]:
         """The sum and the maximum of non-negative numbers, int32; both 0 where there are none."""
@@ -83,13 +84,17 @@ class DeviceAnswers:
         return made
 
     def clustering(self, triangles: Array, outward: Array, inward: Array) -> Array:
-        """Local clustering coefficients, float64, from triangles (int64) and degrees given as two summands (int32)."""
+        """Local clustering coefficients, float64, from triangles (int64) and degrees given as two summands."""
+        if {outward.dtype, inward.dtype} != {np.dtype("int32")}:
+            return super().clustering(triangles, outward, inward)
         coefficients = self.device.array.empty(len(triangles), dtype="float64")
         self._run("answers_clustering", len(triangles), triangles, outward, inward, coefficients)
         return coefficients
 
     def place(self, numbers: Array, order: Array) -> Array:
-        """Permute 64-bit numbers to dense ids: `order` (int32) has the dense id of each."""
+        """Permute numbers to dense ids: `order` has the dense id of each."""
+        if numbers.dtype.itemsize != 8 or order.dtype != "int32":
+            return super().place(numbers, order)
         placed = self.device.array.empty_like(numbers)
         self._run("answers_place", len(numbers), order, numbers, placed)
         return placed

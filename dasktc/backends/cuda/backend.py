@@ -1,6 +1,6 @@
 """The CUDA backend: cuDF, CuPy, and kernels compiled by NVRTC.
 
-Imported only by `dasktc.backends.cuda.module`, because this module needs a GPU, its driver, CuPy and cuDF.
+Imported only by `dasktc.backends.select.cuda_module`, because this module needs a GPU, its driver, CuPy and cuDF.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
+from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
@@ -28,6 +29,7 @@ from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
+from dasktc.backends.edge_functions import Recipe, make_edges
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.part_edges import ArrayPartEdges
 from dasktc.backends.protocol import Backend, TextIds
@@ -67,6 +69,9 @@ class CudaDevice:
         attributes = cp.cuda.Device().attributes
         self.processors = int(attributes["MultiProcessorCount"])
         self.shared_bytes = int(attributes.get("MaxSharedMemoryPerBlockOptin", 1 << 17))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, ()  # the receiver's own
 
     def pointer(self, array: Array) -> int:
         """Address of an array's first element."""
@@ -232,6 +237,10 @@ def _lookup(ids: Array, values: Array) -> Array:
     return ids.searchsorted(values)
 
 
+def _make(recipe: Recipe, first: int, last: int) -> tuple[Array, Array]:
+    return device_recipes.made(device(), recipe, first, last) or make_edges(cp, CHUNK, recipe, first, last)
+
+
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     if KERNELS[kernel].support is None:
         return device_visit.support(device(), _typed(task))
@@ -274,8 +283,13 @@ def refuse_without_gpu() -> None:
 
 
 @said_in_one_line
-def backend() -> Backend:
+def backend(host: Backend) -> Backend:
     """Build the backend; needs cuDF and a GPU. `get_backend` does it once per process.
+
+    Parameters
+    ----------
+    host : Backend
+        Reads the parts that the device cannot.
 
     Raises
     ------
@@ -296,13 +310,15 @@ def backend() -> Backend:
         name="cuda",
         frame=frames,
         array=cp,
-        read=lambda part, upstream: cuda_frames.read(made, part, upstream),
+        read=lambda part, upstream: cuda_frames.read(made, host, part, upstream),
         text=TextIds(
             cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of, cuda_frames.column_of
         ),
         distinct=_distinct,
         lookup=_lookup,
         sort=sort,
+        merge=RadixSort(device()).merge,
+        dealt=lambda arrays, bound, span=None, calls=None: DeviceBuckets(arrays, bound, edges),
         count=count,
         expected_probes=expected_probes,
         support=_support,
@@ -317,12 +333,10 @@ def backend() -> Backend:
         part_edges=ArrayPartEdges(cp, CHUNK),
         block_facts=ArrayFacts(cp),
         peel=DevicePeel(device()),
-        raw_edges=edges,
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         answers=DeviceAnswers(device()),
-        make=partial(device_recipes.made, device()),
-        merge=RadixSort(device()).merge,
+        make=_make,
         upload=Uploader(),
         rows=DeviceText(device()).rows,
         references=("plain", "merge"),

@@ -8,96 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
+from dasktc.backends.bit_matrix import MOST_EDGES, SUMS, BitCount, SmallKeys, words_of, worthwhile
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Device, spread
 from dasktc.backends.cuda.edges import DeviceEdges, RankedIds
 from dasktc.errors import CountError
 from dasktc.wording import advice, plural
 
-__all__ = [
-    "KEYS_BYTES", "MOST_EDGES", "MOST_VERTICES", "MOST_WORDS", "BitCount", "DeviceBitMatrix", "SmallKeys", "worthwhile",
-]  # fmt: skip
+__all__ = ["DeviceBitMatrix"]
 
-MOST_VERTICES = 1 << 15
-"""The matrix then takes 128 MiB, and an edge fits 32 bits."""
-MOST_WORDS = 1 << 27
-"""64-bit words of one row for each edge: 2 GB read in all, half a millisecond on an H200."""
-MOST_EDGES = 1 << 22
-"""Raw edges beyond which the rest of a count takes no noticeable share."""
 TABLE = 64
 """Largest number of ids in the range per raw edge for which a table, a quarter of a byte per id, makes ids dense."""
-KEYS_BYTES = 56
-"""Most bytes per raw edge that making keys takes: the key, and a table of ids or the distinct ids."""
-SUMS = 8
-"""64-bit sums of the kernels, one of which is unused."""
-
-
-class SmallKeys(NamedTuple):
-    """Keys of a small graph, ready to be counted.
-
-    Attributes
-    ----------
-    keys : array of int64
-        `smaller << shift | larger` for each raw edge, in dense ids or ids less the smallest; a loop's ends are equal.
-    vertices, shift : int
-        All ids are below `vertices`, which is at most 1 << shift.
-    loops : int
-    nbytes : int
-        Bytes that counting allocates, the keys included.
-    """
-
-    keys: Array
-    vertices: int
-    shift: int
-    loops: int
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that counting allocates, the keys included."""
-        return 4 * (self.vertices * (_words(self.vertices) + 2) + 2 * SUMS + 3 * len(self.keys))
-
-
-class BitCount(NamedTuple):
-    """Result of a count by bit matrix.
-
-    Attributes
-    ----------
-    vertices, edges : int
-        Vertices with an edge, and distinct edges.
-    triangles : int
-    wedges : int
-        Σ in·out of the edges directed by degree, as in the orientation.
-    probes : int
-        Set bits read in the two rows of every edge, Σ d² in all.
-    """
-
-    vertices: int
-    edges: int
-    triangles: int
-    wedges: int
-    probes: int
-
-
-def worthwhile(vertices: int, edges: int) -> bool:
-    """Whether a bit matrix is faster for a graph with these numbers of ids and raw edges.
-
-    Parameters
-    ----------
-    vertices : int
-        Rows of the matrix, including ids without an edge.
-    edges : int
-        Raw edges, at least as many as there are distinct ones.
-    """
-    return vertices <= MOST_VERTICES and edges * (_words(vertices) // 2) <= MOST_WORDS
-
-
-def _words(vertices: int) -> int:
-    """Number of 32-bit words in a row, which is even."""
-    return 2 * -(-vertices // 64)
 
 
 @dataclass(frozen=True)
@@ -115,6 +39,11 @@ class DeviceBitMatrix:
     device: Device
     edges: DeviceEdges
     distinct: Callable[[Array], Array]
+
+    @property
+    def most_edges(self) -> int:
+        """Most raw edges of a graph that is counted so."""
+        return MOST_EDGES
 
     def keys(self, src: Array, dst: Array) -> SmallKeys | None:
         """Make keys of raw edges, two arrays of integers; return None where the graph has too many vertices.
@@ -139,7 +68,7 @@ class DeviceBitMatrix:
 
     def _keyed(self, src: Array, dst: Array, ids: RankedIds, loops: int) -> SmallKeys:
         shift = max(1, (ids.size - 1).bit_length())
-        return SmallKeys(self.edges.keys(src, dst, ids, shift), ids.size, shift, loops)
+        return SmallKeys(self.edges.keys(src, dst, ids, shift), ids.size, shift, loops, self)
 
     def count(self, of: SmallKeys) -> BitCount:
         """Count the triangles of a graph by its keys.
@@ -150,7 +79,7 @@ class DeviceBitMatrix:
             The number of bits read differs from the number of bits set.
         """
         keys, vertices = of.keys, of.vertices
-        xp, words, size = self.device.array, _words(vertices), len(keys)
+        xp, words, size = self.device.array, words_of(vertices), len(keys)
         cleared = xp.zeros(2 * SUMS + vertices * (words + 2), dtype="uint32")
         sums, rest = cleared[: 2 * SUMS].view("uint64"), cleared[2 * SUMS :]
         bits, degrees = rest[: vertices * words], rest[vertices * words :][:vertices]

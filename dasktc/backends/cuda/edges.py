@@ -13,6 +13,7 @@ import numpy as np
 
 from dasktc.backends.csr import Array, on_host
 from dasktc.backends.cuda.device import Device, grid_of, spread
+from dasktc.backends.vertex_maps import RangeMap
 
 __all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
 
@@ -32,8 +33,8 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RankedIds:
-    """Map of integer ids in a narrow range: one bit per id, and a running count per 32 bits.
+class RankedIds(RangeMap):
+    """One bit per id, and a running count per 32 bits.
 
     It takes a quarter of a byte per id of the range, so that lookups stay in the second level cache.
 
@@ -52,9 +53,6 @@ class RankedIds:
     size: int
     table: Array | None
     edges: DeviceEdges
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.low, self.size, self.table)
 
     @property
     def first(self) -> int | None:
@@ -82,17 +80,9 @@ class RankedIds:
         return (np.flatnonzero(np.unpackbits(bits, bitorder="little")) + self.low).take(dense)
 
 
-def _received(low: int, size: int, table: Array | None) -> RankedIds:
-    from dasktc.backends import get_backend
-
-    edges: Any = get_backend("cuda").raw_edges
-    assert edges is not None
-    return RankedIds(low, size, table, edges)
-
-
 @dataclass(frozen=True)
 class DeviceEdges:
-    """Edge functions of a device; implements `protocol.Edges` and `RawEdges`.
+    """Edge functions of a device; implements `protocol.Edges`.
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32 over the vertices. Results are new arrays, and inputs are not changed, except
@@ -110,6 +100,16 @@ class DeviceEdges:
 
     # raw edges
 
+    def proper(self, frame: Any) -> tuple[tuple[Array, Array], int, int, int]:
+        """Both ends of all edges, loops included; how many are loops, and the range of the other edges' ids."""
+        ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
+        return ends, *self.facts(*ends)
+
+    def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
+        """Both ends of all edges that are not loops."""
+        proper = src != dst
+        return (src, dst) if bool(proper.all()) else (src[proper], dst[proper])
+
     def facts(self, src: Array, dst: Array) -> Facts:
         """Count loops, and find the range of the other edges' ids."""
         facts = self.device.array.asarray(np.array([LEAST, LEAST, 0]))
@@ -124,6 +124,12 @@ class DeviceEdges:
     def mark(self, table: Array, src: Array, dst: Array, low: int) -> None:
         """Set the bits of the ids, counted from `low`, of all edges except loops."""
         self._run("edges_mark", len(src), *_wide(src, dst), np.int64(len(src)), np.int64(low), table)
+
+    def marked(self, present: Array) -> Array:
+        """Make a table of marks of flags, one per id."""
+        table, ids = self.marks(len(present)), self.device.array.flatnonzero(present)
+        self.mark(table, ids[:-1], ids[1:], 0)  # edges from each id to the next: no vertex is alone
+        return table
 
     def ranked(self, table: Array, low: int, width: int) -> RankedIds:
         """Make the map of the ids whose bits are set in a table of `marks`."""
@@ -148,6 +154,8 @@ class DeviceEdges:
         values = (size, np.int64(of.low), _or_null(table), np.uint32(shift), keys)
         self._run("edges_keys", len(src), *_wide(src, dst), *values)
         return keys
+
+    lazy_keys = keys
 
     # keys
 
@@ -194,6 +202,8 @@ class DeviceEdges:
         oriented = self.device.array.empty(len(keys), dtype="int64")
         self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, oriented)
         return oriented
+
+    lazy_oriented = orient = oriented
 
     def residues(self, keys: Array, shift: int, modulus: int) -> Array:
         """Number of keys with each pair of their ends' remainders, uint64, row-major; modulus² <= RANGES."""

@@ -13,9 +13,9 @@ import cudf
 import cupy as cp
 import numpy as np
 
-from dasktc.backends import Backend, get_backend
 from dasktc.backends.cpu.text import arrow
 from dasktc.backends.csr import Array
+from dasktc.backends.protocol import Backend
 
 __all__ = ["arrow_of", "ascending", "column_of", "dense", "narrowed", "read", "unite"]
 
@@ -23,13 +23,15 @@ CHUNK = 1 << 22
 """Ids that are narrowed in one step."""
 
 
-def read(backend: Backend, part: Any, upstream: Any) -> Any:
+def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
     """Read a part of a source to the device.
 
     Parameters
     ----------
     backend : Backend
         The CUDA backend.
+    host : Backend
+        That of the host, which reads what the device cannot.
     part : Part
     upstream : object
 
@@ -43,7 +45,7 @@ def read(backend: Backend, part: Any, upstream: Any) -> Any:
     read = None if on_device is None else on_device(backend, upstream)
     if isinstance(read, tuple):
         return tuple(_unless_borrowed(part, *read))
-    frame = part.read(get_backend("cpu"), upstream) if read is None else read
+    frame = part.read(host, upstream) if read is None else read
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
         return (

@@ -38,9 +38,9 @@ import cupy as cp
 import rmm
 from rmm.allocators.cupy import rmm_cupy_allocator
 
-from dasktc.backends import get_backend
 from dasktc.backends.calls import one_call
 from dasktc.backends.idle import Idle
+from dasktc.backends.protocol import Backend
 
 __all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak", "share", "unsent"]
 
@@ -350,8 +350,8 @@ class Budget:
     lock: ClassVar[Any] = threading.RLock()
     """Held inside: resource and chunk size belong to the whole process, and two budgets would lift each other."""
 
-    def __init__(self, most: int) -> None:
-        self._backend, self._chunk, self._most = get_backend("cuda"), max(1 << 13, most // 512), most
+    def __init__(self, most: int, backend: Backend) -> None:
+        self._backend, self._chunk, self._most = backend, max(1 << 13, most // 512), most
         self._resource: Any = None
         self._before = 0
         self._entered = list[ExitStack]()

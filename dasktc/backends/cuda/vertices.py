@@ -14,6 +14,7 @@ import numpy as np
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Device, spread
 from dasktc.backends.cuda.sort import RadixSort
+from dasktc.backends.vertex_order import order_by_keys
 
 __all__ = ["DeviceVertices"]
 
@@ -29,10 +30,10 @@ class DeviceVertices:
 
     device: Device
 
-    def order(self, weights: Array) -> Array | None:
-        """Vertices by descending weight, ties by ascending number; None where weights are not of int32."""
+    def order(self, weights: Array) -> Array:
+        """Vertices by descending weight, ties by ascending number."""
         if weights.dtype != np.int32:
-            return None
+            return order_by_keys(weights, self.device.array, RadixSort(self.device).sort)
         keys = self._empty(len(weights), "int64")
         most = int(weights.max()) if len(weights) > MANY else MOST
         self._run("vertices_keys", weights, np.int64(most), keys)
@@ -44,6 +45,9 @@ class DeviceVertices:
     def inverse(self, order: Array) -> Array:
         """The place of each vertex in an order."""
         place = self._empty(len(order), "int32")
+        if order.dtype != np.int32:
+            place[order] = self.device.array.arange(len(order), dtype="int32")
+            return place
         self._run("vertices_inverse", order, place)
         return place
 

@@ -11,13 +11,9 @@ from dasktc.backends.cpu.splits import groups, share_of
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda.device import Device, describe, spread
+from dasktc.backends.cuda.sizes import ENDS
 
-__all__ = ["add_ends", "listing", "support", "support_bytes"]
-
-ENDS = 1 << 22
-"""Edges whose values are added to their ends in one step."""
-ENDS_BYTES = 40
-"""Bytes that each of these edges takes meanwhile."""
+__all__ = ["add_ends", "listing", "support"]
 
 
 def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
@@ -33,17 +29,6 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
     supports = task.zero_supports(device.array)
     triangles, wedges = _visit(device, task, "visit_support", *supports)
     return supports, triangles, wedges
-
-
-def support_bytes(edges: int) -> int:
-    """Bytes that `support` and `add_ends` allocate beside a task's blocks.
-
-    Parameters
-    ----------
-    edges : int
-        Edges of all the task's blocks, each block once.
-    """
-    return 4 * edges + ENDS_BYTES * min(edges, ENDS) + (1 << 12)
 
 
 def listing(device: Device, task: BlockTask, limit: int) -> Array:

@@ -126,7 +126,7 @@ def _from_file(name: str, path: Path) -> Case:
 
 
 def _of_file(path: str) -> Source:
-    from dasktc.api.count import as_source
+    from dasktc.api.opener import as_source
 
     return as_source(path)
 

@@ -7,7 +7,7 @@ from base64 import b64encode
 
 from dasktc.bench.papers.figure import Figure, Verdict
 from dasktc.bench.report import Section
-from dasktc.counting.html_report import STYLE
+from dasktc.reports.html_report import STYLE
 
 __all__ = ["page"]
 

@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.api.count import as_source, build
+from dasktc.api.count import build
 from dasktc.api.graph import Graph
+from dasktc.api.opener import as_source
 from dasktc.backends.csr import on_host
+from dasktc.backends.host_threads import allowed_threads
 from dasktc.bench.measure import columns_of
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
@@ -29,10 +31,9 @@ from dasktc.bench.papers.lanes import lists_of
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
-from dasktc.executors.spill.file_store import LEAST, FileStore
-from dasktc.executors.spill.prefetch import Prefetcher
-from dasktc.executors.spill.value_files import load
-from dasktc.executors.threads import allowed_threads
+from dasktc.executors.stores.file_store import LEAST, FileStore
+from dasktc.executors.stores.prefetch import Prefetcher
+from dasktc.executors.stores.value_files import load
 from dasktc.options import Options
 
 __all__ = [

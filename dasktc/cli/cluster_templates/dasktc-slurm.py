@@ -23,7 +23,7 @@ from dask.distributed import Client
 from dask_jobqueue.slurm import SLURMCluster
 
 import dasktc
-from dasktc.executors.tls import security_of
+from dasktc.executors.process.tls import security_of
 
 JOBS = int(os.environ.get("JOBS", "4"))
 CORES = 8  # of a job: a worker process of one thread each

@@ -43,7 +43,7 @@ from dasktc.executors.dask.flow_control import WindowedSubmitter
 from dasktc.executors.dask.futures import LOOK_SECONDS, TaskSource, results
 from dasktc.executors.dask.worker_state import meter_transfers
 from dasktc.executors.measured import Measured, value_of
-from dasktc.executors.progress import Tracker
+from dasktc.executors.progress.tracker import Tracker
 from dasktc.options import RETRIES, WORKER_SECONDS
 
 __all__ = ["DaskExecutor"]

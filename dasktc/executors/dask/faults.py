@@ -51,7 +51,7 @@ from weakref import WeakKeyDictionary
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.late_workers import await_late_workers
 from dasktc.executors.dask.worker_events import STEPS
-from dasktc.executors.progress import Tracker
+from dasktc.executors.progress.tracker import Tracker
 from dasktc.wording import advice, option, plural
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]

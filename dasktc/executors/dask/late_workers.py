@@ -12,7 +12,7 @@ import weakref
 from contextlib import AbstractContextManager
 from typing import Any
 
-from dasktc.executors.shared_context import SharedContext
+from dasktc.executors.process.shared_context import SharedContext
 
 __all__ = ["await_late_workers", "late_workers"]
 

@@ -32,7 +32,7 @@ from distributed.dashboard.scheduler import template_variables
 from dasktc.errors import html_text
 from dasktc.executors.dask.run_state import Runs, RunState
 from dasktc.executors.dask.worker_state import PROCESS
-from dasktc.executors.progress import clock_time, words_of
+from dasktc.executors.progress.tracker import clock_time, words_of
 from dasktc.options import format_size
 
 __all__ = ["RunPage", "add_page"]

@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakSet
 
 from dasktc.executors.dask.worker_events import TOPIC, outbox_of
-from dasktc.executors.progress import Event, Tracker
+from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.once import LOCK
 
 __all__ = ["PAGE", "ClientEvents", "WorkerEvents", "name_client", "page_of", "show_page", "tell_scheduler"]

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dasktc.executors.progress import RUN, Event
+from dasktc.executors.progress.tracker import RUN, Event
 
 __all__ = ["RunState", "Runs"]
 

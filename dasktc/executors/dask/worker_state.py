@@ -15,7 +15,7 @@ from typing import Any
 
 from dask.utils import key_split
 
-from dasktc.executors.usage import this_process
+from dasktc.executors.process.usage import this_process
 
 __all__ = ["PROCESS", "RECEIVED", "WorkerState", "forget_past", "meter_transfers", "worker_state"]
 

@@ -151,12 +151,12 @@ def properties_url(url: str) -> str | None:
     return _beside(url, "graph", "properties")
 
 
-def _beside(url: str, own: str, other: str) -> str | None:
+def _beside(url: str, own: str, sibling: str) -> str | None:
     """Return the existing file that differs from `url` in its extension only, or None."""
     base, dot, suffix = url.rpartition(f".{own}")
     if not dot or (suffix and not suffix.startswith(".")):
         return None
-    stem = f"{base}.{other}"
+    stem = f"{base}.{sibling}"
     for candidate in dict.fromkeys((stem + suffix, stem, f"{stem}.gz")):
         try:
             streams.size(candidate)
@@ -224,15 +224,15 @@ def _properties(url: str) -> Properties:
     return Properties(nodes, arcs, window, min_interval, zeta, _codes(where, values.get("compressionflags", "")))
 
 
-def _number(where: str, values: dict[str, str], name: str) -> int:
+def _number(url: str, values: dict[str, str], name: str) -> int:
     text = values.get(name, USUAL.get(name, ""))
     if not text:
-        raise InputError(f"{where} lacks the number {name!r}: damaged; fetch it again")
+        raise InputError(f"{url} lacks the number {name!r}: damaged; fetch it again")
     least, most = int(name == "zetak"), LARGEST[name]
     number = lines.counts([text.encode()])
     if number is None or not least <= number[0] <= most:
         raise InputError(
-            f"{where} says {name}={text[:40]!r}, which is out of range, {least} to {most}: damaged; fetch it again"
+            f"{url} says {name}={text[:40]!r}, which is out of range, {least} to {most}: damaged; fetch it again"
         )
     return number[0]
 

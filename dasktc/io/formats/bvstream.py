@@ -34,20 +34,20 @@ def _compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @_compiled
-def _unary(stream: Array, at: Array) -> int:
-    start = bit = int(at[0])
+def _unary(stream: Array, cursor: Array) -> int:
+    start = bit = int(cursor[0])
     last = 8 * len(stream)
     while bit < last and not (stream[bit >> 3] >> (7 - (bit & 7))) & 1:
         bit += 1
     if bit >= last:
         raise ValueError("the stream ends inside a number")
-    at[0] = bit + 1
+    cursor[0] = bit + 1
     return bit - start
 
 
 @_compiled
-def _binary(stream: Array, at: Array, width: int) -> int:
-    bit = int(at[0])
+def _binary(stream: Array, cursor: Array, width: int) -> int:
+    bit = int(cursor[0])
     if width > WIDEST:
         raise ValueError("a number is wider than 62 bits")
     if bit + width > 8 * len(stream):
@@ -55,37 +55,37 @@ def _binary(stream: Array, at: Array, width: int) -> int:
     value = 0
     for place in range(bit, bit + width):
         value = value << 1 | int(stream[place >> 3] >> (7 - (place & 7))) & 1
-    at[0] = bit + width
+    cursor[0] = bit + width
     return value
 
 
 @_compiled
-def _gamma(stream: Array, at: Array) -> int:
-    width = _unary(stream, at)
-    return (1 << width | _binary(stream, at, width)) - 1
+def _gamma(stream: Array, cursor: Array) -> int:
+    width = _unary(stream, cursor)
+    return (1 << width | _binary(stream, cursor, width)) - 1
 
 
 @_compiled
-def _zeta(stream: Array, at: Array, k: int) -> int:
-    shell = _unary(stream, at) * k
-    value = _binary(stream, at, shell + k - 1)
-    left = 1 << shell
-    if value < left:
-        return value + left - 1
-    return (value << 1 | _binary(stream, at, 1)) - 1
+def _zeta(stream: Array, cursor: Array, k: int) -> int:
+    shell = _unary(stream, cursor) * k
+    value = _binary(stream, cursor, shell + k - 1)
+    base = 1 << shell
+    if value < base:
+        return value + base - 1
+    return (value << 1 | _binary(stream, cursor, 1)) - 1
 
 
 @_compiled
-def _number(stream: Array, at: Array, layout: Array, field: int) -> int:
+def _number(stream: Array, cursor: Array, layout: Array, field: int) -> int:
     code = layout[field]
     if code == GAMMA_CODE:
-        return _gamma(stream, at)
+        return _gamma(stream, cursor)
     if code == UNARY_CODE:
-        return _unary(stream, at)
+        return _unary(stream, cursor)
     if code == DELTA_CODE:
-        width = _gamma(stream, at)
-        return (1 << width | _binary(stream, at, width)) - 1
-    return _zeta(stream, at, layout[ZETA])
+        width = _gamma(stream, cursor)
+        return (1 << width | _binary(stream, cursor, width)) - 1
+    return _zeta(stream, cursor, layout[ZETA])
 
 
 @_compiled
@@ -94,16 +94,16 @@ def _signed(value: int) -> int:
 
 
 @_compiled
-def _copy(stream: Array, at: Array, layout: Array, source: Array, target: Array) -> int:
+def _copy(stream: Array, cursor: Array, layout: Array, source: Array, target: Array) -> int:
     """Copy the blocks that this list shares with the referred list; return their number of arcs."""
     filled = start = 0
     copying = True
-    blocks = _number(stream, at, layout, BLOCK_COUNT)
+    blocks = _number(stream, cursor, layout, BLOCK_COUNT)
     for block in range(blocks + 1):
         if block == blocks:  # the rest after the last block is one more block
             length = len(source) - start
         else:
-            length = _number(stream, at, layout, BLOCKS) + (block > 0)
+            length = _number(stream, cursor, layout, BLOCKS) + (block > 0)
         if length > len(source) - start or (copying and length > len(target) - filled):
             raise ValueError("a list copies more arcs than there are")
         if copying:
@@ -116,61 +116,61 @@ def _copy(stream: Array, at: Array, layout: Array, source: Array, target: Array)
 
 
 @_compiled
-def _intervals(stream: Array, at: Array, layout: Array, node: int, target: Array) -> int:
+def _intervals(stream: Array, cursor: Array, layout: Array, node: int, target: Array) -> int:
     """Write the runs of consecutive successors; return their number of arcs."""
     filled = 0
-    after = -1
-    for interval in range(_gamma(stream, at)):
-        gap = _gamma(stream, at)
-        left = after + 1 + gap if interval else node + _signed(gap)
-        more = _gamma(stream, at)
-        if left < 0 or max(left, more) > layout[NODES]:  # checked before their sum overflows
+    end = -1
+    for interval in range(_gamma(stream, cursor)):
+        gap = _gamma(stream, cursor)
+        start = end + 1 + gap if interval else node + _signed(gap)
+        extent = _gamma(stream, cursor)
+        if start < 0 or max(start, extent) > layout[NODES]:  # checked before their sum overflows
             raise ValueError("an interval leaves the graph or its list")
-        length = more + layout[MIN_INTERVAL]
-        after = left + length
-        if after > layout[NODES] or length > len(target) - filled:
+        length = extent + layout[MIN_INTERVAL]
+        end = start + length
+        if end > layout[NODES] or length > len(target) - filled:
             raise ValueError("an interval leaves the graph or its list")
         for offset in range(length):
-            target[filled + offset] = left + offset
+            target[filled + offset] = start + offset
         filled += length
     return filled
 
 
 @_compiled
-def _residuals(stream: Array, at: Array, layout: Array, node: int, target: Array) -> None:
-    successor = node + _signed(_number(stream, at, layout, RESIDUALS))
+def _residuals(stream: Array, cursor: Array, layout: Array, node: int, target: Array) -> None:
+    successor = node + _signed(_number(stream, cursor, layout, RESIDUALS))
     for place in range(len(target)):
         if place:
-            successor += 1 + _number(stream, at, layout, RESIDUALS)
+            successor += 1 + _number(stream, cursor, layout, RESIDUALS)
         if successor < 0 or successor >= layout[NODES]:
             raise ValueError("a successor is outside the graph")
         target[place] = successor
 
 
-def _decode(stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array) -> int:
-    for i in range(before, len(offsets) - 1):
-        mark, begin = at[0], offsets[i]
-        degree = _number(stream, at, layout, OUTDEGREES)
+def _decode(stream: Array, cursor: Array, layout: Array, node: int, window: int, offsets: Array, lists: Array) -> int:
+    for i in range(window, len(offsets) - 1):
+        mark, begin = cursor[0], offsets[i]
+        degree = _number(stream, cursor, layout, OUTDEGREES)
         if degree > layout[NODES]:
             raise ValueError("a list is longer than the graph has nodes")
         if degree > len(lists) - begin:
-            at[0] = mark
+            cursor[0] = mark
             return i
         target = lists[begin : begin + degree]
         offsets[i + 1] = begin + degree
-        current = node + i - before
+        current = node + i - window
         copied = runs = 0
         if degree and layout[WINDOW]:
-            reference = _number(stream, at, layout, REFERENCES)
+            reference = _number(stream, cursor, layout, REFERENCES)
             if reference > min(i, layout[WINDOW]):
                 raise ValueError("a list refers to one outside the window")
             if reference:
                 source = lists[offsets[i - reference] : offsets[i - reference + 1]]
-                copied = _copy(stream, at, layout, source, target)
+                copied = _copy(stream, cursor, layout, source, target)
         if copied < degree and layout[MIN_INTERVAL]:
-            runs = _intervals(stream, at, layout, current, target[copied:])
+            runs = _intervals(stream, cursor, layout, current, target[copied:])
         if copied + runs < degree:
-            _residuals(stream, at, layout, current, target[copied + runs :])
+            _residuals(stream, cursor, layout, current, target[copied + runs :])
         if 0 < copied + runs and not (copied == degree or runs == degree):
             target.sort()  # three ascending runs; a later list copies from their order
     return len(offsets) - 1
@@ -188,16 +188,16 @@ KERNELS = {4: _kernel(types.int32), 8: _kernel(types.int64)}
 """Kernels by the bytes of an id."""
 
 
-def decode(stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array) -> int:
+def decode(stream: Array, cursor: Array, layout: Array, node: int, window: int, offsets: Array, lists: Array) -> int:
     """Decode nodes until `offsets` or `lists` is full.
 
     Parameters
     ----------
-    stream, at, layout : arrays
-        See the module. Afterwards `at` is at the first node that was not decoded.
+    stream, cursor, layout : arrays
+        See the module. Afterwards `cursor` is at the first node that was not decoded.
     node : int
         The first node to decode.
-    before : int
+    window : int
         Number of nodes just before it whose lists are already in `lists`.
     offsets : array of int64
         List i is `lists[offsets[i]:offsets[i + 1]]`; the first `before + 1` are given, the rest written.
@@ -213,4 +213,4 @@ def decode(stream: Array, at: Array, layout: Array, node: int, before: int, offs
     ValueError
         The stream is not that of a graph with this layout.
     """
-    return int(KERNELS[lists.itemsize](stream, at, layout, node, before, offsets, lists))
+    return int(KERNELS[lists.itemsize](stream, cursor, layout, node, window, offsets, lists))

@@ -122,20 +122,18 @@ class _RowGroups:
                 "it again"
             )
 
-    def _frame(self, backend: Backend, table: Any, before: int = 0) -> Any:
+    def _frame(self, backend: Backend, table: Any, row: int = 0) -> Any:
         import pyarrow as pa
 
         with columns.one_line(self.url):
-            pair = [
-                _arrow_ids(self.url, name, table.column(name), self.ids, self.first + before) for name in self.names
-            ]
+            pair = [_arrow_ids(self.url, name, table.column(name), self.ids, self.first + row) for name in self.names]
         if self.ids == "text":
             frame = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
         else:
             frame = columns.frame(backend, *(column.to_numpy() for column in pair))
         if self.weight is not None:
             name = f"column {shown(self.weight)} of {self.url}"
-            frame["weight"] = weights_of(table.column(self.weight), name, self.first + before)
+            frame["weight"] = weights_of(table.column(self.weight), name, self.first + row)
         return frame
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
@@ -294,10 +292,10 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     counts = [sum(rows[group] for group in groups) for groups in together]
     firsts = accumulate(counts, initial=0)
     of_parts = zip(together, counts, firsts, strict=False)
-    made = [
+    parts = [
         _RowGroups(url, names, groups, count, ids, weight, first, choice=choice) for groups, count, first in of_parts
     ]
-    return [replace(part, reading=reading) if not part.first else part for part in made], ids
+    return [replace(part, reading=reading) if not part.first else part for part in parts], ids
 
 
 def _reading(
@@ -305,10 +303,10 @@ def _reading(
 ) -> tuple[Reading, Choice | None]:
     """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
     labels = list(kinds)
-    one, other = (labels.index(name) for name in names)
-    selection = "given" if options.columns else "by name" if (one, other) in known_pairs(labels) else "by position"
-    reading = Reading("parquet file", (one + 1, other + 1), names, len(labels), selection)
-    choice = Choice(url, (one, other), tuple(labels), kinds=tuple(kind or "other" for kind in kinds.values()))
+    source, target = (labels.index(name) for name in names)
+    selection = "given" if options.columns else "by name" if (source, target) in known_pairs(labels) else "by position"
+    reading = Reading("parquet file", (source + 1, target + 1), names, len(labels), selection)
+    choice = Choice(url, (source, target), tuple(labels), kinds=tuple(kind or "other" for kind in kinds.values()))
     if selection == "given":
         return reading, None
     refuse_two_pairs(choice)
@@ -370,14 +368,14 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    at = Place(f"column {name!r} of {url}", first)
+    place = Place(f"column {name!r} of {url}", first)
     if pa.types.is_decimal(column.type):
         if ids == "text":
-            column = pa.chunked_array([list(map(str, whole_numbers(column.to_pylist(), at)))], pa.string())
+            column = pa.chunked_array([list(map(str, whole_numbers(column.to_pylist(), place)))], pa.string())
         else:
-            column = pa.chunked_array([integers_of_decimals(column, at)])
+            column = pa.chunked_array([integers_of_decimals(column, place)])
     elif pa.types.is_floating(column.type):
-        column = pa.chunked_array([pa.array(integers_of_floats(column.to_numpy(), at))])
+        column = pa.chunked_array([pa.array(integers_of_floats(column.to_numpy(), place))])
     if ids == "text":
         column = column.cast(pa.string())
         column.validate(full=True)  # bytes that are not UTF-8 would fail later, anywhere

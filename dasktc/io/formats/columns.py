@@ -31,7 +31,7 @@ Array = Any
 
 
 def choose(
-    url: str, names: list[str], wanted: tuple[str, str] | None, kinds: Mapping[str, str | None]
+    url: str, names: list[str], columns: tuple[str, str] | None, kinds: Mapping[str, str | None]
 ) -> tuple[str, str]:
     """Choose the two id columns: the requested ones, those with common names, or the first two.
 
@@ -40,7 +40,7 @@ def choose(
     url : str
     names : list of str
         The columns of the file, in order.
-    wanted : tuple of two str or None
+    columns : tuple of two str or None
         Names, or positions as digits.
     kinds : mapping of str to str or None
         Type of ids in each column; the first two are chosen only if their types are equal and not None.
@@ -50,11 +50,11 @@ def choose(
     InputError
         A requested column does not exist, both are the same, or the choice is unclear.
     """
-    if wanted is not None:
-        chosen = [named(names, name) for name in wanted]
-        if None not in chosen:
-            check_two(wanted, chosen)
-            return str(chosen[0]), str(chosen[1])
+    if columns is not None:
+        places = [named(names, name) for name in columns]
+        if None not in places:
+            check_two(columns, places)
+            return str(places[0]), str(places[1])
     else:
         keys = re.findall(r"([^/=]+)=[^/]*/", url)
         for pair in known_pairs([*names, *keys]):
@@ -66,43 +66,43 @@ def choose(
             return names[pair[0]], names[pair[1]]
         if len(names) > 1 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]:
             return names[0], names[1]
-    same = [[name for name in names if kinds[name] == kind] for kind in ("int", "text")]
-    alike = next((some for some in same if len(some) > 1), [])
+    names_by_kind = [[name for name in names if kinds[name] == kind] for kind in ("int", "text")]
+    alike = next((group for group in names_by_kind if len(group) > 1), [])
     example = _for_example("name them", alike if len(alike) > 1 else names) or "write two columns of ids"
-    near = proposed(wanted or (), names)
+    proposal = proposed(columns or (), names)
     raise InputError(
         f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "
-        f"{listed(wanted, ' and ') + ' are not among them' if wanted else 'which two hold ids is unclear'}; "
-        + (f"{near}name two of these" if near else example)
+        f"{listed(columns, ' and ') + ' are not among them' if columns else 'which two hold ids is unclear'}; "
+        + (f"{proposal}name two of these" if proposal else example)
     )
 
 
-def proposed(wanted: Iterable[str], names: Sequence[str]) -> str:
+def proposed(columns: Iterable[str], names: Sequence[str]) -> str:
     """Return the question whether columns with nearly the requested names are meant, for an error; "" if none are."""
-    wanted = [*wanted]
-    near = [name if name in names or name.isdecimal() else nearest(name, names) for name in wanted]
-    if near == wanted or None in near or near[0] == near[1]:
+    columns = [*columns]
+    nearest_names = [name if name in names or name.isdecimal() else nearest(name, names) for name in columns]
+    if nearest_names == columns or None in nearest_names or nearest_names[0] == nearest_names[1]:
         return ""
-    return f"did you mean {advice(columns=tuple(near))}? Else "
+    return f"did you mean {advice(columns=tuple(nearest_names))}? Else "
 
 
-def _for_example(what: str, names: list[str]) -> str:
+def _for_example(option: str, names: list[str]) -> str:
     """Return the advice to name two columns, with the first two of those that may hold ids."""
     if len(names) < 2:
         return ""
     example = f", as with {advice(columns=tuple(names[:2]))}" if max(map(len, names[:2])) <= 40 else ""
-    return f"{what} with {advice('columns')}{example}"
+    return f"{option} with {advice('columns')}{example}"
 
 
-def check_two(wanted: tuple[str, str], places: Sequence[object]) -> None:
+def check_two(columns: tuple[str, str], places: Sequence[object]) -> None:
     """Refuse two names of one column, with which every edge would be a loop."""
     if places[0] == places[1]:
-        raise InputError(f"{option('columns', wanted)} is one column: an edge has two ends; give two")
+        raise InputError(f"{option('columns', columns)} is one column: an edge has two ends; give two")
 
 
-def listed(wanted: tuple[str, str], between: str = ",") -> str:
+def listed(columns: tuple[str, str], separator: str = ",") -> str:
     """Return the requested names in the form of an error."""
-    return between.join(name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in wanted)
+    return separator.join(name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in columns)
 
 
 def place_of(name: str) -> int | None:

@@ -50,26 +50,26 @@ class _File(entries.BlockPart):
             total += len(targets)
             if total > self.edges:  # the numbers in excess are counted but not kept
                 continue
-            while (not len(starts) or starts[-1] < total) and (more := next(offsets, None)) is not None:
-                self._check(starts, more)
-                starts = np.concatenate([starts, more])
+            while (not len(starts) or starts[-1] < total) and (block := next(offsets, None)) is not None:
+                self._check(starts, block)
+                starts = np.concatenate([starts, block])
                 past = max(0, int(np.searchsorted(starts, places[0], side="right")) - 1)
                 starts, first = starts[past:], first + past
             rows = np.searchsorted(starts, places, side="right") - 1
             yield np.stack([first + rows, targets]).astype(dtype)
             past = int(rows[-1])
             starts, first = starts[past:], first + past
-        for more in offsets:
-            self._check(starts, more)
-            starts, first = more[-1:], first + len(starts) + len(more) - 1
+        for block in offsets:
+            self._check(starts, block)
+            starts, first = block[-1:], first + len(starts) + len(block) - 1
         entries.check_total(self.url, total, self.edges)
 
-    def _check(self, starts: Array, more: Array) -> None:
+    def _check(self, starts: Array, block: Array) -> None:
         """Refuse offsets that do not ascend from 0 to the number of edges."""
         last = starts[-1] if len(starts) else 0
-        begins = len(starts) > 0 or more[0] == 0
-        if not begins or more.max() > self.edges or (np.diff(more, prepend=last) < 0).any():
-            self._refuse(f"offsets that do not ascend from 0 to {self.edges}, as {more[:3].tolist()}")
+        begins = len(starts) > 0 or block[0] == 0
+        if not begins or block.max() > self.edges or (np.diff(block, prepend=last) < 0).any():
+            self._refuse(f"offsets that do not ascend from 0 to {self.edges}, as {block[:3].tolist()}")
 
     def _numbers(self, nbytes: int, skipped: int, count: int | None) -> Iterator[Array]:
         """Yield blocks of at most `count` numbers after the first `skipped`, each of one number at least."""
@@ -114,15 +114,15 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         The file does not begin with two sizes, or has weights.
     """
     head = streams.head(url, 1 << 12)
-    found = SIZES.match(head)
-    sizes = lines.counts([found[2], found[3]]) if found else None
-    if found is None or sizes is None:
+    match = SIZES.match(head)
+    sizes = lines.counts([match[2], match[3]]) if match else None
+    if match is None or sizes is None:
         header = entries.HeaderLine(head, head[:60], 1)
         raise entries.bad_header(url, header, "'AdjacencyGraph', a number of vertices and one of edges")
     vertices, edges = sizes
-    if found[1]:
+    if match[1]:
         raise InputError(
             f"{url} is an adjacency graph of Ligra with weights, which are not read; if it has a number a line, leave "
             f"them out, with sed -e 1s/Weighted// -e {3 + vertices + edges}q"
         )
-    return [_File(url, vertices, edges, found.end())], "int"
+    return [_File(url, vertices, edges, match.end())], "int"

@@ -156,16 +156,16 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
         names = (matches - folders).union(*(_below(fs, folder, named) for folder in folders))
     graphs = {_without_gz(name)[: -len(".graph")] for name in names if _without_gz(name).endswith(".graph")}
     names = {name for name in names if not _is_side_file(name, graphs, named)}
-    left = sorted(name for name in names if _is_left_over(name, source))
-    if left:
+    leftovers = sorted(name for name in names if _is_left_over(name, source))
+    if leftovers:
         log.warning(
             "dasktc: warning: %s of %s%s not read: by name a copy that an editor kept, or a file that was never "
             "completed; name it itself if its edges count",
-            os.path.basename(left[0]),
+            os.path.basename(leftovers[0]),
             source,
-            f" and {len(left) - 1:,} more are" if len(left) > 1 else " is",
+            f" and {len(leftovers) - 1:,} more are" if len(leftovers) > 1 else " is",
         )
-    return list(names.difference(left))
+    return list(names.difference(leftovers))
 
 
 def _is_left_over(path: str, source: str) -> bool:
@@ -225,7 +225,7 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) ->
 
 def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
     """Yield a folder and all folders below it, once each, with their entries."""
-    waiting, seen = [folder], {fs.identity(folder)}
+    waiting, identities = [folder], {fs.identity(folder)}
     while waiting:
         folder = waiting.pop()
         entries = _entries(fs, folder, named)
@@ -233,8 +233,8 @@ def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[st
         for entry in entries:
             if entry.is_folder and not _is_side_folder(entry.name, named):
                 identity = fs.identity(entry.path)
-                if identity not in seen:
-                    seen.add(identity)
+                if identity not in identities:
+                    identities.add(identity)
                     waiting.append(entry.path)
 
 
@@ -249,7 +249,7 @@ def _entries(fs: _FileSystem, folder: str, named: set[str]) -> list[_Entry]:
 
 def _is_of_table(fs: _FileSystem, entry: _Entry) -> bool:
     """Return whether a folder with such a name is a table's; `metadata` is also the name of others."""
-    return entry.name != "metadata" or any(of.name.endswith(".metadata.json") for of in fs.entries(entry.path))
+    return entry.name != "metadata" or any(file.name.endswith(".metadata.json") for file in fs.entries(entry.path))
 
 
 def _refuse_part_of_table(fs: _FileSystem, folder: str) -> None:
@@ -275,7 +275,7 @@ def _refuse_table(fs: _FileSystem, folder: str) -> None:
 def _kind_of_table(fs: _FileSystem, folder: str) -> str | None:
     """Return the name of the folder that makes this one a table, if it has one."""
     entries = (_Entry(name, os.path.join(folder, name), True) for name in _TABLES)
-    return next((of.name for of in entries if fs.is_folder(of.path) and _is_of_table(fs, of)), None)
+    return next((child.name for child in entries if fs.is_folder(child.path) and _is_of_table(fs, child)), None)
 
 
 def warn_of_tables(files: Sequence[str]) -> None:

@@ -160,12 +160,12 @@ def _one_line(url: str, start: int = 0, above: int = 0) -> Iterator[None]:
         raise
     except (ValueError, OverflowError) as error:
         numbered = re.match(r"Line (\d+): ", str(error))
-        where = url
+        place = url
         if numbered:
-            where = f"line {int(numbered[1]) - above + lines.line_number(url, start) - 1} of {url}"
+            place = f"line {int(numbered[1]) - above + lines.line_number(url, start) - 1} of {url}"
         reason = " ".join(str(error)[numbered.end() if numbered else 0 :].split())[:200].rstrip(".")
         raise InputError(
-            f"{where} cannot be read as Matrix Market ({reason}): damaged, cut short, or another format; "
+            f"{place} cannot be read as Matrix Market ({reason}): damaged, cut short, or another format; "
             f"export it again, or check {advice('format')}"
         ) from error
 

@@ -128,15 +128,15 @@ def _header(url: str) -> Header:
 
 
 def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Position, bytes]]:
-    start, vertex, line, before = header.start, 1, header.line, 0
+    start, vertex, line, fields_read = header.start, 1, header.line, 0
     with streams.open_decompressed(url) as stream:
         streams.skip(stream, start)
         for text, is_open in _cut(url, stream, nbytes, start):
-            position = Position(start, start + len(text), vertex, line, before, is_open)
+            position = Position(start, start + len(text), vertex, line, fields_read, is_open)
             yield position, text
             start, line = position.stop, line + text.count(b"\n")
             last = text[text.rfind(b"\n") + 1 :] if is_open else b""
-            before = len(_starts(last)) + (before if is_open and len(last) == len(text) else 0)
+            fields_read = len(_starts(last)) + (fields_read if is_open and len(last) == len(text) else 0)
             vertex = _last_vertex(position, text) + 1
 
 
@@ -151,8 +151,8 @@ def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[
             start, rest, inside = start + end, rest[end:], False
         if len(rest) > lines.LONGEST:
             end = max(rest.rfind(b" "), rest.rfind(b"\t"))
-            begun = rest[: max(end, 0)].lstrip(b" \t\r")
-            if not begun or (begun.startswith(b"%") and not inside):
+            remainder = rest[: max(end, 0)].lstrip(b" \t\r")
+            if not remainder or (remainder.startswith(b"%") and not inside):
                 raise lines.too_long(url, lines.line_number(url, start))
             yield rest[:end], True
             start, rest, inside = start + end, rest[end:], True
@@ -172,21 +172,21 @@ def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Arr
     bounds = np.append(0, np.searchsorted(starts, ends))
     counts = np.diff(bounds)
     real = max(0, header.vertices - position.vertex + 1)  # vertex lines; further lines must be blank
-    after = counts[:real].copy()  # numbers per line, including those in earlier blocks
-    after[:1] += position.before
-    complete = after[: len(after) - 1] if position.open and len(counts) <= real else after
+    line_counts = counts[:real].copy()  # numbers per line, including those in earlier blocks
+    line_counts[:1] += position.before
+    complete = line_counts[: len(line_counts) - 1] if position.open and len(counts) <= real else line_counts
     lead = min(header.lead, np.iinfo(np.int64).max >> 1)
     if counts[real:].any() or (complete < lead).any() or ((complete - lead) % header.stride).any():
         _refuse(url, header, position, raw)
     if lead or header.stride > 1:
-        within = np.arange(len(numbers)) - np.repeat(bounds[:-1], counts) - lead
-        within[: counts[0] if len(counts) else 0] += position.before
-        numbers = numbers[(within >= 0) & (within % header.stride == 0)]
+        index = np.arange(len(numbers)) - np.repeat(bounds[:-1], counts) - lead
+        index[: counts[0] if len(counts) else 0] += position.before
+        numbers = numbers[(index >= 0) & (index % header.stride == 0)]
     integral = numbers.dtype.kind == "i" or bool((np.trunc(numbers) == numbers).all())
     if not integral or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
         _refuse(url, header, position, raw)
     dtype = _dtype(header)
-    listed = _listed(after, lead, header.stride)
+    listed = _listed(line_counts, lead, header.stride)
     listed[:1] -= _listed(np.array([position.before]), lead, header.stride)
     vertices = np.arange(position.vertex, position.vertex + len(listed), dtype=dtype)
     return np.stack([np.repeat(vertices, listed), numbers.astype(dtype)])
@@ -221,8 +221,8 @@ def _starts(text: bytes) -> Array:
 def _uncommented(position: Position, text: bytes) -> bytes:
     if b"%" not in text:
         return text
-    begun = text.find(b"\n") + 1 or len(text) if position.before else 0  # a continued line is no comment
-    return text[:begun] + COMMENT.sub(b"", text[begun:])
+    start = text.find(b"\n") + 1 or len(text) if position.before else 0  # a continued line is no comment
+    return text[:start] + COMMENT.sub(b"", text[start:])
 
 
 def _last_vertex(position: Position, text: bytes) -> int:
@@ -278,29 +278,29 @@ def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int,
 
 def _refuse(url: str, header: Header, position: Position, text: bytes) -> NoReturn:
     """Raise an error that names the first wrong line of a block; slow, and only run if there is one."""
-    vertex, before = position.vertex, position.before
+    vertex, fields_read = position.vertex, position.before
     rows = text.removesuffix(b"\n").split(b"\n")
     for number, row in enumerate(rows, position.line):
-        if before == 0 and row.lstrip(b" \t").startswith(b"%"):
+        if fields_read == 0 and row.lstrip(b" \t").startswith(b"%"):
             continue
         is_open = position.open and number == position.line + len(rows) - 1
-        fault = _fault(header, vertex, row.decode("utf-8", "replace").split(), before, is_open)
+        fault = _fault(header, vertex, row.decode("utf-8", "replace").split(), fields_read, is_open)
         if fault:
             raise InputError(
                 f"line {number} of {url}, vertex {vertex}, {fault}: damaged, another format or a wrong "
                 f"header; check the line, or {advice('format')}"
             )
-        vertex, before = vertex + 1, 0
+        vertex, fields_read = vertex + 1, 0
     raise InputError(f"{url} cannot be read as METIS after line {position.line}: damaged; fetch it again")
 
 
-def _fault(header: Header, vertex: int, fields: list[str], before: int, is_open: bool) -> str | None:
+def _fault(header: Header, vertex: int, fields: list[str], fields_read: int, is_open: bool) -> str | None:
     if vertex > header.vertices:
         return f"is beyond the header's {plural(header.vertices, 'vertex')}" if fields else None
-    total = before + len(fields)
+    total = fields_read + len(fields)
     if not is_open and (total < header.lead or (total - header.lead) % header.stride):
         return f"holds {total} numbers, which does not fit the header's weights"
-    for place, field in enumerate(fields, before - header.lead):
+    for place, field in enumerate(fields, fields_read - header.lead):
         neighbour = place >= 0 and place % header.stride == 0
         if neighbour and not _is_vertex(field, header):
             return f"holds {field[:40]!r} where a neighbour from 1 to {header.vertices} is expected"

@@ -189,20 +189,20 @@ def _check_member(url: str, archive: Any, name: str) -> None:
         )
 
 
-def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Array, Array]:
+def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple[Array, Array]:
     """Read two arrays of a NumPy archive, or its only array of shape (m, 2)."""
     names = list(archive.files)
-    if len(names) == 1 and wanted is None:
+    if len(names) == 1 and pair_names is None:
         _check_member(url, archive, names[0])
         array = archive[names[0]]
         if array.ndim != 2 or array.shape[1] != 2:
             raise InputError(_no_pairs(url, repr(names[0]), array.shape, array.dtype))
         pair = [(names[0], array[:, 0]), (names[0], array[:, 1])]
     else:
-        chosen = columns.choose(url, names, wanted, dict.fromkeys(names))
-        for name in chosen:
+        places = columns.choose(url, names, pair_names, dict.fromkeys(names))
+        for name in places:
             _check_member(url, archive, name)
-        pair = [(name, archive[name]) for name in chosen]
+        pair = [(name, archive[name]) for name in places]
     (first, src), (second, dst) = pair
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(

@@ -193,8 +193,8 @@ def _parse_any(block: bytes, dialect: Dialect) -> Rows:
     source, target = matched.flatten()
     alone = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
     if dialect.separator is not None and dialect.ids == "text":
-        several = pc.match_substring_regex(source, f"[,;|]|[{BLANKS}][^{BLANKS}]")
-        _refuse(lines, places, pc.and_(alone, several), dialect)
+        has_separator = pc.match_substring_regex(source, f"[,;|]|[{BLANKS}][^{BLANKS}]")
+        _refuse(lines, places, pc.and_(alone, has_separator), dialect)
     quoted = dialect.separator is not None and b'"' in block
     pairs = np.flatnonzero(pc.invert(alone))
     ids = [
@@ -204,8 +204,8 @@ def _parse_any(block: bytes, dialect: Dialect) -> Rows:
     if dialect.columns[0] > dialect.columns[1]:
         ids.reverse()
     if dialect.names is not None:
-        again = pc.and_(*map(pc.equal, ids, dialect.names))
-        for row in np.flatnonzero(again)[:1]:
+        is_header = pc.and_(*map(pc.equal, ids, dialect.names))
+        for row in np.flatnonzero(is_header)[:1]:
             raise BadLine(
                 int(places[pairs[row]]), "holds the names of the columns again: files were joined with headers; drop it"
             )
@@ -258,8 +258,8 @@ def _weight_pattern(dialect: Dialect, place: int) -> str:
         return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>{number})(?:[{BLANKS}\n]|$)"
     field = f'(?:[^{separator}{blank}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
     quote = '"?'
-    before = f"(?:{field}[{separator}][{blank}]*){{{place}}}"
-    return f"^[{blank}]*{before}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
+    prefix = f"(?:{field}[{separator}][{blank}]*){{{place}}}"
+    return f"^[{blank}]*{prefix}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
 
 
 @once
@@ -276,17 +276,17 @@ def _pattern(dialect: Dialect) -> str:
         any_field = f'(?:{bare}|"(?:[^"\n]|"")*"[{blank}]*|)'
         name = '-?[0-9]+|"-?[0-9]+"' if dialect.ids == "int" else f'{bare}|"(?:[^"\n]|"")+"'
         rest = "(?:\t[^\n]*)?" if separator == "\t" else f"(?:{gap}{any_field})*"
-    before = (any_field + gap) * first
-    between = (any_field + gap) * (last - first - 1)
+    prefix = (any_field + gap) * first
+    infix = (any_field + gap) * (last - first - 1)
     alone = "?" if (first, last) == (0, 1) else ""
-    pair = f"{gap}{between}(?P<b>{name})[{blank}]*{rest}"
-    return f"^[{blank}]*{before}(?P<a>{name})[{blank}]*(?:{pair}){alone}\n?$"
+    pair = f"{gap}{infix}(?P<b>{name})[{blank}]*{rest}"
+    return f"^[{blank}]*{prefix}(?P<a>{name})[{blank}]*(?:{pair}){alone}\n?$"
 
 
 def _refuse(lines: Array, places: Array, wrong: Array, dialect: Dialect) -> None:
     """Raise BadLine for the first wrong line, if there is one."""
-    for which in np.flatnonzero(wrong)[:1]:
-        raise BadLine(int(places[which]), _reason(lines[int(which)].as_py().decode("utf-8", "replace"), dialect))
+    for line in np.flatnonzero(wrong)[:1]:
+        raise BadLine(int(places[line]), _reason(lines[int(line)].as_py().decode("utf-8", "replace"), dialect))
 
 
 def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
@@ -302,13 +302,13 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
         return text if ids == "text" else text.cast(pyarrow.int64()).to_numpy()
     except pyarrow.ArrowInvalid:
         fits = _is_utf8 if ids == "text" else _is_int64
-        which, value = next((i, v) for i, v in enumerate(values.to_pylist()) if not fits(v))
+        row, value = next((i, v) for i, v in enumerate(values.to_pylist()) if not fits(v))
     shown = value[:40].decode("utf-8", "replace")
     if ids == "text":
         reason = f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
     else:
         reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use {advice(ids='text')}"
-    raise BadLine(int(places[which]), reason)
+    raise BadLine(int(places[row]), reason)
 
 
 def _is_utf8(value: bytes) -> bool:

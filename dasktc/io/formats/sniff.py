@@ -121,7 +121,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if reading.header == len(rows):
         raise HeaderAloneError(f"{url} holds no data line below its header: cut short; check the file")
     names = split(rows[0].text, reading.separator) if reading.header else []
-    taken, choice = _taken(url, rows, reading, names, options)
+    result, choice = _taken(url, rows, reading, names, options)
     if names:
         _refuse_wider(rows, reading, choice)
         _refuse_names(url, names, rows, reading, options)
@@ -133,8 +133,8 @@ def sniff(url: str, options: ReadOptions) -> Layout:
         _judge_head(url, rows, reading, choice)
     first = rows[reading.header]
     weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
-    one, other = reading.columns
-    called = (names[one], names[other]) if ids == "text" and max(reading.columns) < len(names) else None
+    source, target = reading.columns
+    called = (names[source], names[target]) if ids == "text" and max(reading.columns) < len(names) else None
     # Below the header of a CSV file nothing is a comment, so that its data begins in the next line.
     table = bool(reading.header) and reading.separator is not None
     start = rows[0].stop if table else first.start
@@ -150,7 +150,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     edges = _edge_count(rows, reading, options)
     comments = rows[0].comments if table else first.comments
     return Layout(
-        dialect, start, first.line, edges, width, doubt, taken, choice, comments, reading.header + first.excel
+        dialect, start, first.line, edges, width, doubt, result, choice, comments, reading.header + first.excel
     )
 
 
@@ -158,13 +158,13 @@ def _taken(
     url: str, rows: list[_Row], reading: _Reading, names: list[str], options: ReadOptions
 ) -> tuple[Reading, Choice]:
     """Describe the choice of the id columns, and return it for judgement."""
-    one, other = reading.columns
+    source, target = reading.columns
     width = max(len(split(without_attributes(row.text), reading.separator)) for row in rows)
-    selection = "given" if options.columns else "by name" if (one, other) in known_pairs(names) else "by position"
-    named = (names[one], names[other]) if max(one, other) < len(names) else None
-    taken = Reading("text file", (one + 1, other + 1), named, max(width, one + 1, other + 1), selection)
+    selection = "given" if options.columns else "by name" if (source, target) in known_pairs(names) else "by position"
+    named = (names[source], names[target]) if max(source, target) < len(names) else None
+    result = Reading("text file", (source + 1, target + 1), named, max(width, source + 1, target + 1), selection)
     line = rows[0].line if names else None
-    several = reading.separator is not None and selection != "given" and len(names) > 1
+    is_guess = reading.separator is not None and selection != "given" and len(names) > 1
     choice = Choice(
         url,
         reading.columns,
@@ -172,11 +172,11 @@ def _taken(
         line,
         blanks=reading.separator is None,
         by_position=selection == "by position",
-        header=len(names) if several else 0,
+        header=len(names) if is_guess else 0,
     )
     if selection != "given":
         refuse_two_pairs(replace(choice, labels=tuple(names)))
-    return taken, choice
+    return result, choice
 
 
 def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice) -> None:
@@ -248,9 +248,9 @@ def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], nam
     """Return the position of the weight, given by name in the header or by position in digits."""
     place = names.index(name) if name in names else place_of(name)
     if place is None or place >= max(len(split(row.text, reading.separator)) for row in rows):
-        said = f"its header names {', '.join(map(repr, names[:12]))}" if names else "it has no header with names"
+        fact = f"its header names {', '.join(map(repr, names[:12]))}" if names else "it has no header with names"
         raise InputError(
-            f"{url} has no column {shown(name)} of weights: {said}; name one of its columns, or a position from 0"
+            f"{url} has no column {shown(name)} of weights: {fact}; name one of its columns, or a position from 0"
         )
     if place in reading.columns:
         raise InputError(
@@ -262,13 +262,13 @@ def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], nam
 def _sample(url: str, skip: int) -> list[_Row]:
     """Read the first data rows from 64 KiB, or from 1 MiB if 64 KiB hold fewer than two rows with several fields."""
     first = _line_start(url, skip)
-    for nbytes, more in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
-        data = streams.head(url, nbytes + more, first)
-        complete, ended = len(data) < nbytes, len(data) < nbytes + more
+    for nbytes, excess in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
+        data = streams.head(url, nbytes + excess, first)
+        complete, is_last = len(data) < nbytes, len(data) < nbytes + excess
         start = 3 if first == 0 and data.startswith(b"\xef\xbb\xbf") else 0
         lines.check_lengths(url, first + start, data[start:])
         # The last line that begins in these bytes is kept whole if more bytes have been read.
-        stop = data.find(b"\n", nbytes - 1) + 1 or (len(data) if ended else data.rfind(b"\n") + 1)
+        stop = data.find(b"\n", nbytes - 1) + 1 or (len(data) if is_last else data.rfind(b"\n") + 1)
         rows = _rows(data[:stop], start, skip)
         if complete or sum(_is_wide(row.text) for row in rows if not row.marked) > 1:
             break
@@ -280,9 +280,9 @@ def _sample(url: str, skip: int) -> list[_Row]:
     if not rows and skip and streams.head(url).strip():
         raise HeaderAloneError(f"{url} holds no data line below line {skip}: cut short, or skip is too large; check it")
     if not rows:
-        where = f" below line {skip}" if skip else "" if complete else " in its first MiB"
+        place = f" below line {skip}" if skip else "" if complete else " in its first MiB"
         raise InputError(
-            f"{url} holds no data line{where}: it is empty, or all its lines begin with # or %, as comments above the "
+            f"{url} holds no data line{place}: it is empty, or all its lines begin with # or %, as comments above the "
             "first row do; check the file, and if they are rows, put a header above them, as source,target"
         )
     return [row._replace(start=first + row.start, stop=first + row.stop) for row in rows]
@@ -362,13 +362,13 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
     for columns in _candidates(table[0], options.columns):
         if width > max(1, *columns):
             types = {_kind(fields, columns) for fields in certain}
-            kept = [
+            rows_read = [
                 (row, fields, kind)
                 for row, fields in zip(rows, table, strict=True)
                 for kind in [_kind(fields, columns)]
                 if not row.marked or (min(lengths) <= len(fields) <= width and len(fields) > 1 and kind in types)
             ]
-            data, fields, kinds = map(list, zip(*kept, strict=True))
+            data, fields, kinds = map(list, zip(*rows_read, strict=True))
             header, doubtful = named, False
             if rows[0].text in options.headers and kinds[0] in ("text", "single text"):
                 header = True
@@ -378,13 +378,13 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
 
 
-def _candidates(names: list[str], asked: tuple[str, str] | None) -> list[tuple[int, int]]:
+def _candidates(names: list[str], columns: tuple[str, str] | None) -> list[tuple[int, int]]:
     """Return positions of the id columns: the requested ones, else those with common names, else the first two."""
-    if asked is not None:
-        places = [place_of(n) if n.isdecimal() else names.index(n) if n in names else None for n in asked]
+    if columns is not None:
+        places = [place_of(n) if n.isdecimal() else names.index(n) if n in names else None for n in columns]
         if places[0] is None or places[1] is None:
             return []
-        check_two(asked, places)
+        check_two(columns, places)
         return [(places[0], places[1])]
     return [*known_pairs(names), (0, 1)]
 
@@ -409,16 +409,16 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
     names = [table[0][place] for place in columns]
     if len(table[0]) > 2 and "" in names:  # no edge; the names are refused
         return True, False
-    known = PAIRS.get(tuple(map(plain, names)))
+    pair = PAIRS.get(tuple(map(plain, names)))
     below = [[fields[place] for place in columns if place < len(fields)] for fields in table[1:]]
-    shapes = {_shape(field) for fields in below if known is None or fields != names for field in fields}
+    shapes = {_shape(field) for fields in below if pair is None or fields != names for field in fields}
     if any(_shape(name) in shapes for name in names):
-        return False, known is not None and not re.search("[0-9]", "".join(names))
-    if known or (below and (known is False or _stands_apart(table, columns))):
-        return True, not known
+        return False, pair is not None and not re.search("[0-9]", "".join(names))
+    if pair or (below and (pair is False or _stands_apart(table, columns))):
+        return True, not pair
     times = Counter(field for fields in below for field in set(fields))
     shared = sum(any(times[field] > 1 for field in fields) for fields in below)
-    return False, known is False or (bool(below) and (len(table) < _ROWS or 2 * shared > len(below)))
+    return False, pair is False or (bool(below) and (len(table) < _ROWS or 2 * shared > len(below)))
 
 
 def _words(text: str) -> list[str]:
@@ -469,7 +469,7 @@ def _choose(readings: list[_Reading]) -> _Reading:
 
     for fits in (clean, starts, even, every):
         # Names hold commas rather than other separators.
-        for reading in sorted(readings, key=lambda of: fits is even and "\t|;,".find(of.separator or ",")):
+        for reading in sorted(readings, key=lambda way: fits is even and "\t|;,".find(way.separator or ",")):
             if fits(reading):
                 return reading
     return readings[0]
@@ -497,7 +497,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     if kind == "int":
         return "int"
     where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
-    fields = [split(rows[place].text, reading.separator)[at] for at in reading.columns if kind == "text"]
+    fields = [split(rows[place].text, reading.separator)[column] for column in reading.columns if kind == "text"]
     if kind == "short":
         raise InputError(
             f"{where}, and column {max(reading.columns) + 1} should be an id: text above the data, or another "
@@ -505,8 +505,8 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
         )
     _refuse_weights(url, rows[place : kinds.index("int")] if "int" in kinds else [rows[place]], reading)
     words = split(rows[place].text, reading.separator)
-    ids_beside = [at for at, word in enumerate(words) if not re.fullmatch(_SIGN, word)]
-    if options.columns is None and any(at not in ids_beside for at in reading.columns) and len(ids_beside) > 1:
+    ids_beside = [column for column, word in enumerate(words) if not re.fullmatch(_SIGN, word)]
+    if options.columns is None and any(column not in ids_beside for column in reading.columns) and len(ids_beside) > 1:
         raise InputError(
             f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
             f"{advice(columns=tuple(ids_beside[:2]))}, or use {advice(ids='text')} if it is an id"
@@ -516,7 +516,9 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}: brackets around edges are not read; write two ids a line, with "
             f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use {advice(ids='text')} if brackets belong to ids"
         )
-    if kind == "mixed" and any(re.fullmatch(r"-?[0-9]+([,;:|\s]+-?[0-9]+)+", words[at]) for at in reading.columns):
+    if kind == "mixed" and any(
+        re.fullmatch(r"-?[0-9]+([,;:|\s]+-?[0-9]+)+", words[column]) for column in reading.columns
+    ):
         raise InputError(
             f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
             f"{advice(ids='text')} if ids are names"
@@ -566,8 +568,8 @@ def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
     """Refuse rows with an integer and a fraction, because skipping them like text would lose edges."""
     for row in rows:
         fields = split(row.text, reading.separator)
-        one, other = (fields[at] if at < len(fields) else "" for at in reading.columns)
-        for weight, id_ in ((one, other), (other, one)):
+        first, second = (fields[column] if column < len(fields) else "" for column in reading.columns)
+        for weight, id_ in ((first, second), (second, first)):
             if re.fullmatch(_FRACTION, weight) and re.fullmatch("-?[0-9]+", id_):
                 places = [place for place, field in enumerate(fields) if is_integer(field)][:2]
                 raise InputError(
@@ -591,8 +593,8 @@ def _edge_count(rows: list[_Row], reading: _Reading, options: ReadOptions) -> in
         return None
     if len(counts) != 2 and not (len(counts) == 3 and all(len(fields) < 3 for fields in below)):
         return None
-    seen = {name for fields in below for name in fields[:2]}
-    return int(counts[-1]) if 0 < len(seen) <= int(counts[0]) else None
+    ids = {name for fields in below for name in fields[:2]}
+    return int(counts[-1]) if 0 < len(ids) <= int(counts[0]) else None
 
 
 def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:

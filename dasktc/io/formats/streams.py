@@ -121,13 +121,13 @@ def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
         opened = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
 
     def fill(buffer: Any, start: int) -> None:
-        view, done = memoryview(buffer), 0
-        while done < len(view):
+        view, filled = memoryview(buffer), 0
+        while filled < len(view):
             with naming(url):
-                read = os.preadv(opened, [view[done:]], start + done)
+                read = os.preadv(opened, [view[filled:]], start + filled)
             if not read:
-                raise InputError(f"{url} ends at byte {start + done:,}: it has become shorter; read it again")
-            done += read
+                raise InputError(f"{url} ends at byte {start + filled:,}: it has become shorter; read it again")
+            filled += read
 
     try:
         yield fill

@@ -70,9 +70,9 @@ class EdgeFile(io.RawIOBase):
             raise self._damaged(error) from error
         if not data and not self._is_last:
             self._is_last = True
-            if (other := self._next()) is not None:
+            if (member := self._next()) is not None:
                 raise InputError(
-                    f"{self._url} holds several files, {self.member} and {other.name} among them: which has the edges "
+                    f"{self._url} holds several files, {self.member} and {member.name} among them: which has the edges "
                     "is not clear; unpack it, and give the files with edges"
                 )
         buffer[: len(data)] = data

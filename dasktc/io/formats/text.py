@@ -133,12 +133,10 @@ class _Lines:
         return source, target
 
     def _device_rows(self, backend: Backend, text: Array) -> tuple[Array, Array] | None:
-        assert backend.rows is not None
         return backend.rows(text, self.dialect.separator, self.dialect.columns)
 
     def _at_once(self, backend: Backend, stop: int) -> tuple[Array, Array] | None:
         """Read the part of a local file in one step; None if a line is long, or if a row needs the host's parser."""
-        assert backend.upload is not None
         with streams.open_decompressed(self.url) as stream:
             first = self._seek(stream, self.start, self.aligned)
             last = max(first, stop if stop >= streams.size(self.url) else self._seek(stream, stop, False))

@@ -70,7 +70,7 @@ class GeneratedPart:
         InputError
             The recipe has no such edge (`random_graph`).
         """
-        return self._frame(backend, self.first, self.last)
+        return backend.make(self.recipe, self.first, self.last)
 
     @property
     def rows(self) -> int:
@@ -90,19 +90,7 @@ class GeneratedPart:
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most `most` edges each."""
         for first in range(self.first, self.last, most):
-            yield self._frame(backend, first, min(first + most, self.last))
-
-    def _frame(self, backend: Backend, start: int, stop: int) -> Any:
-        if backend.make is not None and (made := backend.make(self.recipe, start, stop)) is not None:
-            return made
-        xp = backend.array
-        dtype = xp.int32 if self.recipe.vertices <= 2**31 else xp.int64
-        src, dst = (xp.empty(stop - start, dtype=dtype) for _ in range(2))
-        for first in range(start, stop, backend.chunk):
-            last = min(first + backend.chunk, stop)
-            place = slice(first - start, last - start)
-            src[place], dst[place] = self.recipe.ends(xp, first, last)
-        return backend.frame.DataFrame({"src": src, "dst": dst})
+            yield backend.make(self.recipe, first, min(first + most, self.last))
 
     read_on_device, chunks_on_device = read, chunks
 

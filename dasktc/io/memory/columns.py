@@ -39,9 +39,9 @@ Column = Any
 INTEGER = (int, np.integer)
 
 
-def places_of(labels: Sequence[Any], of: str, first: int = 0) -> tuple[Place, Place]:
+def places_of(labels: Sequence[Any], table: str, first: int = 0) -> tuple[Place, Place]:
     """Return the positions of two columns' rows from `first`, for errors."""
-    src, dst = (Place(f"column {label!r} of the {of}", first) for label in labels)
+    src, dst = (Place(f"column {label!r} of the {table}", first) for label in labels)
     return src, dst
 
 
@@ -60,9 +60,9 @@ def ids_of(column: Column) -> Ids:
     return "int" if isinstance(column, np.ndarray) else "text"
 
 
-def ids_of_meta(column: Any, at: Place) -> Ids:
+def ids_of_meta(column: Any, place: Place) -> Ids:
     """Return the id type of a Dask collection's empty column; object dtype counts as text until a part is read."""
-    return "text" if column.dtype == object else ids_of(settle(column, None, at))
+    return "text" if column.dtype == object else ids_of(settle(column, None, place))
 
 
 def common_ids(values: Collection[Any]) -> Ids | None:
@@ -70,7 +70,7 @@ def common_ids(values: Collection[Any]) -> Ids | None:
     return "int" if _only(values, INTEGER) else "text" if _only(values, str) else None
 
 
-def settle(values: Any, ids: Ids | None, at: Place) -> Column:
+def settle(values: Any, ids: Ids | None, place: Place) -> Column:
     """Convert a column to a NumPy array of numbers or an Arrow array of text, without a copy where possible.
 
     Parameters
@@ -79,7 +79,7 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
         One-dimensional.
     ids : {"int", "text"} or None
         Type requested by the caller; None: the type of the column.
-    at : Place
+    place : Place
         For errors.
 
     Returns
@@ -102,14 +102,14 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
     if coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
         values = pa.array(values)
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        return _settle_arrow(values, ids, at)
+        return _settle_arrow(values, ids, place)
     values = np.asarray(values)
     if values.dtype.kind in "OT":
-        return settle_objects(values.astype(object, copy=False), ids, at)
+        return settle_objects(values.astype(object, copy=False), ids, place)
     if values.dtype.kind == "U":
-        return text_of(values, at)
+        return text_of(values, place)
     if values.dtype.kind not in "iuf":
-        raise _no_ids(at, values.dtype)
+        raise _no_ids(place, values.dtype)
     return values
 
 
@@ -122,7 +122,7 @@ def _series(values: Any) -> Any:
         return pd.Series(values, dtype=object)
 
 
-def text_of(values: Any, at: Place) -> Any:
+def text_of(values: Any, place: Place) -> Any:
     """Convert values to an Arrow array of strings, with `str` if necessary; InputError names a row that fails."""
     import pyarrow as pa
 
@@ -131,7 +131,7 @@ def text_of(values: Any, at: Place) -> Any:
         return pa.array(values if fixed else list(map(str, values)), pa.large_string())
     except ValueError:
         row = next(row for row, value in enumerate(values) if not _is_text(value))
-        raise at.refuse(row, values[row], "it cannot be written as UTF-8 text, or is too long; rename it") from None
+        raise place.refuse(row, values[row], "it cannot be written as UTF-8 text, or is too long; rename it") from None
 
 
 def _is_text(value: Any) -> bool:
@@ -142,28 +142,34 @@ def _is_text(value: Any) -> bool:
     return True
 
 
-def _no_ids(at: Place, dtype: Any) -> InputError:
-    return InputError(f"{at.of} has type {dtype}: ids are integers or strings; name the two id columns, or convert it")
+def _no_ids(spot: Place, dtype: Any) -> InputError:
+    return InputError(
+        f"{spot.of} has type {dtype}: ids are integers or strings; name the two id columns, or convert it"
+    )
 
 
-def _settle_arrow(values: Any, ids: Ids | None, at: Place) -> Column:
+def _settle_arrow(values: Any, ids: Ids | None, spot: Place) -> Column:
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import types
 
     coded = types.is_dictionary(values.type)
     kind = values.type.value_type if coded else values.type
-    with readable(at.of):
+    with readable(spot.of):
         values.validate(full=coded)
     if types.is_string_view(kind):  # a slice of views keeps, and accounts for, all of its buffers
         kind, values = pa.large_string(), _without_views(values) if coded else decode(values)
     text = types.is_string(kind) or types.is_large_string(kind)
     if not (text or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
-        raise _no_ids(at, values.type)
-    _refuse_null(values, at)
+        raise _no_ids(spot, values.type)
+    _refuse_null(values, spot)
     if types.is_decimal(kind):
         plain = pc.cast(values, kind)
-        return text_of(whole_numbers(plain.to_pylist(), at), at) if ids == "text" else integers_of_decimals(plain, at)
+        return (
+            text_of(whole_numbers(plain.to_pylist(), spot), spot)
+            if ids == "text"
+            else integers_of_decimals(plain, spot)
+        )
     return values if text else pc.cast(values, kind).to_numpy(zero_copy_only=False)
 
 
@@ -176,34 +182,34 @@ def _without_views(values: Any) -> Any:
     return pa.chunked_array(plain, pa.dictionary(values.type.index_type, pa.large_string()))
 
 
-def _refuse_null(values: Any, at: Place) -> None:
+def _refuse_null(values: Any, place: Place) -> None:
     import pyarrow.compute as pc
 
     if values.null_count:
-        raise at.missing(pc.index(values.is_null(), True).as_py(), None)
+        raise place.missing(pc.index(values.is_null(), True).as_py(), None)
 
 
-def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
+def settle_objects(values: Any, ids: Ids | None, place: Place) -> Column:
     """Convert an array of Python objects: all integers, all whole decimals, all strings, or (as text) both."""
     import pandas as pd
 
     absent = pd.isna(values)
     if absent.any():
-        raise at.missing(int(absent.argmax()), values[absent.argmax()])
+        raise place.missing(int(absent.argmax()), values[absent.argmax()])
     if _only(values, (str, *INTEGER) if ids == "text" else str) and len(values):
-        return text_of(values, at)
+        return text_of(values, place)
     if len(values) and _only(values, Decimal):
-        numbers = whole_numbers(values, at)
-        return text_of(numbers, at) if ids == "text" else int64_of(numbers, at)
+        numbers = whole_numbers(values, place)
+        return text_of(numbers, place) if ids == "text" else int64_of(numbers, place)
     if not _only(values, INTEGER):
         lead = INTEGER if _only(values[:1], INTEGER) else (str,)
         row = next(i for i, value in enumerate(values) if not _only([value], lead))
-        raise at.refuse(
+        raise place.refuse(
             row,
             values[row],
             f"ids are all integers or all strings, not {type(values[row]).__name__}; convert the column",
         )
-    return int64_of(values, at)
+    return int64_of(values, place)
 
 
 def _only(values: Collection[Any], kinds: Any) -> bool:
@@ -219,7 +225,7 @@ def decode(column: Column) -> Column:
     return pc.cast(column, pa.large_string())
 
 
-def to_ids(column: Column, ids: Ids, at: Place) -> Any:
+def to_ids(column: Column, ids: Ids, place: Place) -> Any:
     """Convert a settled column to checked ids.
 
     Parameters
@@ -227,7 +233,7 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
     column : Column
         As returned by `settle`.
     ids : {"int", "text"}
-    at : Place
+    place : Place
         For errors.
 
     Returns
@@ -244,12 +250,12 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
     import pyarrow as pa
 
     if isinstance(column, np.ndarray):
-        numbers = integers_of_floats(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), at)
-        return narrow(numbers, at) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
-    with readable(at.of):
+        numbers = integers_of_floats(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), place)
+        return narrow(numbers, place) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
+    with readable(place.of):
         column.validate(full=True)  # Arrow's functions do not check offsets and codes
     text = decode(column)
-    _refuse_null(text, at)  # a dictionary may contain nulls
+    _refuse_null(text, place)  # a dictionary may contain nulls
     if ids == "int" and len(text):
-        raise at.refuse(0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'")
+        raise place.refuse(0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'")
     return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)

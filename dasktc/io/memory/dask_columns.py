@@ -83,9 +83,9 @@ def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
     return src, dst
 
 
-def _of_two_lengths(what: str, src: Any, dst: Any) -> InputError:
+def _of_two_lengths(kind: str, src: Any, dst: Any) -> InputError:
     return InputError(
-        f"column 0 of {what} has {plural(src, 'row')}, column 1 {dst:,}: an edge has two ends; pass columns of equal "
+        f"column 0 of {kind} has {plural(src, 'row')}, column 1 {dst:,}: an edge has two ends; pass columns of equal "
         "length"
     )
 
@@ -96,4 +96,6 @@ def _table(src: Any, dst: Any) -> Any:
 
     if len(src) != len(dst):
         raise _of_two_lengths("a block of the pair", len(src), len(dst))
-    return pd.DataFrame({name: pd.Series(getattr(of, "array", of)) for name, of in enumerate((src, dst))}, copy=False)
+    return pd.DataFrame(
+        {name: pd.Series(getattr(ids, "array", ids)) for name, ids in enumerate((src, dst))}, copy=False
+    )

@@ -110,9 +110,9 @@ class DevicePartition:
         return {**self.__dict__, "upstream": None}
 
 
-def _elsewhere(of: str, how: str) -> InputError:
+def _elsewhere(name: str, library: str) -> InputError:
     return InputError(
-        f"{of} is in GPU memory: backend cpu does not read it; pass what its {how} returns, or count with "
+        f"{name} is in GPU memory: backend cpu does not read it; pass what its {library} returns, or count with "
         "backend='cuda'"
     )
 
@@ -137,12 +137,12 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     root = next(root for root in (*roots(first), *roots(getattr(first, "_meta", None))) if root in ON_GPU)
     if hasattr(obj, "to_delayed"):
         return _partitions(obj, options, ON_GPU[root])
-    found = _columns(obj, first, options, ON_GPU[root])
-    columns, labels = found.pair, found.labels
-    if found.choice is not None:
-        judge(found.choice, [sample_of(obj if hasattr(obj, "iloc") else obj.view_edge_list())])
+    ids_columns = _columns(obj, first, options, ON_GPU[root])
+    columns, labels = ids_columns.pair, ids_columns.labels
+    if ids_columns.choice is not None:
+        judge(ids_columns.choice, [sample_of(obj if hasattr(obj, "iloc") else obj.view_edge_list())])
     places = places_of(labels, kind(first))
-    ids = agree([_ids(column, at.of) for column, at in zip(columns, places, strict=True)], places)
+    ids = agree([_ids(column, place.of) for column, place in zip(columns, places, strict=True)], places)
     if options.ids not in (None, ids):
         raise InputError(f"ids='{options.ids}' is given for {kind(first)}, which holds {ids} ids; convert its columns")
     if len(columns[0]) != len(columns[1]):
@@ -151,24 +151,24 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
         )
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
-    made = (part,) if size.rows else ()
-    return Source(kind(first), made, ids, size=size, in_memory=True, frames="cudf", reading=found.reading)
+    parts = (part,) if size.rows else ()
+    return Source(kind(first), parts, ids, size=size, in_memory=True, frames="cudf", reading=ids_columns.reading)
 
 
-def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
+def _partitions(obj: Any, options: ReadOptions, library: str) -> Source:
     """Make a part of every partition; the meta gives columns and id type, so nothing is computed."""
     meta, named = obj._meta, hasattr(obj._meta, "columns")
     if not named:
         obj = an_edge_a_row(obj, kind(obj))
-    found = _columns(meta, meta, options, how) if named else _Columns([meta.reshape(-1)] * 2, [0, 1])
+    found = _columns(meta, meta, options, library) if named else _Columns([meta.reshape(-1)] * 2, [0, 1])
     columns, labels = found.pair, found.labels
     places = places_of(labels, kind(obj))
-    ids = agree([_ids(column, at.of) for column, at in zip(columns, places, strict=True)], places)
+    ids = agree([_ids(column, place.of) for column, place in zip(columns, places, strict=True)], places)
     names = None
     if named:
         names = tuple(meta.columns[[str(name) for name in meta.columns].index(label)] for label in labels)
     parts = tuple(
-        DevicePartition(delayed, names, kind(obj), how, found.choice, begins=number == 0)
+        DevicePartition(delayed, names, kind(obj), library, found.choice, begins=number == 0)
         for number, delayed in enumerate(partitions(obj))
     )
     return Source(kind(obj), parts, ids, frames="dask-cudf", reading=found.reading)
@@ -190,34 +190,34 @@ class _Columns(NamedTuple):
         return None if self.taken is None else self.taken.choice
 
 
-def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> _Columns:
+def _columns(obj: Any, first: Any, options: ReadOptions, library: str) -> _Columns:
     """Return the two columns of an object."""
     if isinstance(obj, tuple | list):
         if len(obj) == 2 and all(getattr(column, "ndim", 0) == 1 for column in obj):
             return _Columns(list(obj), [0, 1])
     elif hasattr(obj, "view_edge_list"):
         edges = obj.view_edge_list()
-        return _columns(edges, edges, options, how)
+        return _columns(edges, edges, options, library)
     elif hasattr(obj, "tocoo"):
         return _Columns(list(entries(obj)[:2]), [0, 1])
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
         types = [obj[column].dtype for column in obj.columns]
-        taken = choose_two(kind(obj), labels, types, options, getattr(getattr(obj, "index", None), "names", ()))
-        pair = [obj[obj.columns[place]] for place in taken.places]
-        return _Columns(pair, [labels[place] for place in taken.places], taken)
+        result = choose_two(kind(obj), labels, types, options, getattr(getattr(obj, "index", None), "names", ()))
+        pair = [obj[obj.columns[place]] for place in result.places]
+        return _Columns(pair, [labels[place] for place in result.places], result)
     elif getattr(obj, "ndim", 0) == 2:
         edges = an_edge_a_row(obj, kind(obj))
         return _Columns([edges[:, 0], edges[:, 1]], [0, 1])
-    raise _elsewhere(kind(first), how)
+    raise _elsewhere(kind(first), library)
 
 
-def _ids(column: Any, of: str) -> Ids:
+def _ids(column: Any, name: str) -> Ids:
     missing = int(column.isna().sum()) if hasattr(column, "isna") else 0
     if missing:
-        raise InputError(f"{of} lacks {plural(missing, 'id')}: an edge needs both ends; drop these rows")
+        raise InputError(f"{name} lacks {plural(missing, 'id')}: an edge needs both ends; drop these rows")
     if column.dtype.kind in "iu" and column.dtype != "uint64":
         return "int"
     if column.dtype.kind in "OUT" and hasattr(column, "to_arrow"):
         return "text"
-    raise InputError(f"{of} has type {column.dtype}: ids are integers or strings; convert it, for example to int64")
+    raise InputError(f"{name} has type {column.dtype}: ids are integers or strings; convert it, for example to int64")

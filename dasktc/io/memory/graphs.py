@@ -60,14 +60,16 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
     return _named("NetworkX graph", "nodes", [src, dst], nodes, options, weights)
 
 
-def _named(name: str, of: str, ends: Sequence[Any], vertices: list[Any], options: ReadOptions, weights: Any) -> Source:
+def _named(
+    name: str, what: str, ends: Sequence[Any], vertices: list[Any], options: ReadOptions, weights: Any
+) -> Source:
     """Make a source of pairs of positions: integers and text among the vertices become the ids, others labels."""
     import pyarrow as pa
 
-    ids, place = common_ids(vertices), Place(f"the {name}'s {of}")
+    ids, place = common_ids(vertices), Place(f"the {name}'s {what}")
     if ids is None and options.ids == "int":
         raise InputError(
-            f"the {name}'s {of} are of type {Labels(vertices).kinds}: ids='int' takes integers; leave it out, and "
+            f"the {name}'s {what} are of type {Labels(vertices).kinds}: ids='int' takes integers; leave it out, and "
             "answers have the objects themselves, or pass ids='text', which takes str of each"
         )
     if ids == "int":
@@ -133,10 +135,10 @@ def _names(graph: Any, options: ReadOptions) -> list[Any] | None:
         repeated = len(names)
     if not (missing or repeated):
         return names
-    why = f"{missing:,} are missing" if missing else f"{repeated:,} repeat another or are no ids"
+    reason = f"{missing:,} are missing" if missing else f"{repeated:,} repeat another or are no ids"
     log.warning(
         "dasktc: warning: the names of the igraph graph's vertices do not tell them apart, %s of %s: answers have "
         "vertex indices",
-        *(why, f"{len(names):,}"),
+        *(reason, f"{len(names):,}"),
     )
     return None

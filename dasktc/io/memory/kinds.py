@@ -47,8 +47,8 @@ def _is_tuple_of_ids(item: Any) -> bool:
 
 def holds_edges(obj: Any) -> bool:
     """Return whether an object is an iterable that may yield edges: a set, an iterator, a view, but no mapping."""
-    known = not set(roots(obj)).isdisjoint(ELSEWHERE)
-    return isinstance(obj, Iterable) and not isinstance(obj, str | bytes | bytearray | Mapping) and not known
+    is_listed = not set(roots(obj)).isdisjoint(ELSEWHERE)
+    return isinstance(obj, Iterable) and not isinstance(obj, str | bytes | bytearray | Mapping) and not is_listed
 
 
 def is_view_of_edges(obj: Any) -> bool:
@@ -57,7 +57,7 @@ def is_view_of_edges(obj: Any) -> bool:
 
 
 @contextmanager
-def readable(what: str) -> Iterator[None]:
+def readable(kind: str) -> Iterator[None]:
     """Convert any exception of the object's library to an InputError of one line."""
     try:
         yield
@@ -65,7 +65,7 @@ def readable(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise InputError(
-            f"{what} cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]}): it is damaged, or "
+            f"{kind} cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]}): it is damaged, or "
             "its library does not offer this; convert it, for example to a NumPy array of shape (m, 2)"
         ) from error
 

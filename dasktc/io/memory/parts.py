@@ -58,8 +58,8 @@ class SlicePart:
         asarray, width = backend.array.asarray, self.src.itemsize
         one_array = self.src.dtype == self.dst.dtype and self.src.strides == self.dst.strides == (2 * width,)
         if one_array and self.dst.ctypes.data - self.src.ctypes.data == width:
-            both = asarray(np.lib.stride_tricks.as_strided(self.src, (len(self.src), 2), (2 * width, width)))
-            return both[:, 0].copy(), both[:, 1].copy()
+            pairs = asarray(np.lib.stride_tricks.as_strided(self.src, (len(self.src), 2), (2 * width, width)))
+            return pairs[:, 0].copy(), pairs[:, 1].copy()
         return asarray(np.ascontiguousarray(self.src)), asarray(np.ascontiguousarray(self.dst))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -97,12 +97,12 @@ class PartitionPart:
             return self._read(backend, getattr(upstream, "iloc", upstream))
 
     def _read(self, backend: Backend, rows: Any) -> Any:
-        wanted = self.ids if self.convert else None
-        pair = [settle(rows[:, i], wanted, at) for i, at in zip(self.columns, self.places, strict=True)]
-        for column, at in zip(pair, self.places, strict=True):
+        kind = self.ids if self.convert else None
+        pair = [settle(rows[:, i], kind, place) for i, place in zip(self.columns, self.places, strict=True)]
+        for column, place in zip(pair, self.places, strict=True):
             if len(column) and not self.convert and ids_of(column) != self.ids:
                 raise InputError(
-                    f"{at.of} holds ids of type {ids_of(column)} where {self.ids} is expected: "
+                    f"{place.of} holds ids of type {ids_of(column)} where {self.ids} is expected: "
                     "its meta does not tell; pass ids='int' or ids='text'"
                 )
         weights = (
@@ -133,7 +133,7 @@ def slices(
         The columns differ in length or in the type of their ids, or one holds no ids.
     """
     places = places_of(labels, name)
-    src, dst = (settle(column, options.ids, at) for column, at in zip(columns, places, strict=True))
+    src, dst = (settle(column, options.ids, place) for column, place in zip(columns, places, strict=True))
     if len(src) != len(dst):
         raise InputError(
             f"{places[0].of} has {plural(len(src), 'row')}, {places[1].of} {len(dst)}: "
@@ -197,7 +197,7 @@ def _compact(column: Column) -> Column:
 
 def _frame(backend: Backend, pair: Sequence[Column], ids: Ids, places: Sequence[Place], weights: Any = None) -> Any:
     """Convert two settled columns, and weights, to an edge frame."""
-    src, dst = (to_ids(column, ids, at) for column, at in zip(pair, places, strict=True))
+    src, dst = (to_ids(column, ids, place) for column, place in zip(pair, places, strict=True))
     if ids == "int" and src.dtype != dst.dtype:
         src, dst = src.astype(np.int64, copy=False), dst.astype(np.int64, copy=False)
     columns = {"src": src, "dst": dst} | ({} if weights is None else {"weight": weights})

@@ -40,12 +40,12 @@ def entries(matrix: Any) -> tuple[Array, Array, Array]:
             f"the sparse matrix has shape {matrix.shape}: an adjacency matrix is square; pass a square one"
         )
     rows, columns, values = _stored(matrix)
-    for what, ids in ("rows", rows), ("columns", columns):
+    for axis, ids in ("rows", rows), ("columns", columns):
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) != len(rows):
-            raise _damaged(matrix, f"stores {what} as {ids.dtype} of shape {ids.shape}")
+            raise _damaged(matrix, f"stores {axis} as {ids.dtype} of shape {ids.shape}")
         low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
         if low < 0 or high >= matrix.shape[0]:
-            raise _damaged(matrix, f"indexes {what} {low:,} to {high:,}")
+            raise _damaged(matrix, f"indexes {axis} {low:,} to {high:,}")
     return rows, columns, values
 
 
@@ -75,8 +75,8 @@ def _stored(matrix: Any) -> tuple[Array, Array, Array]:
             matrix, f"has offsets of {offsets.dtype} and shape {offsets.shape} for diagonals of shape {diagonals.shape}"
         )
     coo = matrix.tocoo()
-    kept = coo.data != 0 if matrix.format == "bsr" else slice(None)  # tocoo drops DIA's padding itself
-    return coo.row[kept], coo.col[kept], coo.data[kept]
+    selection = coo.data != 0 if matrix.format == "bsr" else slice(None)  # tocoo drops DIA's padding itself
+    return coo.row[selection], coo.col[selection], coo.data[selection]
 
 
 def _integers(values: list[Any]) -> Any:
@@ -102,8 +102,8 @@ def _checked_pointers(matrix: Any) -> int:
     return last
 
 
-def _damaged(matrix: Any, what: str) -> InputError:
+def _damaged(matrix: Any, part: str) -> InputError:
     shape = " x ".join(f"{side:,}" for side in matrix.shape)
     return InputError(
-        f"the {matrix.format} matrix of {shape} {what}: its arrays were changed, or are those of another; build it anew"
+        f"the {matrix.format} matrix of {shape} {part}: its arrays were changed, or are those of another; build it anew"
     )

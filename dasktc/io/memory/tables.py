@@ -103,8 +103,8 @@ def from_polars(obj: Any, options: ReadOptions) -> Source:
     (i, j), reading, choice = choose_two(name, schema.names, schema.types, options)
     k = None if options.weight is None else _weight(schema.names, (i, j), options.weight)
     judged = range(min(COLUMNS, len(schema)) if choice is not None else 0)
-    chosen = obj.select([schema.names[place] for place in sorted({*judged, i, j, *(() if k is None else (k,))})])
-    table = pa.table(chosen.collect() if lazy else chosen)
+    selection = obj.select([schema.names[place] for place in sorted({*judged, i, j, *(() if k is None else (k,))})])
+    table = pa.table(selection.collect() if lazy else selection)
     if choice is not None:
         judge(choice, [sample_of(table)])
     pair, labels = [table.column(schema.names[place]) for place in (i, j)], [schema.names[i], schema.names[j]]
@@ -129,19 +129,19 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     meta = obj._meta
     labels = [str(label) for label in meta.columns]
     (i, j), reading, choice = choose_two("Dask DataFrame", labels, [*meta.dtypes], options, meta.index.names)
-    chosen = [labels[i], labels[j]]
-    places = places_of(chosen, "Dask DataFrame")
-    promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
+    pair = [labels[i], labels[j]]
+    places = places_of(pair, "Dask DataFrame")
+    promised = [ids_of_meta(meta.iloc[:, k], spot) for k, spot in zip((i, j), places, strict=True)]
     ids = options.ids or agree(promised, places)
     k = None if options.weight is None else _weight(labels, (i, j), options.weight)
     if meta.columns.is_unique:  # then only these columns are read, and those that are to be judged
         judged = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
-        kept = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
-        obj = obj[[meta.columns[place] for place in kept]]
-        i, j, k = kept.index(i), kept.index(j), None if k is None else kept.index(k)
+        selection = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
+        obj = obj[[meta.columns[place] for place in selection]]
+        i, j, k = selection.index(i), selection.index(j), None if k is None else selection.index(k)
     parts = []
     for number, delayed in enumerate(obj.to_delayed()):
-        places = places_of(chosen, f"Dask DataFrame's partition {number}")
+        places = places_of(pair, f"Dask DataFrame's partition {number}")
         part = PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k, choice, begins=number == 0)
         parts.append(part)
     return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight, reading=reading)
@@ -153,7 +153,7 @@ def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
     if options.columns is not None or options.weight is not None:
         raise InputError(f"columns or a weight are given for {kind(obj)}: it has no named columns; leave them out")
     of_all = places_of((0, 1), "Dask Array")
-    ids = options.ids or agree([ids_of_meta(obj._meta.reshape(-1), at) for at in of_all], of_all)
+    ids = options.ids or agree([ids_of_meta(obj._meta.reshape(-1), place) for place in of_all], of_all)
     parts = []
     for number, delayed in enumerate(partitions(obj)):
         places = places_of((0, 1), f"Dask Array's block {number}")
@@ -247,10 +247,10 @@ def _ends(edges: Sequence[Any], name: str) -> list[Any]:
         )
     if not all(map(_is_edge, edges)):
         row = next(row for row, item in enumerate(edges) if not _is_edge(item))
-        more = "weights and attributes are not read; " if isinstance(edges[row], tuple | list) else ""
+        remark = "weights and attributes are not read; " if isinstance(edges[row], tuple | list) else ""
         raise InputError(
             f"item {row:,} of the {name} is {shown(edges[row])} where an edge is expected: an edge is a pair of ids; "
-            f"{more}pass pairs (u, v), or two columns"
+            f"{remark}pass pairs (u, v), or two columns"
         )
     columns: tuple[list[Any], list[Any]] = ([], [])
     for u, v in edges:
@@ -275,13 +275,13 @@ class Taken(NamedTuple):
 
 
 def choose_two(
-    where: str, labels: Sequence[str], types: Sequence[object], options: ReadOptions, index: Sequence[Any] = ()
+    table: str, labels: Sequence[str], types: Sequence[object], options: ReadOptions, index: Sequence[Any] = ()
 ) -> Taken:
     """Choose the two id columns: those requested (names precede positions), those with common names, or 0, 1.
 
     Parameters
     ----------
-    where : str
+    table : str
         The object, for errors and results.
     labels : sequence of str
     types : sequence of dtype or Arrow type
@@ -297,30 +297,30 @@ def choose_two(
     of_index = tuple(str(name) for name in index if name is not None)
     if len(labels) < 2:
         if of_index:
-            raise index_refused(f"the {where}", of_index)
+            raise index_refused(f"the {table}", of_index)
         raise InputError(
             f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
         )
-    chosen = []
+    places = []
     for name in options.columns or ():
         if name not in labels and not (name.isdecimal() and int(name) < len(labels)):
             raise InputError(
                 f"the table has no column {name!r}: its columns are {', '.join(labels)}; "
                 f"{proposed(options.columns or (), labels)}name two of these"
             )
-        chosen.append(labels.index(name) if name in labels else int(name))
+        places.append(labels.index(name) if name in labels else int(name))
     by_name = next(known_pairs(labels), None)
-    src, dst = chosen if chosen else by_name or (0, 1)
+    src, dst = places if places else by_name or (0, 1)
     if src == dst:
         raise InputError(
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
         )
-    selection = "given" if chosen else "by name" if by_name else "by position"
-    reading = Reading(where, (src + 1, dst + 1), (labels[src], labels[dst]), len(labels), selection)
-    if chosen:
+    selection = "given" if places else "by name" if by_name else "by position"
+    reading = Reading(table, (src + 1, dst + 1), (labels[src], labels[dst]), len(labels), selection)
+    if places:
         return Taken((src, dst), reading, None)
     kinds = tuple(map(_kind_of, types))
-    choice = Choice(f"the {where}", (src, dst), tuple(labels), kinds=kinds, index=of_index, is_file=False)
+    choice = Choice(f"the {table}", (src, dst), tuple(labels), kinds=kinds, index=of_index, is_file=False)
     refuse_two_pairs(choice)
     if by_name:
         return Taken((src, dst), reading, None)
@@ -336,7 +336,7 @@ def _kind_of(type_: object) -> str:
     return "text" if any(word in name for word in ("str", "obj", "cat", "utf")) else "other"
 
 
-def _weight(labels: Sequence[str], chosen: tuple[int, int], name: str) -> int:
+def _weight(labels: Sequence[str], ends: tuple[int, int], name: str) -> int:
     """Return the position of the column of weights, given by name or by position in digits."""
     position = int(name) if name.isdecimal() and len(name) < 19 else len(labels)
     if name not in labels and position >= len(labels):
@@ -344,6 +344,6 @@ def _weight(labels: Sequence[str], chosen: tuple[int, int], name: str) -> int:
             f"the table has no column {shown(name)} of weights: its columns are {', '.join(labels)}; name one of these"
         )
     place = labels.index(name) if name in labels else position
-    if place in chosen:
+    if place in ends:
         raise InputError(f"column {labels[place]!r} is named for ids and for weights: it cannot be both; name another")
     return place

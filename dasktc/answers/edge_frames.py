@@ -1,0 +1,511 @@
+"""Frames with a number for every edge, in ascending order of the ends' ids, or for requested edges.
+
+Frames of the oriented edges are made in the same way, with keys that have the source first.
+
+The number of an edge is stored beside its column of a block; if several blocks contain the edge, their numbers add up.
+Slices of blocks become arrays of keys (dense ids) above numbers. If there are several partitions, slices are cut at
+common keys and the cuts of each partition are joined, where the numbers of an edge are added up. Each partition is
+sorted and gets the caller's ids.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.answers.edge_support import zeros_of
+from dasktc.answers.external_ids import SHIFT, edges_by_dense_id, frames_of_edges
+from dasktc.answers.frames import (
+    PANDAS,
+    FrameKind,
+    array_module,
+    backend_of,
+    column,
+    dense_ids,
+    external_ids_on_device,
+    frame_of,
+    given_ids,
+    ids_of,
+    in_library,
+    labelled,
+    numbered,
+    rows_of_partition,
+    unknown,
+    with_rows,
+)
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import refuse_unless
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import Executor
+from dasktc.io.labels import pairs_of_labels
+from dasktc.io.memory.kinds import are_two_columns
+from dasktc.options import format_size
+from dasktc.pipeline.edge_keys import pack, unpack
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.shuffle import splitters
+from dasktc.planning.schemes import Block
+from dasktc.wording import advice, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["edge_answer", "edges_in_parts", "given_as", "oriented_frame", "partitions", "refuse_frame"]
+
+Array = Any
+ByPlace = dict[Block, Any]
+"""Handles by block position of an int32 array: a non-negative number for each column of the block."""
+FRAME_BYTES = 100
+"""Bytes per row of an edge frame while it is made: keys, numbers, their order, and ids."""
+SPLIT_BYTES = 200
+"""The same with sharded vertices."""
+WIDE = 4
+"""Approximate number of partitions cut from one slice if there are many."""
+
+
+def edge_answer(
+    graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any = None, total: int | None = None
+) -> Any:
+    """Make a frame with the number of every edge, or of requested edges.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    by_place : dict of (i, j) to handle of array of int32
+        If the scheme puts an edge into several blocks, its numbers there are added up.
+    name : str
+        Name of the numbers' column.
+    kind : FrameKind
+    edges : table, array of shape (m, 2), or sequence of pairs, optional
+        Requested edges by the caller's ids, in either direction.
+    total : int, optional
+        Expected sum of the numbers of all edges.
+
+    Returns
+    -------
+    DataFrame
+        Columns "src", "dst" and `name`, int64. For all edges: src < dst, rows ascend and are numbered from 0 across all
+        partitions. With `edges`: one row for each, as given.
+
+    Raises
+    ------
+    InputError
+        The frame needs more memory than is available, or an edge is not in the graph.
+    CountError
+        Edges or numbers were lost.
+    """
+    if edges is not None:
+        return _asked(graph, by_place, name, kind, edges)
+    refuse_frame(graph, kind)
+    executor = graph.executor
+    if _in_one_step(graph, by_place, kind):
+        args = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
+        (block,) = (graph.blocks[place] for place in by_place)
+        frame = executor.gather([executor.submit("edges", _whole_frame, block, *args, graph.edges, total)])[0]
+        if frame is not None:
+            return in_library(labelled(graph, frame, ("src", "dst")), kind)
+    return numbered(graph, *partitions(graph, by_place, name, kind, total), kind, ("src", "dst"), (name,))
+
+
+def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
+    """Make a frame of every edge, from source to target, as oriented in the blocks.
+
+    Returns
+    -------
+    DataFrame
+        Columns "src" and "dst" of the caller's ids; rows ascend and are numbered from 0 across all partitions.
+
+    Raises
+    ------
+    InputError
+        The frame needs more memory than is available.
+    CountError
+        Edges were lost.
+    """
+    refuse_frame(graph, kind)
+    executor, backend = graph.executor, graph.options.chosen_backend
+    zeros = {place: executor.submit("edges", zeros_of, block, backend) for place, block in graph.blocks.items()}
+    return numbered(graph, *partitions(graph, zeros, None, kind, oriented=True), kind, ("src", "dst"))
+
+
+def partitions(
+    graph: CountingContext,
+    by_place: ByPlace,
+    name: str | None,
+    kind: FrameKind = PANDAS,
+    total: int | None = None,
+    oriented: bool = False,
+) -> tuple[list[Any], list[int]]:
+    """Make frames with the number of every edge and leave them where they are made; parameters as for `edge_answer`.
+
+    Without a name the frames have no numbers; with `oriented` the source of an edge is first, not the smaller end.
+
+    Returns
+    -------
+    frames : list of handles of DataFrame, at least one
+        The edges of each precede those of the next.
+    rows : list of int
+        Number of rows of each.
+    """
+    executor, sharded = graph.executor, graph.plan.shards > 1
+    rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
+    groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // rows)))
+    parts = executor.map("edges", _joined if graph.plan.scheme.once else _summed, groups)
+    added = executor.gather(executor.map("edges", _added, list(parts)))
+    sizes = [edges for edges, _ in added]
+    fact = f"{name or 'rows'} and edges differ in number"
+    refuse_unless(sum(sizes) == graph.edges, fact, graph.folder_of_copies)
+    refuse_unless(total is None or sum(number for _, number in added) == total, f"{name} of edges do not add up")
+    parts, sizes = with_rows(parts, sizes)
+    firsts = [0, *accumulate(sizes)][:-1]
+    if sharded:
+        return frames_of_edges(executor, parts, graph.prepared.vertices, name, firsts, kind.library), sizes
+    vertices = graph.prepared.vertices
+    calls = [(part, vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=True)]
+    parts.clear()
+    return executor.submit_all("edges", _edge_frame, calls), sizes
+
+
+def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable[[Array], Any]) -> list[Any]:
+    """Call a function on parts of the edges that contain each edge once: keys over dense ids above numbers, any order.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    by_place : dict of (i, j) to handle of array of int32
+        As for `edge_answer`.
+    function : callable (array of int64, shape (2, edges)) -> object
+
+    Returns
+    -------
+    list of handles
+    """
+    executor, (rows, step) = graph.executor, _lengths(graph)
+    if not graph.plan.scheme.once:
+        groups = _by_range(graph, _slices(graph, by_place, step), max(1, -(-graph.edges // rows)))
+        return executor.map("edges", function, executor.map("edges", _summed, groups))
+    if graph.plan.shards > 1:
+        return executor.map("edges", function, _slices(graph, by_place, step))
+    return _slices(graph, by_place, rows, then=function)
+
+
+def _lengths(graph: CountingContext) -> tuple[int, int]:
+    """Return the number of edges of a partition, and of a slice, which is cut into several."""
+    share, row_bytes = graph.executor.memory_in_parallel, SPLIT_BYTES if graph.plan.shards > 1 else FRAME_BYTES
+    limit = max(1, graph.edges if share is None else share // row_bytes)
+    rows = max(1, min(limit, rows_of_partition(graph, 2, 1)))
+    return rows, max(1, min(limit, WIDE * rows))
+
+
+def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
+    """Refuse a frame of all edges that exceeds the memory budget of the caller, if that is the one process."""
+    memory, needed = graph.executor.memory_per_call, FRAME_BYTES * graph.edges
+    if kind.whole and not graph.executor.distributed and memory is not None and needed > memory:
+        raise InputError(
+            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(needed)} while it is made, more than the "
+            f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
+            f"with {advice('per_edge')}, or raise {advice('memory')}"
+        )
+
+
+def _alone(graph: CountingContext, kind: FrameKind) -> bool:
+    """Whether the caller's process makes the whole frame in its own memory."""
+    return kind.whole and not graph.executor.distributed and graph.executor.memory_in_parallel is None
+
+
+def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
+    """Whether a device makes the frame of its single block with `Answers`, if the keys and numbers fit."""
+    single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
+    return single and graph.executor.backend.on_device
+
+
+def _whole_frame(
+    block: OrientedCSR,
+    values: Array,
+    order: Array,
+    vertices: VertexMap,
+    name: str,
+    kind: FrameKind,
+    edges: int,
+    total: int | None,
+) -> Any:
+    """Sort all edges into one frame; None if an edge's key and number together exceed a 64-bit word."""
+    answers = backend_of(values).answers
+    added, bound = answers.facts(values)
+    refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
+    refuse_unless(total is None or added == total, f"{name} of edges do not add up")
+    ids, external = _ids_of_block(block, order), external_ids_on_device(vertices)
+    columns = answers.edges(block, values, ids, len(order), bound, 0 if external is None else external)
+    if columns is None:
+        return None
+    src, dst, numbers = columns
+    if external is None:
+        src, dst = (ids_of(vertices, ends, kind.library) for ends in (src, dst))
+    return frame_of({"src": src, "dst": dst, name: numbers}, kind.library)
+
+
+def _ids_of_block(block: OrientedCSR, order: Array) -> tuple[Array, Array]:
+    """Return the dense ids of the rows and columns of a block on a device, int32."""
+    if block.members is not None:
+        ids = order.take(block.members)
+        return ids, ids
+    return order[block.row_first :: block.stride], order[block.column_first :: block.stride]
+
+
+# slices of blocks
+
+
+def _slices(
+    graph: CountingContext,
+    by_place: ByPlace,
+    step: int,
+    oriented: bool = False,
+    then: Callable[[Array], Any] | None = None,
+) -> list[Any]:
+    """Cut blocks into slices: keys over dense ids above numbers; out of core they are on the host.
+
+    If vertices are in one shard, `then` is applied to each slice.
+    """
+    executor, sharded = graph.executor, graph.plan.shards > 1
+    order = None if sharded else graph.prepared.graph.order.whole
+    backend, host = graph.options.chosen_backend, sharded or executor.memory_per_call is not None
+    calls = [
+        (graph.blocks[place], of_block, order, start, start + step, backend, host, oriented, then)
+        for place, of_block in by_place.items()
+        for start in range(0, int(graph.prepared.sizes.edges[place]), step)
+    ]
+    slices = executor.submit_all("edges", _slice, calls)
+    return edges_by_dense_id(executor, slices, graph.prepared.graph.order, oriented) if sharded else slices
+
+
+def _slice(*arguments: Any) -> Any:
+    *part, then = arguments
+    edges = _edges_of_block(*part)
+    return edges if then is None else then(edges)
+
+
+def _edges_of_block(
+    block: OrientedCSR,
+    values: Array,
+    order: Array | None,
+    start: int,
+    stop: int,
+    backend: str,
+    host: bool,
+    oriented: bool,
+) -> Array:
+    """Return keys above numbers for some edges of a block; the smaller id is first, or with `oriented` the row's.
+
+    Without an order the keys are over the ids of the blocks.
+    """
+    xp, stop = get_backend(backend).array, min(stop, block.edges)
+    if xp is np and order is not None:
+        from dasktc.backends.cpu.edge_columns import keys_of_block
+
+        ends = block.row_ids(np.arange(block.rows)), _columns_of(block, len(order))
+        rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows after the last vertex are empty
+        return keys_of_block(block.offsets, block.columns, rows, columns, values, start, stop, oriented)
+    u, v = block.row_ids(_rows(block, start, stop, xp)), block.column_ids(block.columns[start:stop])
+    if order is not None:
+        u, v = order.take(u), order.take(v)
+    edges = xp.empty((2, stop - start), dtype="int64")
+    edges[0] = pack(u, v, SHIFT) if oriented else pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
+    edges[1] = values[start:stop]
+    return on_host(edges) if host else edges
+
+
+def _columns_of(block: OrientedCSR, vertices: int) -> Array:
+    """Return the vertex ids of all columns of a block, by column number."""
+    count = -(-(vertices - block.column_first) // block.stride) if block.members is None else len(block.members)
+    return block.column_ids(np.arange(max(0, count)))
+
+
+def _rows(block: OrientedCSR, start: int, stop: int, xp: Any) -> Array:
+    """Return the row of each edge from `start` to `stop`."""
+    if xp is np:  # searching for each edge would take three times as long
+        return np.repeat(np.arange(block.rows), np.diff(block.offsets.clip(start, stop)))
+    first = int(block.offsets.searchsorted(xp.asarray([start], dtype="int64"), side="right")[0]) - 1
+    end = int(block.offsets.searchsorted(xp.asarray([stop], dtype="int64"))[0])
+    begins = xp.zeros(stop - start, dtype="int32")
+    if end > first + 1:
+        xp.add.at(begins, block.offsets[first + 1 : end] - start, xp.ones(end - first - 1, dtype="int32"))
+    rows = xp.cumsum(begins, dtype="int32")
+    rows += first
+    return rows
+
+
+# partitions
+
+
+def _by_range(graph: CountingContext, slices: list[Any], count: int) -> list[list[Any]]:
+    """Cut slices of edges at ranges of keys of about equal size, and group the cuts by range."""
+    executor: Executor = graph.executor
+    if count == 1:
+        return [slices]
+    keys = [executor.submit("edges", operator.getitem, part, 0) for part in slices]
+    entries = graph.edges if graph.plan.scheme.once else int(graph.prepared.sizes.edges.sum())
+    starts = splitters(executor, "edges", keys, entries, count)
+    return executor.transpose("edges", executor.map("edges", _cut, slices, starts), len(starts) + 1)
+
+
+def _cut(part: Array, starts: list[int]) -> list[Array]:
+    """Sort the edges and cut them before each of `starts`."""
+    xp, (high, low, values) = array_module(part), _ascending(part)
+    ordered = xp.stack([pack(high, low, SHIFT), values])
+    places = ordered[0].searchsorted(xp.asarray(starts, dtype="int64")).tolist()
+    return [ordered[:, a:b].copy() for a, b in zip([0, *places], [*places, ordered.shape[1]], strict=True)]
+
+
+def _joined(slices: list[Array]) -> Array:
+    if len(slices) == 1:
+        return slices[0]
+    xp = array_module(slices[0]) if slices else np
+    return xp.concatenate(slices, axis=1) if slices else np.empty((2, 0), np.int64)
+
+
+def _summed(slices: list[Array]) -> Array:
+    """Return each edge once, with the sum of its numbers."""
+    high, low, values = _ascending(_joined(slices))
+    xp, keys = array_module(values), pack(high, low, SHIFT)
+    if not len(keys):
+        return xp.stack([keys, values])
+    last = xp.ones(len(keys), dtype=bool)
+    last[:-1] = keys[1:] != keys[:-1]
+    sums = xp.cumsum(values, dtype="int64")[last]
+    sums[1:] -= sums[:-1].copy()
+    return xp.stack([keys[last], sums])
+
+
+def _added(part: Array) -> tuple[int, int]:
+    return part.shape[1], int(part[1].sum())
+
+
+def _edge_frame(part: Array, vertices: VertexMap, name: str | None, library: Any, first: int) -> Any:
+    high, low, values = _ascending(part)
+    src, dst = (ids_of(vertices, ends, library) for ends in (high, low))
+    return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: values}), library, first)
+
+
+def _ascending(part: Array) -> tuple[Array, Array, Array]:
+    """Sort edges by their ends; return the ends and the edges' numbers in that order."""
+    if isinstance(part, np.ndarray):
+        from dasktc.backends.cpu.edge_columns import ascending
+
+        return ascending(part)
+    keys, values = part[0], part[1]
+    high, low = unpack(keys, SHIFT)
+    bits, below = (int(numbers.max()).bit_length() if len(keys) else 0 for numbers in (low, values))
+    top = (int(high.max()) if len(keys) else 0) + 1
+    if (top << (bits + below)) >= 1 << 63:
+        place = keys.argsort()
+        return high.take(place), low.take(place), values.take(place)
+    words = high
+    for width, numbers in ((bits, low), (below, values)):
+        words <<= width
+        words |= numbers
+    words = get_backend("cuda").sort(words, top << (bits + below))
+    values = words & ((1 << below) - 1)
+    words >>= below
+    low = words & ((1 << bits) - 1)
+    words >>= bits
+    return words, low, values
+
+
+# requested edges
+
+
+def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
+    if graph.prepared.source.labels is not None:
+        edges = pairs_of_labels(edges, "edges")
+    src, dst = _ends(graph, edges)
+    ends = [dense_ids(graph, end) for end in (src, dst)]
+    keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
+    known = np.minimum(*ends) >= 0
+    distinct = np.unique(keys[known])
+    step = max(1, WIDE * rows_of_partition(graph, 2, 1))
+    share = graph.executor.memory_in_parallel
+    slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // SPLIT_BYTES)))
+    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
+    counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)
+    place = distinct.searchsorted(keys).clip(max=max(0, len(distinct) - 1))
+    known &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
+    if not known.all():
+        number = int(known.argmin())
+        wrong = (_plain(src[number]), _plain(dst[number])) if graph.prepared.source.labels is None else edges[number]
+        raise unknown("edges", wrong, int((~known).sum()), "edge")
+    frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
+    return given_as(labelled(graph, frame, ("src", "dst")), kind)
+
+
+def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
+    """Convert a few rows of this process to the requested frame type."""
+    if kind.whole:
+        return in_library(frame, replace(kind, library="pandas"))
+    import dask.dataframe as dd
+
+    if kind.library == "cudf":
+        frame = get_backend("cuda").frame.from_pandas(frame)
+
+    return dd.from_pandas(frame, npartitions=1, sort=False)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
+    """Return both columns of the edges that a caller requests."""
+    if hasattr(edges, "to_pandas"):
+        edges = edges.to_pandas()
+    if graph.prepared.source.labels is not None:  # pairs of labels already
+        columns = [[pair[end] for pair in edges] for end in (0, 1)]
+    elif hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
+        columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
+    elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
+        columns = [edges[:, 0], edges[:, 1]]
+    elif isinstance(edges, tuple | list) and are_two_columns(edges) and all(map(_is_column, edges)):
+        columns = list(edges)
+    else:
+        if isinstance(edges, str | bytes) or not hasattr(edges, "__len__") or hasattr(edges, "ndim"):
+            raise _no_edges(edges)
+        pairs = list(edges)
+        if not all((isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs):
+            raise _no_edges(edges)
+        columns = [[pair[end] for pair in pairs] for end in (0, 1)]
+    src, dst = (given_ids(graph, column, "edges") for column in columns)
+    if len(src) != len(dst):
+        raise InputError(
+            f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
+        )
+    return src, dst
+
+
+def _is_column(values: Any) -> bool:
+    return isinstance(values, tuple | list | range) or getattr(values, "ndim", 0) == 1
+
+
+def _no_edges(edges: Any) -> InputError:
+    return InputError(
+        f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of two "
+        "columns, or a pair of columns"
+    )
+
+
+def _matched(part: Array, wanted: Array) -> Array:
+    """For each of some ascending keys, its number of occurrences above the sum of its numbers; on the host."""
+    counts = np.zeros((2, len(wanted)), np.int64)
+    if part.shape[1] and len(wanted):
+        xp = array_module(part)
+        among = xp.asarray(wanted)
+        places = xp.minimum(among.searchsorted(part[0]), len(wanted) - 1)
+        hits = among.take(places) == part[0]
+        hit_places = on_host(places[hits])
+        np.add.at(counts[0], hit_places, 1)
+        np.add.at(counts[1], hit_places, on_host(part[1][hits]))
+    return counts

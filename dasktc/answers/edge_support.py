@@ -1,0 +1,277 @@
+"""Counts the triangles of every edge (its support) and of every vertex.
+
+These are counting tasks with another output, run in the same way: a few in flight, where their blocks are. Some kernels
+compute both outputs with the intersections of their count: the kernel of the count is used if it can, else the
+backend's default, or one that takes less memory (`backends.support_kernels`). If none fits the memory, triangles are
+visited one by one, with work shares planned as for `trust`; the supports of a vertex's edges then add up to twice its
+triangles. Workers add up the arrays of different tasks as they arrive. Tasks are split by rows, even for scheme
+`edges`, because supports are stored beside the columns of a whole block. The wedges of all tasks are checked as in a
+count; the supports of a task, or its sums by vertex, must add up to three for each of its triangles.
+"""
+
+from __future__ import annotations
+
+import logging
+import operator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dasktc.backends import get_backend, support_bytes, support_kernels, support_scratch_bytes
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.protocol import GraphBounds
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
+from dasktc.errors import CountError, InputError
+from dasktc.executors.base import Fold
+from dasktc.options import format_size
+from dasktc.pipeline.orient import total
+from dasktc.planning.memory_model import task_bytes
+from dasktc.planning.plan import Plan
+from dasktc.planning.schemes import Block, Triple
+from dasktc.registry import ORDERS
+from dasktc.wording import advice, plural
+
+__all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_supports", "zeros_of"]
+
+Array = Any
+_log = logging.getLogger("dasktc")
+SUM = Fold(lambda: 0, operator.iadd, total)
+"""Fold that adds up arrays."""
+VISITED = "trust"
+"""Kernel whose work estimate splits visits evenly. Tasks that visit carry its name: it computes no supports itself."""
+SPREAD = 64
+"""Tasks per worker above which splits are merged, because more of them balance the work no better."""
+Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
+"""Side and number of vertices of the rows and of the columns of each block."""
+
+
+def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
+    """Count every edge's triangles.
+
+    Returns
+    -------
+    supports : dict of (i, j) to handle of array of int32
+        By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its
+        supports there add up to its triangles.
+    triangles : int
+        Triangles of the graph.
+
+    Raises
+    ------
+    InputError
+        A task needs more memory than a worker has.
+    CountError
+        The tasks did not handle every wedge once.
+    """
+    nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
+    counted, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
+    zeros = {  # blocks whose triples have no wedge are in no task
+        place: graph.executor.submit("support", zeros_of, graph.blocks[place], backend)
+        for place in graph.blocks.keys() - counted.keys()
+    }
+    return dict(sorted((counted | zeros).items())), triangles
+
+
+def zeros_of(block: OrientedCSR, backend: str) -> Array:
+    """Allocate an array with a zero for each edge of a block."""
+    zeros: Array = get_backend(backend).array.zeros(block.edges, dtype="int32")
+    return zeros
+
+
+def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
+    """Count every vertex's triangles; parameters and errors are those of `edge_supports`.
+
+    Returns
+    -------
+    sums : dict of int to handle of array of int64
+        By side of the blocks (`Scheme.sides`): the sums of its vertices, in the order of their numbers. If a vertex
+        is on several sides, its sums add up to its triangles.
+    triangles : int
+        Triangles of the graph.
+    """
+    plan, (_, rows, columns) = graph.plan, graph.prepared.sizes
+    ends: Ends = {}
+    for place in graph.blocks:
+        row, column = plan.scheme.sides(plan.parts, place)
+        ends[place] = (row, int(rows[place])), (column, int(columns[place]))
+    sides = dict(end for pair in ends.values() for end in pair)
+
+    def keys(triple: Triple) -> list[int]:
+        return [side for place in triple.places for side, _ in ends[place]]
+
+    return _sums(graph, _by_vertex, keys, ends, 8 * sum(sides.values()))
+
+
+def _sums(
+    graph: CountingContext, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any], ends: Ends, nbytes: int
+) -> tuple[dict[Any, Any], int]:
+    """Run `visit` for every counting task and add up the arrays that it returns.
+
+    It returns one array for each distinct key of the triple, in ascending order, `nbytes` altogether, and a Record.
+    """
+    plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
+    if (coarser := _in_fewer_splits(plan)) is not plan:
+        with suppress(InputError):  # larger splits may need more memory than is available
+            substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
+            if substitute == kernel:
+                plan, needed = coarser, nbytes_coarse
+    if graph.executor.memory_per_call is None:  # a worker holds its part of the sums, and arrays about to be added
+        shares = plan.workers if graph.executor.distributed else 1
+        needed = min(plan.memory, needed + 2 * nbytes // shares)
+    graph.executor.set_task_memory(needed)
+    _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
+    blocks, work = graph.blocks, jobs(plan, kernel, graph.options.chosen_backend)
+    calls = [
+        (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
+        for job in work
+    ]
+    folded = graph.executor.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
+    records: list[Record] = folded[0]
+    check(records, plan, graph.prepared.wedges)
+    return folded[1], sum(record.count.triangles for record in records)
+
+
+def _in_fewer_splits(plan: Plan) -> Plan:
+    """Return the plan with as few splits as keep its workers busy, because each makes arrays as long as the blocks."""
+    splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
+    return replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits) if splits < plan.splits else plan
+
+
+def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:
+    """Choose the first kernel that computes supports itself and whose tables fit, else the one that visits.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    plan : Plan, optional
+        Plan with the splits; default: the graph's plan.
+
+    Returns
+    -------
+    kernel : str
+    nbytes : int
+        Bytes that a task needs: the blocks, their supports, the sums of three parts, and the kernel's scratch.
+
+    Raises
+    ------
+    InputError
+        A task needs more memory than a worker has.
+    """
+    from dasktc.backends.cpu.splits import sample_bytes
+
+    plan, sizes = plan or graph.plan, graph.prepared.sizes
+    blocks = min(3, sizes.edges.size)
+    backend = graph.options.chosen_backend
+    rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
+    sample = sample_bytes(int(sizes.edges.max()), plan.splits)
+    outputs = 4 * edges + 2 * 8 * blocks * rows
+    bounds = GraphBounds(graph.edges, ORDERS[graph.options.chosen_reorder].ordered)
+    for kernel in support_kernels(backend, graph.options.chosen_kernel):
+        scratch = partial(support_scratch_bytes, backend, kernel, graph=bounds)
+        need = outputs + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())
+        if need <= plan.memory:
+            return kernel, need
+    need = outputs + max(support_bytes(backend, edges, rows), sample)
+    if need > plan.memory:
+        raise InputError(
+            f"a task that visits triangles needs {format_size(need)} at n = {plan.parts}, more than the "
+            f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
+            f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
+        )
+    return VISITED, need
+
+
+def support_kernel(graph: CountingContext) -> str:
+    """Name the kernel that counts triangles by vertex and by edge; "visit" if they are visited one by one."""
+    kernel, _ = kernel_and_bytes(graph)
+    return "visit" if kernel == VISITED else kernel
+
+
+def refuse_beyond_memory(graph: CountingContext) -> None:
+    """Raise the InputError of `kernel_and_bytes` if a task does not fit a worker."""
+    kernel_and_bytes(graph)
+
+
+Visited = dict[Block, tuple[OrientedCSR, Array]]
+"""Each block of a task by position, with the supports of its edges."""
+
+
+def _task(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[BlockTask, dict[Block, OrientedCSR]]:
+    """Make the task of a job, split by rows, and its blocks by position."""
+    by_place = dict(zip(job.triple.places, blocks, strict=True))
+    return task_of(replace(job, cut="rows"), *(by_place[place] for place in job.triple.places)), by_place
+
+
+def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
+    backend, (task, by_place) = get_backend(job.backend), _task(job, blocks)
+    parts = in_halves(lambda part: backend.support(part, job.kernel), task, job)
+    supports, triangles, wedges = next(parts)
+    for extra, triangles_more, wedges_more in parts:
+        for mine, addend in {id(mine): (mine, addend) for mine, addend in zip(supports, extra, strict=True)}.values():
+            mine += addend
+        triangles, wedges = triangles + triangles_more, wedges + wedges_more
+    _refuse_unless_three(job, {id(array): array for array in supports}.values(), triangles)
+    visited = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
+    return visited, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+
+
+def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
+    visited, record = _visited(job, blocks)
+    return [*(visited[place][1] for place in sorted(visited)), record]
+
+
+def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
+    sizes = dict(end for pair in ends.values() for end in pair)
+    visited = job.kernel == VISITED
+    sums, record = (_ends_of_edges if visited else _vertices)(job, ends, sizes, blocks)
+    return [*(sums[side] for side in sorted(sums)), record]
+
+
+def _vertices(
+    job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
+) -> tuple[dict[int, Array], Record]:
+    """Sums by vertex that the kernel itself computes."""
+    count = get_backend(job.backend).vertex_support
+    (task, _), (index, table, _) = _task(job, blocks), job.triple.places
+    sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
+    parts = in_halves(lambda part: count(part, job.kernel, sides, sizes), task, job)
+    sums, triangles, wedges = next(parts)
+    for extra, triangles_more, wedges_more in parts:
+        for side, addend in extra.items():
+            sums[side] += addend
+        triangles, wedges = triangles + triangles_more, wedges + wedges_more
+    _refuse_unless_three(job, sums.values(), triangles)
+    return sums, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+
+
+def _refuse_unless_three(job: Job, sums: Iterable[Array], triangles: int) -> None:
+    """Refuse supports, or sums by vertex, that do not add up to three per triangle."""
+    added_up = sum(int(array.sum(dtype="int64")) for array in sums)
+    if added_up != 3 * triangles:
+        raise CountError(
+            f"{job}: {plural(triangles, 'triangle has', 'triangles have')} {plural(added_up, 'edge')} or vertices, not "
+            f"three each: kernel {job.kernel} is wrong there; prepare with another kernel, and report this with "
+            "`dasktc info`"
+        )
+
+
+def _ends_of_edges(
+    job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
+) -> tuple[dict[int, Array], Record]:
+    """Halve the sum of supports at each vertex, which is even because two edges of a triangle meet at a vertex."""
+    backend, (visited, record) = get_backend(job.backend), _visited(job, blocks)
+    sums = {side: backend.array.zeros(size, dtype="int64") for side, size in sizes.items()}
+    for place, (block, supports) in visited.items():
+        (row, _), (column, _) = ends[place]
+        backend.add_ends(block, supports, sums[row], sums[column])
+    for twice in sums.values():
+        if bool((twice & 1).any()):
+            raise CountError(
+                f"{job}: a vertex's edges have an odd number of triangles together: some were lost or repeated; run "
+                "again, and report this with `dasktc info`"
+            )
+        twice >>= 1
+    return sums, record

@@ -1,0 +1,210 @@
+"""Replaces ids by the caller's ids if vertices are in shards: each partition fetches the ids that it needs.
+
+This is done on the host: device vectors are copied there, shard by shard, because the answers end there anyway.
+
+Triangles by vertex are sent to the shards of the caller's ids, and each shard becomes a frame. A partition of edges or
+triangles collects its distinct vertices in ascending order and fetches their dense ids, and then the caller's ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from operator import getitem
+from typing import Any
+
+import numpy as np
+
+from dasktc.answers.frames import column, frame_of
+from dasktc.backends.csr import on_host
+from dasktc.executors.base import CPU, Executor
+from dasktc.pipeline.edge_keys import pack, unpack
+from dasktc.pipeline.orient_sharded import localised
+from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, there, zipped
+
+__all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "shares_of", "values_in_shards"]
+
+Array = Any
+SHIFT = 32
+"""Bits of an id in the edge keys of this module."""
+
+
+# by vertex
+
+
+def shares_of(
+    executor: Executor, sides: list[Any], numberings: list[Any], starts: tuple[int, ...]
+) -> list[tuple[list[Any], list[Any]]]:
+    """Cut vectors over every s-th vertex, or over listed vertices, into their shares of the shards.
+
+    Parameters
+    ----------
+    executor : Executor
+    sides : list of handles of arrays
+    numberings : list of (int, int), or of handles of arrays
+        First id and stride of each vector; or its ids, ascending.
+    starts : tuple of int
+        First ids of the shards.
+
+    Returns
+    -------
+    list of (list of handles, list of (int, int) or of handles)
+        For each shard the parts of the vectors, and the first position and stride of each there, or its positions.
+    """
+    shares = []
+    for first, end in pairwise(starts):
+        parts, places = list[Any](), list[Any]()
+        for side, numbering in zip(sides, numberings, strict=True):
+            if isinstance(numbering, tuple):
+                id, stride = numbering
+                start, stop = max(0, -((id - first) // stride)), max(0, -((id - end) // stride))
+                parts.append(executor.submit("triangles", _share, side, start, stop))
+                places.append((id + start * stride - first, stride))
+            else:
+                pair = executor.submit("triangles", _share_of_named, side, numbering, first, end)
+                parts.append(executor.submit("triangles", getitem, pair, 0))
+                places.append(executor.submit("triangles", getitem, pair, 1))
+        shares.append((parts, places))
+    return shares
+
+
+def _share(vector: Array, start: int, stop: int) -> Array:
+    return on_host(vector[start:stop])
+
+
+def _share_of_named(vector: Array, ids: Array, first: int, end: int) -> list[Array]:
+    """Select the ids in [first, end): their entries, and their offsets from `first`."""
+    named = on_host(ids)
+    start, stop = (int(named.searchsorted(bound)) for bound in (first, end))
+    return [on_host(vector[start:stop]), named[start:stop] - first]
+
+
+def values_in_shards(
+    executor: Executor,
+    vectors: list[Sharded],
+    order: Sharded,
+    ids: Sharded,
+    columns: dict[str, Callable[..., Array]],
+) -> Sharded:
+    """Compute values from vectors and send them to the shards of the caller's ids.
+
+    Parameters
+    ----------
+    executor : Executor
+    vectors : list of Sharded
+        Integer vectors in the shards of `order`.
+    order : Sharded
+        The dense id of each entry.
+    ids : Sharded
+        The caller's ids.
+    columns : dict of str to callable (*arrays) -> array
+
+    Returns
+    -------
+    Sharded
+        Each shard is the list of its columns' arrays.
+    """
+    executor, [order, *vectors] = there(executor, "vertex-frames", order, *vectors)
+    shards = [moved(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]
+    parts = zip(*(vector.parts for vector in shards), strict=True)
+    return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *of_shard) for of_shard in parts])
+
+
+def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list[Array]:
+    return [function(*vectors) for function in columns.values()]
+
+
+# by edge
+
+
+def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, oriented: bool) -> list[Any]:
+    """Relabel slices of edges (keys above numbers) from the ids of the order to dense ids; empties the list.
+
+    With `oriented` the ends of an edge keep their order; otherwise the smaller id is put first again.
+    """
+    executor, [order] = there(executor, "edges", order)
+    ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
+    return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)), oriented)
+
+
+def frames_of_edges(
+    executor: Executor, parts: list[Any], ids: Sharded, name: str | None, firsts: list[int], library: Any
+) -> list[Any]:
+    """Make ascending frames of edges by the caller's ids from keys over dense ids above numbers; empties the list.
+
+    Without a name the frames have only the edges. `firsts` has the number of the first row of each frame.
+    """
+    executor, [ids] = there(executor, "edges", ids)
+    ends, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
+    calls = zipped(local, taken(executor, "edges", ids, ends), list(firsts))
+    return executor.map("edges", _edges, calls, name, library)
+
+
+def _with_own(part: Array) -> list[Array]:
+    keys, support = part
+    order = keys.argsort()
+    ids, local = localised(keys[order], SHIFT, CPU)
+    return [ids, np.stack([local, support[order]])]
+
+
+def _renamed(parts: list[Any], oriented: bool) -> Array:
+    (local, support), ids = parts
+    u, v = (np.concatenate(ids).take(end) for end in unpack(local, SHIFT))
+    if not oriented:
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    return np.stack([pack(u, v, SHIFT), support])
+
+
+def _edges(parts: list[Any], name: str | None, library: Any) -> Any:
+    (local, numbers), ids, first = parts
+    names = _together(ids)
+    src, dst = (names.take(end) for end in unpack(local, SHIFT))
+    if library == "pandas":
+        src, dst = column(src), column(dst)
+    return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: numbers}), library, first)
+
+
+def _together(parts: list[Any]) -> Any:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    import pyarrow as pa
+
+    return pa.concat_arrays(parts)
+
+
+# lists
+
+
+def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
+    """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
+    executor, [order, ids] = there(executor, "list-frame", order, ids)
+    listed = executor.submit("list-frame", _corners, parts)
+    distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
+    (dense,) = taken(executor, "list-frame", order, [distinct])
+    listed = executor.submit("list-frame", _by_dense_id, corners, dense)
+    distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
+    (names,) = taken(executor, "list-frame", ids, [distinct])
+    return executor.submit("list-frame", _triangles, corners, names, library)
+
+
+def _corners(parts: list[Array]) -> list[Array]:
+    """Return the distinct vertices of triangles, ascending, and the positions of the corners among them."""
+    return _places_of(np.concatenate([np.empty((0, 3), np.int64), *parts]))
+
+
+def _places_of(ids: Array) -> list[Array]:
+    distinct, place = np.unique(ids, return_inverse=True)
+    return [distinct, place.reshape(ids.shape)]
+
+
+def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:
+    ids = np.sort(np.concatenate(dense).take(corners), axis=1)
+    return _places_of(ids[np.lexsort((ids[:, 2], ids[:, 1], ids[:, 0]))])
+
+
+def _triangles(corners: Array, ids: list[Any], library: Any) -> Any:
+    names = _together(ids)
+    of_corners = {name: names.take(corners[:, end]) for end, name in enumerate("uvw")}
+    if library == "pandas":
+        of_corners = {name: column(corner_ids) for name, corner_ids in of_corners.items()}
+    return frame_of(of_corners, library)

@@ -1,0 +1,519 @@
+"""Frame types of answers: pandas, cuDF, or a Dask DataFrame of either, and how partitions become one of them.
+
+An answer is made in partitions, in ascending order of the caller's ids. `FrameKind` names their library, so that
+frames made on a device are copied to the host once, at the end, or not at all. `gathered` and `spread` return the
+partitions to the caller, in one frame or as a Dask collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import accumulate, count
+from threading import RLock
+from typing import Any, Literal, get_args
+from uuid import uuid4
+
+import numpy as np
+
+from dasktc.backends import ON_DEVICE, Backend, get_backend
+from dasktc.backends.csr import on_host
+from dasktc.counting.context import CountingContext
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import Executor, unchanged
+from dasktc.executors.process.gpu_discovery import installed
+from dasktc.io.memory.columns import Place, settle, to_ids
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.registry import check_choice
+from dasktc.wording import plural
+
+__all__ = [
+    "FRAMES",
+    "PANDAS",
+    "FrameKind",
+    "FrameName",
+    "array_module",
+    "column",
+    "dense_ids",
+    "empty",
+    "external_ids",
+    "external_ids_on_device",
+    "frame_kind",
+    "frame_of",
+    "gathered",
+    "given_ids",
+    "ids_of",
+    "in_library",
+    "labelled",
+    "numbered",
+    "on_device_where_counted",
+    "places_among",
+    "rows_of_partition",
+    "spread",
+    "text_of_labels",
+    "unknown",
+    "with_rows",
+]
+
+Array = Any
+Library = Literal["pandas", "cudf"]
+BACKEND_OF: dict[str, str] = {"pandas": "cpu", "cudf": "cuda"}
+FrameName = Literal["pandas", "polars", "cudf", "dask"]
+FRAMES: tuple[FrameName, ...] = get_args(FrameName)
+"""Frame types of an answer."""
+PARTITION_BYTES = 128 << 20
+"""Bytes of a partition of a Dask DataFrame."""
+
+
+@dataclass(frozen=True)
+class FrameKind:
+    """The frame type of an answer.
+
+    Attributes
+    ----------
+    kind : {"pandas", "polars", "cudf", "dask"}
+    library : {"pandas", "cudf"}
+        Library in which it is made: of a Dask DataFrame's partitions too. Polars frames are made of pandas ones.
+    """
+
+    kind: str
+    library: Library
+
+    @property
+    def whole(self) -> bool:
+        """Whether the caller receives all rows in one frame."""
+        return self.kind != "dask"
+
+
+PANDAS = FrameKind("pandas", "pandas")
+"""The frame type from which files are written."""
+
+
+def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") -> FrameKind:
+    """Choose the frame type of an answer.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    frame : {"pandas", "polars", "cudf", "dask"} or None
+        The caller's choice. None: cuDF for a source in GPU memory, a Dask DataFrame for a Dask collection, and for
+        edges with a client; Polars for a Polars frame; else pandas, and always for a source with labels.
+    of : {"vertices", "edges", "list"}
+        Meaning of the rows.
+
+    Returns
+    -------
+    FrameKind
+        Partitions of a Dask DataFrame are cuDF if GPUs count and the source was in GPU memory or Dask's configuration
+        sets "dataframe.backend" to cudf. Within `memory` frames are made on the host.
+
+    Raises
+    ------
+    InputError
+        There is no such frame type, cuDF was requested and the CPU counts, Polars is not installed, or dask_cudf is not
+        for a Dask DataFrame of cuDF partitions.
+    """
+    on_device, source = graph.options.chosen_backend in ON_DEVICE, graph.prepared.source.frames
+    labels = graph.prepared.source.labels
+    if labels is not None and frame in (None, "pandas"):
+        return PANDAS
+    if frame is None:
+        frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask", "polars": "polars"}.get(source or "", "pandas")
+        if of == "edges" and graph.executor.distributed:
+            frame = "dask"
+    else:
+        if not isinstance(frame, str):
+            raise InputError(f"frame {shown(frame)} is not one of {', '.join(FRAMES)}; choose one of these")
+        check_choice("frame", frame, FRAMES)
+    if labels is not None:
+        raise InputError(
+            f"frame={frame!r} is asked for, but the vertices are of type {labels.kinds}: such objects stay in this "
+            "process; take frame='pandas', or prepare the graph with ids='text', which takes str of each"
+        )
+    if frame == "cudf" and not on_device:
+        raise InputError(
+            "frame='cudf' is asked for, but the graph was counted with backend cpu: its results are on the host; "
+            "prepare it with backend='cuda', or take frame='pandas'"
+        )
+    if frame != "dask":
+        on_gpu = frame == "cudf"
+    else:
+        on_gpu = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
+    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.executor.memory_per_call is None else "pandas"))
+
+
+def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:
+    """Make a Dask DataFrame's partitions cuDF if GPUs count without a budget."""
+    on_device = graph.options.chosen_backend in ON_DEVICE and graph.executor.memory_per_call is None
+    return kind if kind.whole or not on_device else _checked(FrameKind("dask", "cudf"))
+
+
+def _checked(kind: FrameKind) -> FrameKind:
+    """Refuse (InputError) Polars where it is missing, and cuDF partitions where Dask cannot handle these."""
+    if kind.kind == "polars":
+        _polars()
+    if kind.whole or kind.library != "cudf":
+        return kind
+    try:
+        import_module("dask_cudf")
+    except ImportError as missing:
+        build = next((build for build in ("cu13", "cu12") if installed(f"cudf-{build}")), None)
+        conda = build is None and installed("cudf")
+        command = "conda install -c rapidsai dask-cudf" if conda else f"pip install dask-cudf-{build or 'cu13'}"
+        raise InputError(
+            f"the partitions of this Dask DataFrame are cuDF frames, but dask_cudf cannot be imported ({missing}): "
+            f"Dask needs it for them in this process; {command}, or take frame='pandas'"
+        ) from missing
+    return kind
+
+
+def _polars() -> Any:
+    try:
+        return import_module("polars")
+    except ImportError as missing:
+        raise InputError(
+            f"frame='polars' is asked for, but polars cannot be imported ({missing}): it is not installed with dasktc; "
+            "pip install polars, or take frame='pandas'"
+        ) from missing
+
+
+def _dask_on_gpu() -> bool:
+    import dask
+
+    return bool(dask.config.get("dataframe.backend", "pandas") == "cudf")
+
+
+# columns
+
+
+def backend_of(array: Array) -> Backend:
+    """Return the backend whose memory an array is in."""
+    return get_backend("cuda" if hasattr(array, "get") else "cpu")
+
+
+def array_module(array: Array) -> Any:
+    """Return CuPy for an array on a device, else NumPy."""
+    return get_backend("cuda").array if hasattr(array, "get") else np
+
+
+def column(ids: Any) -> Any:
+    """Convert the caller's ids to a type that pandas accepts."""
+    import pandas as pd
+
+    return ids if isinstance(ids, np.ndarray) else pd.array(ids, dtype="str")
+
+
+def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
+    """Map dense ids to a column of the caller's ids for a frame of the library; on a device if the ids are there."""
+    if library == "pandas":
+        return column(vertices.external(on_host(dense)))
+    known = getattr(vertices, "ids", None)
+    if known is None or isinstance(dense, np.ndarray):
+        return vertices.external(on_host(dense))
+    ids = known.take(dense)
+    return ids.reset_index(drop=True) if hasattr(ids, "reset_index") else ids
+
+
+def external_ids_on_device(vertices: VertexMap) -> Any:
+    """The caller's ids of all dense ids: an array on a device, or the first id if they are consecutive; else None."""
+    first: int | None = getattr(vertices, "first", None)
+    if first is not None:
+        return first
+    ids = getattr(vertices, "ids", None)
+    return ids if hasattr(ids, "__cuda_array_interface__") and getattr(ids, "dtype", None) == "int64" else None
+
+
+def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
+    """Make a frame of columns of equal length; its index starts at `first`."""
+    if library == "pandas":
+        import pandas as pd
+
+        host_columns = {name: on_host(values) for name, values in columns.items()}
+        size = len(next(iter(host_columns.values())))
+        return pd.DataFrame(host_columns, index=pd.RangeIndex(first, first + size), copy=False)
+    cudf = get_backend("cuda").frame
+    on_device = {name: cudf.Series(a) if isinstance(a, np.ndarray) else a for name, a in columns.items()}
+    frame = cudf.DataFrame(on_device)
+    if first:
+        frame.index = cudf.RangeIndex(first, first + len(frame))
+    return frame
+
+
+# partitions
+
+
+def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]:
+    """Drop partitions without rows, but keep one if all are empty; return partitions and numbers of rows."""
+    filled = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
+    return [part for part, _ in filled], [size for _, size in filled]
+
+
+def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
+    """Number of rows that fill PARTITION_BYTES, for `ids` columns of ids and `numbers` columns of numbers."""
+    of_id = 8
+    if graph.prepared.source.ids == "text":
+        vertices = graph.prepared.vertices
+        parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
+        widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
+        of_id += sum(widths) // max(1, graph.vertices)
+    return max(1, PARTITION_BYTES // (ids * of_id + 8 * numbers))
+
+
+def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
+    """Bring the partitions to the caller as one frame; rows are numbered from 0, or keep their index."""
+    if kind.library == "cudf":
+        frames = executor.values(frames)
+    parts = executor.gather(frames)
+    whole = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
+    return in_library(whole, kind)
+
+
+def in_library(frame: Any, kind: FrameKind) -> Any:
+    """Convert a whole frame from the library in which it was made to the one that the caller gets.
+
+    Polars has no index: the ids of a frame of vertices become its first column.
+    """
+    if kind.kind == kind.library:
+        return frame
+    if kind.kind != "polars":
+        return get_backend("cuda").frame.from_pandas(frame)
+    import pyarrow as pa
+
+    columns = frame.reset_index() if frame.index.name == "vertex" else frame
+    return _polars().from_arrow(pa.Table.from_pandas(columns, preserve_index=False))
+
+
+def numbered(
+    graph: CountingContext,
+    frames: list[Any],
+    rows: list[int],
+    kind: FrameKind,
+    ids: Iterable[str],
+    numbers: Iterable[str] = (),
+) -> Any:
+    """Make the answer from partitions whose rows are numbered from 0; `ids` and `numbers` name the columns."""
+    if kind.whole:
+        return labelled(graph, gathered(graph.executor, frames, kind), ids)
+    id_type = "int64" if graph.prepared.source.ids == "int" else "str"
+    meta = empty({**dict.fromkeys(ids, id_type), **dict.fromkeys(numbers, "int64")}, kind.library)
+    firsts = [0, *accumulate(rows)]
+    divisions = (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
+    return spread(graph.executor, frames, meta, divisions)
+
+
+class _Kept:
+    """A partition that this process keeps within a budget, possibly in a file; only its own schedulers can load it."""
+
+    _loading = RLock()
+
+    def __init__(self, executor: Executor, handle: Any) -> None:
+        self._executor, self._handle = executor, handle
+
+    def __reduce__(self) -> Any:
+        raise InputError(
+            "partitions of a graph that was prepared in this process, within memory, are in its files: no worker "
+            "has them; compute with scheduler='threads', or prepare the graph with the client"
+        )
+
+    def load(self) -> Any:
+        """Load the partition, one at a time: within a budget calls run one at a time."""
+        with self._loading:
+            return self._executor.gather([self._handle])[0]
+
+
+def spread(executor: Executor, frames: list[Any], meta: Any, divisions: tuple[Any, ...] | None) -> Any:
+    """Make a Dask DataFrame or Series of partitions that stay where they are.
+
+    Parameters
+    ----------
+    executor : Executor
+    frames : list of handles of DataFrame or Series, at least one
+    meta : DataFrame or Series
+        An empty frame with the columns' types.
+    divisions : tuple or None
+        The first index of each partition, and the last index of all; None: unknown.
+    """
+    import dask
+    import dask.dataframe as dd
+
+    if executor.distributed:
+        parts = executor.values(frames)
+    elif executor.memory_per_call is None:
+        parts = [dask.delayed(frame, name=name, traverse=False) for frame, name in zip(frames, _names(), strict=False)]
+    else:
+        loads = [_Kept(executor, handle).load for handle in frames]
+        parts = [dask.delayed(load, name=name, pure=False)() for load, name in zip(loads, _names(), strict=False)]
+    return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
+
+
+def _text_bytes(ids: Any) -> int:
+    """Bytes of a map or a shard of text ids."""
+    column = getattr(ids, "ids", ids)
+    return int(column.memory_usage(index=False) if hasattr(column, "memory_usage") else column.nbytes)
+
+
+def _names() -> Iterator[str]:
+    """Yield unique names of partitions."""
+    run = uuid4().hex[:8]
+    return (f"dasktc-{run}-{number}" for number in count())
+
+
+# labels
+
+
+def labelled(graph: CountingContext, frame: Any, columns: Iterable[str] = ()) -> Any:
+    """Replace ids by labels in columns of a pandas frame, or without columns in its index, if the source has labels."""
+    labels = graph.prepared.source.labels
+    if labels is None:
+        return frame
+    if names := list(columns):
+        return frame.assign(**{name: labels.of(frame[name]) for name in names})
+    labels.name_index(frame)
+    return frame
+
+
+def text_of_labels(graph: CountingContext, frames: list[Any]) -> list[Any]:
+    """Replace ids by the text of their labels in handles of pandas frames, for files, if the source has labels.
+
+    Raises
+    ------
+    InputError
+        Two labels have the same text.
+    """
+    labels, executor = graph.prepared.source.labels, graph.executor
+    if labels is None:
+        return frames
+    import pyarrow as pa
+
+    texts = executor.submit("labels", unchanged, pa.array(labels.text(), pa.large_string()))
+    return [executor.submit("labels", _with_text, frame, texts) for frame in frames]
+
+
+def _with_text(frame: Any, texts: Any) -> Any:
+    ends = [name for name in ("vertex", "src", "dst") if name in frame]
+    return frame.assign(**{name: column(texts.take(frame[name].to_numpy())) for name in ends})
+
+
+# requested ids
+
+
+def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
+    """Check the ids that a caller requests; return an array of int64 or of text.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    values : sequence, set, array, or column of pandas, Arrow, CuPy or cuDF
+        With labels: positions of these; -1 for those of no vertex.
+    name : str
+        Name of the parameter, for errors.
+
+    Raises
+    ------
+    InputError
+        They are not ids, or have another type than the graph's ids.
+    """
+    if hasattr(values, "__cuda_array_interface__") or type(values).__module__.partition(".")[0] == "cudf":
+        values = values.to_pandas() if hasattr(values, "to_pandas") else values.get()
+    if isinstance(values, set | frozenset | dict):
+        values = list(values)
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
+        raise InputError(f"{name} {shown(values)} is no list of ids: give a list, an array or a column")
+    ids, labels = graph.prepared.source.ids, graph.prepared.source.labels
+    if labels is not None:
+        return labels.ids(values)
+    place, text = Place(f"`{name}`"), ids == "text"
+    settled = to_ids(settle(values, "text" if text else None, place), "text" if text else "int", place)
+    return settled.astype(np.int64) if ids == "int" else settled
+
+
+def dense_ids(graph: CountingContext, ids: Any) -> Array:
+    """Return the dense id of each id from `given_ids`, int64 on the host; -1 for ids that are not in the graph."""
+    vertices, executor = graph.prepared.vertices, graph.executor
+    if not isinstance(vertices, Sharded):
+        return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
+    of_shards = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
+    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *of_shards])
+
+
+def external_ids(graph: CountingContext, dense: Array) -> Any:
+    """Return a pandas column of the caller's ids, or labels, for a few dense ids."""
+    labels, ids = graph.prepared.source.labels, _external_ids(graph, dense)
+    return ids if labels is None else labels.of(ids)
+
+
+def _external_ids(graph: CountingContext, dense: Array) -> Any:
+    vertices, executor = graph.prepared.vertices, graph.executor
+    if not isinstance(vertices, Sharded):
+        return column(executor.gather([executor.submit("ids", _external, vertices, dense)])[0])
+    of_shards = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
+    named = np.empty(len(dense), dtype=np.int64 if graph.prepared.source.ids == "int" else object)
+    for places, ids in of_shards:
+        named[places] = ids
+    return column(named if named.dtype != object else named.tolist())
+
+
+def _external(vertices: VertexMap, dense: Array) -> Any:
+    return vertices.external(dense)
+
+
+def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]:
+    places = np.flatnonzero((dense >= first) & (dense < first + len(part)))
+    return places, np.asarray(on_host(part).take(dense[places] - first))
+
+
+def _dense(vertices: VertexMap, ids: Any) -> Array:
+    return places_among(vertices.external(np.arange(vertices.size)), ids)
+
+
+def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
+    places = places_among(on_host(part), ids)
+    return np.where(places < 0, places, places + first)
+
+
+def places_among(known: Any, ids: Any) -> Array:
+    """Return the positions of ids among ascending ones; -1 for ids that are missing."""
+    if isinstance(known, np.ndarray):
+        if not len(known):
+            return np.full(len(ids), -1, np.int64)
+        places = known.searchsorted(ids).clip(max=len(known) - 1)
+        return np.where(known[places] == ids, places, -1).astype(np.int64)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = pc.cast(pa.array(ids), known.type)
+    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
+    """Make the error for requested ids or edges that are not in the graph; it names the first and their number."""
+    return InputError(
+        f"{name} has {plural(count, f'{what} that is', f'{what}s that are')} not in the graph, for example "
+        f"{shown(wrong)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
+        "out"
+    )
+
+
+def empty(columns: dict[str, str], library: Library) -> Any:
+    """Make a frame without rows, from which a Dask DataFrame takes names and types of columns.
+
+    Raises
+    ------
+    InputError
+        It would be a cuDF frame, but this process cannot use cuDF.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in columns.items()})
+    if library == "pandas":
+        return frame
+    try:
+        import_module("dask_cudf")  # registers cuDF frames with Dask
+    except ImportError as missing:
+        raise InputError(
+            f"partitions are cuDF frames, but dask_cudf cannot be imported here ({missing}): the client needs it for "
+            "their columns' types; install it, or take frame='pandas'"
+        ) from missing
+    return get_backend("cuda").frame.from_pandas(frame)

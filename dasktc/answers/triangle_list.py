@@ -1,0 +1,223 @@
+"""Lists triangles: a limited number, or all, which are counted first so that none is missing."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from dasktc.answers.external_ids import list_frame
+from dasktc.answers.frames import (
+    FrameKind,
+    array_module,
+    frame_kind,
+    frame_of,
+    ids_of,
+    numbered,
+    rows_of_partition,
+    with_rows,
+)
+from dasktc.backends import get_backend
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
+from dasktc.errors import InputError
+from dasktc.executors.base import Fold
+from dasktc.options import check_keywords, format_size
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.shuffle import splitters
+from dasktc.wording import plural
+
+__all__ = ["LIST_LIMIT", "triangle_list"]
+
+Array = Any
+LIST_LIMIT = 1_000_000
+"""Largest list without a limit that a caller receives in one frame."""
+PROBE_LIMIT = 1 << 16
+"""Largest limit for which triangles are searched without counting first."""
+PROBE_EDGES = 1 << 13
+"""Least number of edges of the first block to search; otherwise twice the limit."""
+LIST_BYTES = 100
+"""Bytes per triangle while it is listed: rows, columns and ids of its corners, and their order."""
+GROUP = 16
+"""Number of tasks whose lists are joined first."""
+SHIFT = 32
+
+
+def triangle_list(graph: CountingContext, limit: int | None = None, frame: str | None = None) -> Any:
+    """List the triangles; see `Graph.triangle_list`."""
+    check_keywords(limit=limit)
+    kind = frame_kind(graph, frame, "list")
+    listed = None if limit is None or limit > PROBE_LIMIT else _probe(graph, limit)
+    if listed is None:
+        listed = _counted(graph, limit, kind)
+    return _frames(graph, *listed, kind)
+
+
+# lists of dense ids, or of the blocks' ids if vertices are in shards
+
+
+def _probe(graph: CountingContext, limit: int) -> tuple[list[Any], int] | None:
+    """List `limit` triangles of the first rows of the first block triple; None if these have fewer."""
+    if not limit:
+        return [], 0
+    work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    if not work or not graph.edges:
+        return [], 0
+    job, executor = min(work), graph.executor
+    executor.set_task_memory(graph.plan.bytes_per_task)
+    call = (job, limit, *_how(graph), *(graph.blocks[place] for place in job.triple.places))
+    listed = executor.submit("list", _first, *call)
+    return ([listed], limit) if executor.gather([executor.submit("list", len, listed)])[0] == limit else None
+
+
+def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tuple[list[Any], int]:
+    """List all triangles, or up to `limit`; they are counted first, so that the list is known to be complete."""
+    executor, blocks = graph.executor, graph.blocks
+    work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    executor.set_task_memory(graph.plan.bytes_per_task)
+    records = sorted(count_jobs(executor, blocks, work))
+    check(records, graph.plan, graph.prepared.wedges)
+    count = graph.counted.agree(sum(record.count.triangles for record in records))
+    if limit is None and count > LIST_LIMIT and (kind.whole or graph.plan.shards > 1):
+        raise InputError(
+            f"the graph has {plural(count, 'triangle')}, but a list without a limit has at most {LIST_LIMIT:,}: "
+            f"give limit={count} for all of them, or less for some, or take frame='dask'"
+        )
+    shares = _shares(records, count if limit is None else limit)
+    bound = LIST_BYTES * max(shares.values(), default=0)
+    if not kind.whole and bound > graph.plan.memory:
+        raise InputError(
+            f"a task lists up to {plural(max(shares.values()), 'triangle')}, for which it needs {format_size(bound)}, "
+            f"more than the {format_size(graph.plan.memory)} of one worker; prepare with more parts or splits, or give "
+            "a limit"
+        )
+    group = {job: [number // (GROUP if kind.whole else 1)] for number, job in enumerate(shares)}
+    how = _how(graph)
+    calls = [(job, share, *how, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
+    parts = executor.fold_unordered("list", _listed, calls, group.__getitem__, TOGETHER)[1]
+    return list(parts.values()), sum(shares.values())
+
+
+def _shares(records: list[Record], remaining: int) -> dict[Job, int]:
+    """Return how many triangles each task lists."""
+    shares = dict[Job, int]()
+    for record in records:
+        if share := min(remaining, record.count.triangles):
+            shares[record.job] = share
+        remaining -= share
+    return shares
+
+
+def _how(graph: CountingContext) -> tuple[Any, bool]:
+    """Return the order that gives dense ids (None if sharded), and whether lists are copied to the host."""
+    split = graph.plan.shards > 1
+    return None if split else graph.prepared.graph.order.whole, split or graph.executor.memory_per_call is not None
+
+
+def _first(
+    job: Job, limit: int, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> Array:
+    """List at most `limit` triangles of the first rows of a block triple."""
+    edges = get_backend(job.backend).array.asarray([max(PROBE_EDGES, 2 * limit)], dtype="int64")
+    rows = min(index.rows, max(1, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
+    listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
+    return _by_dense_id(listed, order, host, index, table)
+
+
+def _some(task: BlockTask, job: Job, limit: int) -> Array:
+    """List the first triangles of a task, at most `limit`, as rows and columns."""
+    backend, lists, remaining = get_backend(job.backend), list[Array](), limit
+
+    def some(task: BlockTask) -> Array:
+        return backend.listing(task, remaining)
+
+    for listed in in_halves(some, task, job):
+        lists.append(listed)
+        remaining -= len(listed)
+    return _together(lists)
+
+
+def _listed(
+    job: Job, count: int, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> list[Any]:
+    """List the given number of triangles of a task; return also the number listed."""
+    triangles = _some(task_of(job, index, table, stream), job, count)
+    listed = f"{job.triple} has {plural(len(triangles), 'triangle')} to list, but {count:,} were counted"
+    refuse_unless(len(triangles) == count, listed)
+    return [_by_dense_id(triangles, order, host, index, table), count]
+
+
+def _by_dense_id(listed: Array, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR) -> Array:
+    """Convert triangles from rows and columns to ascending dense ids; without an order, to the blocks' ids."""
+    xp = array_module(index.offsets)
+    u, v, w = (xp.ascontiguousarray(xp.asarray(listed)[:, end]) for end in range(3))
+    ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
+    if order is not None:
+        ids = order.take(ids).astype("int64", copy=False)
+        ids.sort(axis=1)
+    return on_host(ids) if host else ids
+
+
+def _together(lists: list[Array]) -> Array:
+    return lists[0] if len(lists) == 1 else array_module(lists[0]).concatenate(lists)
+
+
+TOGETHER = Fold(list, lambda rows, more: _together([rows, more]), _together)
+"""Fold that joins lists."""
+
+
+# frames
+
+
+def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKind) -> Any:
+    """Make the frame of lists: whole, or in ascending partitions."""
+    executor, vertices = graph.executor, graph.prepared.vertices
+    if graph.plan.shards > 1:
+        frames, sizes = [list_frame(executor, parts, graph.prepared.graph.order, vertices, kind.library)], [count]
+    else:
+        pieces = 1 if kind.whole else max(1, -(-count // rows_of_partition(graph, 3, 0)))
+        groups = [parts]
+        if pieces > 1:
+            keys = [executor.submit("list-frame", _keys, part) for part in parts]
+            starts = splitters(executor, "list-frame", keys, count, pieces)
+            groups = executor.transpose("list-frame", executor.map("list", _cut, parts, starts), len(starts) + 1)
+        sizes = [count] if pieces == 1 else executor.gather(executor.map("list-frame", _size, list(groups)))
+        refuse_unless(
+            sum(sizes) == count,
+            f"{plural(sum(sizes), 'triangle is', 'triangles are')} listed, but {count:,} were found",
+        )
+        groups, sizes = with_rows(groups, sizes)
+        firsts = [0, *accumulate(sizes)]
+        calls = [(group, vertices, kind.library, first) for group, first in zip(groups, firsts, strict=False)]
+        frames = executor.submit_all("list-frame", _list_frame, calls)
+    return numbered(graph, frames, sizes, kind, "uvw")
+
+
+def _keys(listed: Array) -> Array:
+    return listed[:, 0] << SHIFT | listed[:, 1]
+
+
+def _cut(listed: Array, starts: list[int]) -> list[Array]:
+    """Cut triangles before each of `starts`, keys of their two smaller corners."""
+    xp, ordered = array_module(listed), _ascending(listed)
+    places = _keys(ordered).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
+    return [ordered[a:b].copy() for a, b in zip([0, *places], [*places, len(ordered)], strict=True)]
+
+
+def _size(lists: list[Array]) -> int:
+    return sum(map(len, lists))
+
+
+def _ascending(listed: Array) -> Array:
+    place = listed[:, 2].argsort(kind="stable")
+    place = place.take(_keys(listed).take(place).argsort(kind="stable"))
+    return listed[place]
+
+
+def _list_frame(lists: list[Array], vertices: VertexMap, library: Any, first: int) -> Any:
+    listed = _ascending(_together(lists) if lists else np.empty((0, 3), np.int64))
+    xp = array_module(listed)
+    corners = {name: xp.ascontiguousarray(listed[:, end]) for end, name in enumerate("uvw")}
+    return frame_of({name: ids_of(vertices, ids, library) for name, ids in corners.items()}, library, first)

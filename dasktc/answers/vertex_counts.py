@@ -1,0 +1,200 @@
+"""Triangles by vertex and by edge, counted once: the sums of blocks' rows and columns are added up by vertex."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from operator import getitem
+from typing import Any
+
+import numpy as np
+
+from dasktc.answers.edge_support import edge_supports, kernel_and_bytes, vertex_supports
+from dasktc.answers.external_ids import shares_of
+from dasktc.answers.frames import array_module, backend_of
+from dasktc.backends import get_backend
+from dasktc.backends.answers import degrees_of
+from dasktc.backends.csr import OrientedCSR
+from dasktc.counting.context import CountingContext
+from dasktc.counting.count import count as count_triangles
+from dasktc.counting.tasks import refuse_unless
+from dasktc.options import CountOptions
+from dasktc.pipeline.orient import total
+from dasktc.pipeline.prepare import Progress
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.planning.schemes import Block
+
+__all__ = [
+    "added_up",
+    "coefficients",
+    "degrees",
+    "known_edges",
+    "known_triangles",
+    "pairs_of",
+    "same",
+    "triangles_by_id",
+]
+
+Array = Any
+KEPT = 8
+"""Results that no store accounts for may take one in KEPT bytes of the free memory."""
+UNEQUAL = "the vertices' triangles do not add up to 3 per triangle"
+
+
+def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:
+    """Return every edge's triangles, in the form of `edge_supports`, and the graph's; count them unless known."""
+    counted = graph.counted
+    with counted.lock:
+        if counted.by_edge is not None and counted.triangles is not None:
+            return counted.by_edge, counted.triangles
+        supports, count = edge_supports(graph)
+        counted.agree(count)
+        if _is_cheap(graph, 4 * graph.edges):
+            counted.by_edge = supports
+        return supports, count
+
+
+def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
+    """Return every vertex's triangles, by the ids of the blocks, and the graph's; count them unless known.
+
+    If the triangles of the edges are known, they are added up instead.
+    """
+    counted = graph.counted
+    with counted.lock:
+        if counted.by_vertex is None or counted.triangles is None:
+            from_edges = counted.by_edge
+            if from_edges is not None and counted.triangles is not None and _ends_fit(graph):
+                merged = _merged(graph, _ends_of_edges(graph, from_edges), counted.triangles, twice=True)
+            else:
+                sums, count = vertex_supports(graph)
+                merged = _merged(graph, sums, counted.agree(count))
+            counted.by_vertex = merged
+        assert counted.triangles is not None
+        return counted.by_vertex, counted.triangles
+
+
+def known_triangles(graph: CountingContext, progress: Progress | None = None) -> int:
+    """Return the graph's triangles; count them unless known."""
+    counted = graph.counted
+    with counted.lock:
+        if counted.triangles is None:
+            counted.agree(int(count_triangles(graph, CountOptions(progress=progress))))
+        assert counted.triangles is not None
+        return counted.triangles
+
+
+def _is_cheap(graph: CountingContext, nbytes: int) -> bool:
+    """Whether results of `nbytes` may be cached: if a store or Dask accounts for them, or if they are a small share."""
+    executor = graph.executor
+    if executor.distributed or executor.memory_per_call is not None:
+        return True
+    return KEPT * nbytes <= executor.memory()
+
+
+def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: bool = False) -> Sharded:
+    """Add up every vertex's triangles over all sides of the blocks; with `twice` the sums are twice as large."""
+    executor, starts = graph.executor, graph.prepared.graph.order.starts
+    sides, numberings = list(sums.values()), [graph.prepared.partition.numbering(side) for side in sums]
+    if graph.plan.shards == 1:
+        arguments = (sides, numberings, graph.vertices, count, twice)
+        return Sharded(starts, [executor.submit("triangles", added_up, *arguments)])
+    shares = shares_of(executor, sides, numberings, starts)
+    sizes = (end - first for first, end in pairwise(starts))
+    parts = [
+        executor.submit("triangles", added_up, *args, size, None, twice)
+        for args, size in zip(shares, sizes, strict=True)
+    ]
+    counted = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
+    refuse_unless(counted == 3 * count, UNEQUAL)
+    return Sharded(starts, parts)
+
+
+def _ends_fit(graph: CountingContext) -> bool:
+    """Whether a task may hold all vectors of a side at once within `--memory`; if so, reserve that memory.
+
+    Where supports were counted, the sums of a block fit beside it and its supports.
+    """
+    executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
+    if executor.memory_per_call is None:
+        return True
+    needed = 8 * (2 * plan.parts + 1) * int(max(sizes.rows.max(), sizes.columns.max()))
+    if needed > plan.memory:
+        return False
+    executor.set_task_memory(max(needed, kernel_and_bytes(graph)[1]))
+    return True
+
+
+def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[int, Any]:
+    """Sums of supports by vertex and side of the blocks; over all sides they are twice the triangles."""
+    executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
+    of_sides: dict[int, list[Any]] = {}
+    for place, support in supports.items():
+        sides = plan.scheme.sides(plan.parts, place)
+        lengths = int(sizes.rows[place]), int(sizes.columns[place])
+        arguments = (graph.blocks[place], support, *lengths, sides[0] == sides[1], graph.options.chosen_backend)
+        ends = executor.submit("triangles", _at_ends, *arguments)
+        for number, side in enumerate(dict.fromkeys(sides)):
+            of_sides.setdefault(side, []).append(executor.submit("triangles", getitem, ends, number))
+    return {
+        side: parts[0] if len(parts) == 1 else executor.submit("triangles", total, parts)
+        for side, parts in of_sides.items()
+    }
+
+
+def _at_ends(block: OrientedCSR, supports: Array, rows: int, columns: int, one_side: bool, backend: str) -> list[Array]:
+    """Add up supports at rows and at columns; if rows and columns are one side, add both together."""
+    xp = get_backend(backend).array
+    at_row = xp.zeros(max(rows, columns) if one_side else rows, dtype="int64")
+    at_column = at_row if one_side else xp.zeros(columns, dtype="int64")
+    get_backend(backend).add_ends(block, supports, at_row, at_column)
+    return [at_row] if one_side else [at_row, at_column]
+
+
+def _sum(vector: Array) -> int:
+    return int(vector.sum())
+
+
+def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int | None, twice: bool = False) -> Any:
+    """Add up every vertex's triangles over all sides; `count` is the graph's, for a check if all vertices are here."""
+    xp = array_module(sums[0]) if sums else np
+    straight = len(sums) == 1 and isinstance(numberings[0], tuple) and numberings[0] == (0, 1)
+    if straight and len(sums[0]) >= vertices and not twice:
+        return _checked(sums[0][:vertices], count)
+    counts = xp.zeros(vertices, dtype="int64")
+    for of_side, numbering in zip(sums, numberings, strict=True):
+        if isinstance(numbering, tuple):
+            first, stride = numbering
+            target = counts[first::stride][: len(of_side)]
+            target += of_side[: len(target)]
+        else:
+            counts[xp.asarray(numbering)] += of_side
+    if twice:
+        refuse_unless(not bool((counts & 1).any()), "a vertex's edges have an odd number of triangles together")
+        counts >>= 1
+    return _checked(counts, count)
+
+
+def _checked(counts: Array, count: int | None) -> Array:
+    refuse_unless(count is None or int(counts.sum()) == 3 * count, UNEQUAL)
+    return counts
+
+
+def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
+    """Compute the local clustering coefficients."""
+    return backend_of(counts).answers.clustering(counts, out_degree, in_degree)
+
+
+def pairs_of(out_degree: Array, in_degree: Array) -> int:
+    """Σ d·(d - 1)/2 as a Python int; the factors are split so that no partial sum can exceed 64 bits."""
+    degree = (out_degree + in_degree).astype("int64", copy=False)
+    high, low, others = degree >> 20, degree & ((1 << 20) - 1), degree - 1
+    return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
+
+
+def same(counts: Array, *_: Array) -> Array:
+    """Return the counts unchanged."""
+    return counts
+
+
+def degrees(_: Array, out_degree: Array, in_degree: Array) -> Array:
+    """Return the degrees, int64."""
+    return degrees_of(out_degree, in_degree)

@@ -1,0 +1,235 @@
+"""Frames with numbers of all vertices, in ascending order of their ids, or of requested vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dasktc.answers.edge_frames import given_as
+from dasktc.answers.external_ids import values_in_shards
+from dasktc.answers.frames import (
+    PANDAS,
+    FrameKind,
+    array_module,
+    backend_of,
+    column,
+    dense_ids,
+    empty,
+    external_ids_on_device,
+    frame_of,
+    gathered,
+    given_ids,
+    ids_of,
+    labelled,
+    rows_of_partition,
+    spread,
+    unknown,
+)
+from dasktc.backends import get_backend
+from dasktc.backends.csr import on_host
+from dasktc.counting.context import CountingContext
+from dasktc.errors import InputError
+from dasktc.pipeline.sharded.vectors import Sharded, even
+from dasktc.wording import advice
+
+__all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
+
+Array = Any
+Columns = dict[str, Callable[..., Array]]
+"""Functions of vertex vectors by the name of the column that they make; their arrays are of one module."""
+
+
+def reals(values: Array) -> Array:
+    """Return the numbers as float64."""
+    return values.astype("float64", copy=False)
+
+
+def vertex_answer(
+    graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any = None
+) -> Any:
+    """Make a series or frame of numbers of every vertex, or of requested vertices.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    vectors : list of Sharded
+        Vectors by the ids of the blocks.
+    columns : dict of str to callable (*vectors) -> array
+        Functions of these vectors.
+    kind : FrameKind
+    vertices : sequence or column, optional
+        The caller's ids.
+
+    Returns
+    -------
+    Series, or with several columns DataFrame
+        By the caller's ids, an index named "vertex", ascending or in the order of `vertices`.
+
+    Raises
+    ------
+    InputError
+        A vertex is not in the graph, or the caller's process has not enough memory for all.
+    """
+    executor = graph.executor
+    if vertices is not None:
+        return _asked(graph, vectors, columns, kind, vertices)
+    if kind.whole:
+        refuse_series(graph)
+    rows = None if kind.whole else rows_of_partition(graph, 1, len(columns))
+    frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
+    if kind.whole:
+        return labelled(graph, gathered(executor, frames, kind))
+    no_rows = [np.empty(0, np.int64) for _ in vectors]
+    types = {name: str(function(*no_rows).dtype) for name, function in columns.items()}
+    ids = "int64" if graph.prepared.source.ids == "int" else "str"
+    meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
+    firsts = executor.gather(ends)
+    known = all(len(of) for of in firsts)
+    return spread(executor, frames, meta, (*(of[0] for of in firsts), firsts[-1][-1]) if known else None)
+
+
+def vertex_partitions(
+    graph: CountingContext,
+    vectors: list[Sharded],
+    columns: Columns,
+    kind: FrameKind = PANDAS,
+    rows: int | None = None,
+    indexed: bool = False,
+) -> tuple[list[Any], list[Any]]:
+    """Make frames with numbers of every vertex and leave them where they are made; parameters as for `vertex_answer`.
+
+    Parameters
+    ----------
+    graph, vectors, columns, kind
+    rows : int, optional
+        Largest number of rows of a frame; default: one frame per shard.
+    indexed : bool
+        Whether ids are the frame's index rather than its column "vertex".
+
+    Returns
+    -------
+    frames : list of handles of DataFrame, at least one
+    ends : list of handles of list
+        For a Dask DataFrame, the first and the last id of each frame; none for a frame without rows.
+    """
+    executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
+    frames, ends = [], []
+    parts = ids.parts if isinstance(ids, Sharded) else [ids]
+    for values, of_shard, (first, end) in zip(shards.parts, parts, pairwise(shards.starts), strict=True):
+        count = max(1, -(-(end - first) // rows)) if rows else 1
+        for start, stop in pairwise(even(end - first, count)):
+            arguments = (values, of_shard, start, stop, list(columns), kind.library, indexed)
+            frames.append(executor.submit("vertex-frames", _vertex_frame, *arguments))
+            if not kind.whole:
+                ends.append(executor.submit("vertex-frames", _ends, of_shard, start, stop))
+    return frames, ends
+
+
+def total_of(graph: CountingContext, vectors: list[Sharded], columns: Columns) -> float:
+    """Add up the single column over all vertices."""
+    shards = _values(graph, vectors, columns)
+    return float(sum(graph.executor.gather(shards.map(graph.executor, "vertex-frames", _sum))))
+
+
+def _sum(values: list[Array], _: int) -> float:
+    return float(values[0].sum())
+
+
+def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) -> Sharded:
+    """Return handles of lists of the columns' values by dense id."""
+    executor, order = graph.executor, graph.prepared.graph.order
+    if graph.plan.shards > 1:
+        return values_in_shards(executor, vectors, order, graph.prepared.vertices, columns)
+    whole = [vector.whole for vector in vectors]
+    return Sharded((0, graph.vertices), [executor.submit("vertex-frames", _by_dense_id, columns, order.whole, *whole)])
+
+
+def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]:
+    return [backend_of(order).answers.place(function(*vectors), order) for function in columns.values()]
+
+
+def _vertex_frame(
+    values: list[Array], ids: Any, start: int, stop: int, names: list[str], library: Any, indexed: bool
+) -> Any:
+    if library == "cudf" and indexed and start == 0 and stop == len(values[0]) and hasattr(ids, "external"):
+        return _on_device(dict(zip(names, values, strict=True)), ids)
+    columns = {name: vector[start:stop] for name, vector in zip(names, values, strict=True)}
+    if library == "pandas":
+        columns = {name: on_host(vector) for name, vector in columns.items()}
+    if hasattr(ids, "external"):
+        external = ids_of(ids, array_module(next(iter(columns.values()))).arange(start, stop), library)
+    else:  # a shard of the map
+        external = on_host(ids[start:stop])
+        external = column(external) if library == "pandas" else external
+    frame = frame_of({"vertex": external, **columns}, library, 0 if indexed else start)
+    return _indexed(frame, names) if indexed else frame
+
+
+def _on_device(values: dict[str, Array], vertices: Any) -> Any:
+    """Make a cuDF frame of all vertices' numbers; consecutive ids take no memory."""
+    cudf, size, first = get_backend("cuda").frame, vertices.size, external_ids_on_device(vertices)
+    if isinstance(first, int):
+        index = cudf.RangeIndex(first, first + size, name="vertex")
+    else:
+        known = vertices.ids if first is None else first
+        index = cudf.Index(known, name="vertex")
+    if len(values) > 1:
+        return cudf.DataFrame(values, index=index)
+    ((name, numbers),) = values.items()
+    return cudf.Series(numbers, index=index, name=name)
+
+
+def _indexed(frame: Any, names: list[str]) -> Any:
+    indexed = frame.set_index("vertex")
+    return indexed[names[0]] if len(names) == 1 else indexed
+
+
+def _ends(ids: Any, start: int, stop: int) -> list[Any]:
+    """Return the first and the last id as Python objects."""
+    if start == stop:
+        return []
+    places = np.array([start, stop - 1])
+    return list(
+        (ids.external(places) if hasattr(ids, "external") else on_host(ids[start:stop]).take(places - start)).tolist()
+    )
+
+
+def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any) -> Any:
+    """Return the numbers of requested vertices, in their order."""
+    ids_asked = given_ids(graph, vertices, "vertices")
+    dense = dense_ids(graph, ids_asked)
+    if len(dense) and dense.min() < 0:
+        number = int((dense < 0).argmax())
+        wrong = ids_asked[number] if graph.prepared.source.labels is None else list(vertices)[number]
+        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
+        raise unknown("vertices", wrong, int((dense < 0).sum()), "id")
+    shards = _values(graph, vectors, columns)
+    parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
+    found = {}
+    for number, name in enumerate(columns):
+        numbers = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)
+        for places, values in parts:
+            numbers[places] = values[number]
+        found[name] = numbers
+    frame = _indexed(frame_of({"vertex": column(ids_asked), **found}, "pandas"), list(columns))
+    return given_as(labelled(graph, frame), kind)
+
+
+def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[Array]]:
+    """Select the dense ids that are in a shard, and their values; on the host."""
+    places = np.flatnonzero((dense >= first) & (dense < first + len(values[0])))
+    xp = array_module(values[0])
+    local = xp.asarray(dense[places] - first)
+    return places, [on_host(vector.take(local)) for vector in values]
+
+
+def refuse_series(graph: CountingContext) -> None:
+    """Refuse a series if vectors are sharded because they do not fit the one process, which is the caller's."""
+    if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not graph.executor.distributed:
+        raise InputError(
+            f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with "
+            f"{advice('per_vertex')}, take frame='dask', or prepare with a larger {advice('memory')}"
+        )

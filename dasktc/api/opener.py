@@ -1,0 +1,302 @@
+"""Opens what a call is about: the source, the place where it runs, the backend, and the tracker of its progress.
+
+`triangle_count`, `prepare` and `plan` all begin so; `estimate` and `open_graph` begin with `prepare`.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from dasktc.api.progress import showing
+from dasktc.api.streams import as_files
+from dasktc.backends import ON_DEVICE
+from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.errors import DeviceMemoryError, InputError, neutral_text
+from dasktc.executors.base import Executor
+from dasktc.executors.connect import connect, threads_here, with_all_threads
+from dasktc.executors.memory_budget import limited, within_memory
+from dasktc.executors.place import Place
+from dasktc.executors.process.signals import interruptible
+from dasktc.executors.process.ucx import warn_of_tcp
+from dasktc.executors.progress.tracker import Progress, Tracker
+from dasktc.executors.stores.file_store import blocksize_within
+from dasktc.io.formats.columns import check_two
+from dasktc.io.source import ReadOptions, Source
+from dasktc.options import AttributeOptions, IdsOption, Options, RunOptions, check_keywords, format_size, read_ids
+from dasktc.pipeline.prepare import choose_backend
+from dasktc.pipeline.saved_graph import SavedGraph, fitted, saved_graph
+from dasktc.planning.plan import Plan
+from dasktc.planning.start_up import sooner_on_the_cpu
+from dasktc.registry import KERNELS, check_choice
+from dasktc.wording import advice, option
+
+__all__ = ["Call", "as_source", "in_one_process", "opened", "read_options", "within_free_memory"]
+
+T = TypeVar("T")
+log = logging.getLogger("dasktc")
+
+THREAD_BLOCK = 1 << 24
+"""Bytes of a file per part if threads share the parts, so that small files, too, have parts for all threads."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call whose source and place are open.
+
+    Attributes
+    ----------
+    executor : Executor
+        Of the place, with the chosen backend, all threads, and no memory budget.
+    source : Source
+    options : Options
+        With the backend chosen and, for a saved graph, what it was saved with.
+    run : RunOptions
+    tracker : Tracker
+    attributes : AttributeOptions or None
+        Weights and directions that the call keeps.
+    why_backend, why_memory : str
+        For the plan: why the CPU counts although there may be a GPU, and why there is a budget that nobody gave.
+    connection : ExitStack
+        Closes the place when the block ends, unless its content is taken out.
+    """
+
+    executor: Executor
+    source: Source
+    options: Options
+    run: RunOptions
+    tracker: Tracker
+    attributes: AttributeOptions | None
+    why_backend: str
+    connection: ExitStack = field(repr=False)
+    why_memory: str = ""
+
+    def limited(self) -> Executor:
+        """Return the executor with the options' memory budget; whoever takes it closes it."""
+        return limited(self.executor, self.options.memory, self.run.work_dir, self.run.host_memory)
+
+    def within_memory(self) -> AbstractContextManager[Executor]:
+        """Context of the executor with the options' memory budget, whose files are removed afterwards."""
+        return within_memory(self.executor, self.options.memory, self.run.work_dir, self.run.host_memory)
+
+    def explained(self, plan: Plan) -> Plan:
+        """Return a plan with the reasons for the backend and for counting out of core."""
+        choice = "; ".join(filter(None, (plan.choice, self.why_backend)))
+        return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, self.why_memory))))
+
+
+@interruptible
+def opened(
+    question: str,
+    source: Any,
+    place: Place,
+    options: Options,
+    reading: ReadOptions,
+    run: RunOptions,
+    progress: Progress | bool | None,
+    attributes: AttributeOptions | None = None,
+) -> Iterator[Call]:
+    """Open a source, then the place where it is read, choose the backend, and close both afterwards.
+
+    Parameters
+    ----------
+    question : str
+        What is asked, for the run's first event.
+    source : object
+        As for `triangle_count`.
+    place : Place
+    options : Options
+    reading : ReadOptions
+    run : RunOptions
+    progress : callable (stage, done, total) or bool, optional
+    attributes : AttributeOptions, optional
+        Weights and directions that the call is to keep; a saved graph has its own. Default: the call keeps none.
+
+    Yields
+    ------
+    Call
+
+    Raises
+    ------
+    InputError
+        The source cannot be read, or what is asked for contradicts it.
+    ClusterError
+        The cluster does not answer.
+    """
+    if attributes is not None:
+        reading = replace(reading, weight=attributes.weight, directed=attributes.directed)
+    with as_files(source, place, run) as files:
+        found = as_source(files, reading)
+        if isinstance(found, SavedGraph):
+            if attributes is not None:
+                attributes = _saved_attributes(found, attributes)
+            options = fitted(found, options)
+        if attributes:
+            options = in_one_process(attributes, options)
+            if not threads_here(place, options.backend):
+                way_out = f"leave it out, or pass {advice(threads=1)} or more"
+                raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
+        with showing(progress, asked=question, source=found.name) as tracker, ExitStack() as connection:
+            context = connect(place, options.backend, run)
+            connection.push(context)  # before it is entered, so that an interrupt closes it
+            executor = context.__enter__()
+            options, why = _choose_backend(executor, found, options)
+            executor = with_all_threads(executor, place, options.chosen_backend)
+            yield Call(executor, found, options, run, tracker, attributes, why, connection)
+
+
+def _choose_backend(executor: Executor, source: Source, options: Options) -> tuple[Options, str]:
+    """Choose the backend for a source; return also, for the plan, the reason if the source is too small for a GPU."""
+    why = ""
+    if options.backend == "auto" and not executor.distributed and options.chosen_kernel in KERNELS["cpu"]:
+        why = sooner_on_the_cpu(source.size.stored or None if source.size else None) or ""
+    options = choose_backend(executor, replace(options, backend="cpu") if why else options)
+    if executor.distributed and options.chosen_backend in ON_DEVICE:
+        warn_of_tcp(executor)
+    return options, why
+
+
+def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = True) -> tuple[T, Call]:
+    """Answer a call; if device memory runs out, answer it again with `memory` set to the free memory.
+
+    Parameters
+    ----------
+    function : callable (Call) -> object
+    call : Call
+    again : bool
+        Whether the function may be called twice.
+
+    Returns
+    -------
+    answer : object
+    call : Call
+        With the options with which the function succeeded.
+
+    Raises
+    ------
+    DeviceMemoryError
+        The free memory does not suffice either.
+    """
+    answer = said_in_one_line(function)
+    try:
+        return answer(call), call
+    except DeviceMemoryError as error:
+        first = neutral_text(error)
+        if not again or call.options.memory is not None:
+            raise
+    gc.collect()
+    memory = call.executor.memory()
+    why = f"within {format_size(memory)}, the free memory of the device, because it could not hold everything at once"
+    log.info("out of core %s", why)
+    call = replace(call, options=replace(call.options, memory=memory), why_memory=why)
+    with suppress(DeviceMemoryError, InputError):
+        return answer(call), call
+    raise DeviceMemoryError(first)
+
+
+# reading
+
+
+def read_options(
+    format: str | None = None,
+    columns: Sequence[str] | str | None = None,
+    ids: IdsOption = "auto",
+    skip: int | None = None,
+    memory: int | str | None = None,
+    threads: int = 0,
+) -> ReadOptions:
+    """Make the reading options from keywords of `triangle_count`.
+
+    Parts of files are sized to fit `memory`, and kept small if threads of this process share them.
+    """
+    check_keywords(format=format, columns=columns, skip=skip)
+    if isinstance(columns, str):
+        columns = columns.split(",")
+    pair = None if columns is None else (str(columns[0]), str(columns[1]))
+    if pair:
+        check_two(pair, pair)
+    if format is not None:  # before a stream is read
+        from dasktc.io.files import FORMATS
+
+        check_choice("format", format, FORMATS)
+    options = ReadOptions(format, pair, read_ids(ids), skip)
+    blocksize = options.blocksize if threads < 2 else THREAD_BLOCK
+    return replace(options, blocksize=blocksize if memory is None else blocksize_within(memory, blocksize))
+
+
+def as_source(source: Any, options: ReadOptions | None = None) -> Source:
+    """Open a caller's path, URL or object as a `Source`; a `Source` is returned unchanged.
+
+    A path is checked for a saved graph first, because the files of one are not edge files.
+    """
+    options = ReadOptions() if options is None else options
+    found: Source
+    if isinstance(source, Source):
+        found = source
+    elif _is_path(source):
+        from dasktc.io.catalogue import open_named
+
+        found = saved_graph(source, options) or open_named(source, options)
+    else:
+        from dasktc.io.memory import from_object
+
+        found = from_object(source, options)
+    if isinstance(found, SavedGraph):
+        _check_saved_attributes(found, options)
+    elif options.weight is not None and found.weight is None:
+        raise InputError(f"{found.name} has no weights: {option('weight', options.weight)} is given; leave it out")
+    return found
+
+
+def _is_path(source: Any) -> bool:
+    items = source if isinstance(source, (list, tuple)) else [source]
+    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
+
+
+# weights and directions
+
+
+def in_one_process(attributes: AttributeOptions, options: Options) -> Options:
+    """Return the options with the CPU as backend; refuse options that keep a graph outside this process's memory."""
+    if options.memory is not None:
+        fact = f"{option('memory', options.memory)} may keep parts of the graph in files"
+        raise _not_here(attributes, fact, "leave it out")
+    if options.backend == "cuda":
+        raise _not_here(attributes, f"{option('backend', 'cuda')} has its blocks on a GPU", "leave it out")
+    return replace(options, backend="cpu")
+
+
+def _not_here(attributes: AttributeOptions, fact: str, way_out: str) -> InputError:
+    names = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
+    return InputError(
+        f"{names} is given, but {fact}: weights and directions are kept in one process's memory; {way_out}"
+    )
+
+
+def _saved_attributes(saved: SavedGraph, attributes: AttributeOptions) -> AttributeOptions:
+    """Return the weights and directions of a saved graph; refuse another way to add up weights."""
+    if attributes.duplicates is not None:
+        raise InputError(
+            f"{option('duplicates', attributes.duplicates)} is given, but {saved.folder} is a saved graph, whose edges "
+            "have one weight each: leave it out, or prepare the graph again"
+        )
+    return saved.attributes
+
+
+def _check_saved_attributes(saved: SavedGraph, options: ReadOptions) -> None:
+    """Refuse (InputError) weights or directions with which the graph was not saved."""
+    data = saved.attributes
+    if options.weight not in (None, data.weight) or (options.directed and not data.directed):
+        directed = option("directed", True)
+        wish = option("weight", options.weight) if options.weight not in (None, data.weight) else directed
+        named = {option("weight", data.weight): data.weight, directed: data.directed}
+        had = " and ".join(name for name, is_saved in named.items() if is_saved)
+        raise InputError(
+            f"{wish} is given, but {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare "
+            "the graph again with it"
+        )

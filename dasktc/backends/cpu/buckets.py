@@ -1,0 +1,62 @@
+"""Keys dealt to buckets on the CPU: each bucket is sorted, and its edges are taken, while its keys are in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.cpu import edges, radix
+from dasktc.backends.csr import Array
+
+__all__ = ["CpuBuckets", "dealt"]
+
+
+@dataclass(frozen=True)
+class CpuBuckets(radix.Buckets):
+    """Buckets whose keys are edges; implements `protocol.Buckets`, and threads may take different buckets."""
+
+    @property
+    def size(self) -> int:
+        """Number of keys."""
+        return len(self.keys)
+
+    def distinct(self, first: int, end: int, shift: int) -> Array:
+        """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter go."""
+        keys, kept = self.keys[self.ends[first] : self.ends[end]], 0
+        for _, _, batch in self.sorted(first, end):
+            once = edges.distinct(batch)
+            keys[kept : kept + once] = batch[:once]
+            kept += once
+        return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
+
+    def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
+        """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""
+        offsets, numbers, row, edge = np.zeros(rows + 1, np.int64), np.empty(len(self.keys), np.int32), 0, 0
+        for _, _, keys in self.sorted(0, len(self.ends) - 1, low=low):
+            row = edges.rows(keys, start, columns, edge, row, offsets, numbers[edge : edge + len(keys)])
+            edge += len(keys)
+        offsets[row + 1 :] = edge
+        return offsets, numbers
+
+    def write_rows(self, first: int, end: int, shift: int, low: int, offsets: Array, columns: Array) -> None:
+        """Sort a range of buckets, each of whole rows, and write their rows into the arrays of the only block."""
+        rows, last = self.shift - shift, len(offsets) - 1
+        for bucket, behind, keys in self.sorted(first, end, low=low):
+            begin, edge = min(bucket << rows, last), int(self.ends[bucket])
+            own = offsets[begin : min(behind << rows, last) + 1]
+            own[0] = edge
+            row = edges.rows(keys, begin << shift, 1 << shift, edge, 0, own, columns[edge : edge + len(keys)])
+            own[row + 1 :] = edge + len(keys)
+
+
+def dealt(
+    arrays: list[radix.Keys],
+    bound: int,
+    span: tuple[int, int] | None = None,
+    calls: Callable[..., list[Any]] = radix.in_turn,
+) -> CpuBuckets:
+    """Deal the keys of several arrays to buckets, as `radix.dealt` does."""
+    return CpuBuckets(**vars(radix.dealt(arrays, bound, span, calls)))

@@ -1,0 +1,118 @@
+"""Makes sources of objects in memory: data frames, arrays, sparse matrices and graph objects.
+
+How objects are read:
+
+* a table: its two id columns; other columns are ignored. An array or a tensor: its two columns, or with shape (2, m)
+  its two rows. A pair of columns. A list of edges, which are pairs of ids. Two items are two columns, unless both are
+  tuples of two ids, which are two edges (`kinds.are_two_columns`). A set, an iterator or a view of edges, as
+  `graph.edges()` of NetworkX, is read as a list of edges, also if it has two; an iterator is consumed;
+* weights: a column of a table, by name; an attribute of a graph's edges (1 for a NetworkX edge without it); or the
+  values of a sparse matrix;
+* a SciPy sparse matrix: every stored entry is an edge, including stored zeros, as in a Matrix Market file. In the
+  formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
+* a NetworkX graph: its nodes are the ids. If they are not all integers or all strings, the graph is counted by
+  positions in node order, and answers have the nodes themselves (`io.labels`);
+* a python-igraph graph: the names of its vertices are the ids, as the nodes of a NetworkX graph. Without names, or if
+  some are missing or repeated (then it is logged), or with ids="int", the ids are vertex indices.
+
+Integral floats are ids as long as their type represents neighbouring integers exactly (float64: below 2^53), and whole
+decimals within 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dasktc.errors import InputError, shown
+from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
+from dasktc.io.memory.device import ON_GPU, from_device
+from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
+from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, readable, roots, unknown
+from dasktc.io.memory.tables import (
+    from_arrow,
+    from_dask,
+    from_edges,
+    from_numpy,
+    from_pair,
+    from_pandas,
+    from_polars,
+    from_torch,
+)
+from dasktc.io.source import ReadOptions, Source
+
+__all__ = ["from_object"]
+
+OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
+    "dask": from_dask,
+    "igraph": from_igraph,
+    "networkx": from_networkx,
+    "numpy": from_numpy,
+    "pandas": from_pandas,
+    "polars": from_polars,
+    "pyarrow": from_arrow,
+    "scipy": from_scipy,
+    "torch": from_torch,
+}
+
+
+WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_polars, from_scipy)
+"""The readers that support weights."""
+
+
+def from_object(obj: Any, options: ReadOptions) -> Source:
+    """Make a source of an object in memory; Dask collections are not computed.
+
+    Parameters
+    ----------
+    obj : object
+        A pandas, Polars or Dask DataFrame, Polars LazyFrame, Arrow table, NumPy or Dask array or PyTorch tensor of
+        shape (m, 2) or (2, m), pair (tuple or list) of one-dimensional arrays, sequences, Dask arrays or Dask Series,
+        list of edges (pairs of ids; two lists or arrays are two columns, two tuples of two ids two edges), set or
+        iterator of edges, SciPy sparse matrix, NetworkX or python-igraph graph; for the CUDA backend also a CuPy array
+        or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
+    options : ReadOptions
+        `columns` names a table's id columns (None: those with common names, or its first two). `ids`: "text"
+        converts integers to decimal strings, "int" refuses strings.
+
+    Raises
+    ------
+    InputError
+        It is none of these, or holds values that are not ids; the error names the row if there is one.
+    """
+    with readable(kind(obj)):
+        return _opened(obj, options)
+
+
+def _opened(obj: Any, options: ReadOptions) -> Source:
+    opener = _opener(obj)
+    if options.weight is not None and opener not in WEIGHTED:
+        raise InputError(
+            f"weight={shown(options.weight)} is given for {kind(obj)}: it has no named columns or attributes; pass a "
+            "DataFrame with a column of weights"
+        )
+    if options.format is not None or options.skip is not None:
+        raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
+    if options.columns is not None and opener not in (from_pandas, from_polars, from_arrow, from_dask, from_device):
+        raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
+    return opener(obj, options)
+
+
+def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
+    """Choose the reader by the module that defines the object's type, without importing a library."""
+    pair = isinstance(obj, tuple | list)
+    for item in obj[:2] if pair else [obj]:
+        if not set(roots(item)).isdisjoint(ON_GPU):
+            return from_device
+    if pair:
+        return from_dask_columns if any(map(is_dask_column, obj[:2])) else from_pair
+    for root in roots(obj):
+        if root == "dask" and not set(roots(getattr(obj, "_meta", None))).isdisjoint(ON_GPU):
+            return from_device
+        if root in OPENERS:
+            return from_edges if root == "networkx" and is_view_of_edges(obj) else OPENERS[root]
+    if hasattr(obj, "__arrow_c_stream__"):
+        return from_arrow
+    if holds_edges(obj):
+        return from_edges
+    raise unknown(obj)

@@ -1,0 +1,211 @@
+"""Distributions of degrees, triangles and clustering coefficients, and the vertices and edges with most triangles.
+
+Each worker counts its values in logarithmic bins, exact below 8 and four per octave above, and selects its vertices and
+edges with most triangles. The caller receives some hundred numbers, however large the graph is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dasktc.answers.edge_frames import edges_in_parts
+from dasktc.answers.external_ids import SHIFT
+from dasktc.answers.frames import array_module, external_ids
+from dasktc.answers.vertex_counts import coefficients, degrees, known_edges, pairs_of, triangles_by_id
+from dasktc.backends.csr import on_host
+from dasktc.counting.context import CountingContext
+from dasktc.pipeline.edge_keys import unpack
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Summary",
+    "degree_bins",
+    "degree_facts",
+    "density",
+    "edge_summary",
+    "mean_clustering",
+    "middle",
+    "vertex_summary",
+]
+
+Array = Any
+MOST = 20
+"""Number of vertices, and of edges, in the lists of those with most triangles."""
+EXACT, OCTAVE = 8, 4
+"""Values below EXACT have a bin each; above, OCTAVE bins lead from a power of 2 to the next."""
+STARTS = np.array(
+    [*range(EXACT), *((OCTAVE + part) << power for power in range(1, 60) for part in range(OCTAVE))], dtype=np.int64
+)
+"""The first value of each bin."""
+
+
+class Summary(NamedTuple):
+    """All vertices by degree, or all edges by support, in bins; and those with most triangles.
+
+    Attributes
+    ----------
+    bins : pandas.DataFrame
+        One row per non-empty bin. Of vertices: "degree" and "last", its first and last degree, "vertices", and the
+        means "triangles" and "clustering". Of edges: "support" and "last", and "edges".
+    most : pandas.DataFrame
+        Those with most triangles, ties by ascending id, without those that have none. Of vertices: "vertex", "degree",
+        "triangles", "clustering". Of edges: "src", "dst", "support".
+    """
+
+    bins: pd.DataFrame
+    most: pd.DataFrame
+
+
+def degree_bins(graph: CountingContext) -> pd.DataFrame:
+    """Count the vertices in each bin of degrees; no triangle is counted. Columns "degree", "last" and "vertices"."""
+    oriented = graph.prepared.graph
+    calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
+    parts = graph.executor.gather(graph.executor.submit_all("vertex-bins", _binned_degrees, calls))
+    return _frame("degree", {"vertices": np.sum(parts, axis=0, dtype=np.int64)})
+
+
+def degree_facts(graph: CountingContext) -> tuple[int, int]:
+    """Return the largest degree and Σ d·(d - 1)/2, the number of pairs of neighbours; no triangle is counted."""
+    oriented = graph.prepared.graph
+    calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
+    parts = graph.executor.gather(graph.executor.submit_all("degree-facts", _degree_facts, calls))
+    return max((largest for largest, _ in parts), default=0), sum(pairs for _, pairs in parts)
+
+
+def mean_clustering(bins: pd.DataFrame) -> float:
+    """Average the clustering coefficients of all vertices, from the bins of a `vertex_summary`."""
+    vertices = int(bins["vertices"].sum())
+    return float((bins["clustering"] * bins["vertices"]).sum()) / vertices if vertices else 0.0
+
+
+def vertex_summary(graph: CountingContext) -> Summary:
+    """Summarize the vertices; their triangles are counted unless already known.
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.triangles`.
+    """
+    import pandas as pd
+
+    executor, oriented = graph.executor, graph.prepared.graph
+    counts, _ = triangles_by_id(graph)
+    vectors = (counts, oriented.out_degree, oriented.in_degree, oriented.order)
+    calls = list(zip(*(vector.parts for vector in vectors), strict=True))
+    parts = executor.gather(executor.submit_all("vertex-bins", _vertices, calls))
+    sums = np.sum([bins for bins, _ in parts], axis=0)
+    number = sums[0].astype(np.int64)
+    means = sums[1:] / np.maximum(number, 1)
+    dense, degree, highest = _of_most(np.concatenate([rows for _, rows in parts], axis=1))
+    named = {
+        "vertex": external_ids(graph, dense),
+        "degree": degree,
+        "triangles": highest,
+        "clustering": coefficients(highest, degree, np.zeros_like(degree)),
+    }
+    bins = _frame("degree", {"vertices": number, "triangles": means[0], "clustering": means[1]})
+    return Summary(bins, pd.DataFrame(named))
+
+
+def edge_summary(graph: CountingContext) -> Summary:
+    """Summarize the edges; their triangles are counted unless already known.
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.edge_support`.
+    """
+    import pandas as pd
+
+    supports, _ = known_edges(graph)
+    parts = graph.executor.gather(edges_in_parts(graph, supports, _edges))
+    bins = np.sum([np.zeros(len(STARTS), np.int64), *(bins for bins, _ in parts)], axis=0, dtype=np.int64)
+    keys, support = _of_most(np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in parts)], axis=1))
+    high, low = unpack(keys, SHIFT)
+    named = {"src": external_ids(graph, high), "dst": external_ids(graph, low), "support": support}
+    return Summary(_frame("support", {"edges": bins}), pd.DataFrame(named))
+
+
+def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
+    """Make a frame of the bins whose first column is above 0, with each bin's first and last value."""
+    import pandas as pd
+
+    last = np.append(STARTS[1:], np.iinfo(np.int64).max) - 1
+    whole = pd.DataFrame({name: STARTS, "last": last, **columns})
+    bins: pd.DataFrame = whole[next(iter(columns.values())) > 0].reset_index(drop=True)
+    return bins
+
+
+def middle(bins: pd.DataFrame, name: str) -> Any:
+    """The geometric mean of each bin's first and last value."""
+    return np.sqrt(bins[name].astype(float) * bins["last"].astype(float))
+
+
+def density(bins: pd.DataFrame, name: str, count: str) -> tuple[Any, Any]:
+    """Middle of each bin, and its count divided by the number of values in it."""
+    return middle(bins, name), bins[count] / (bins["last"] - bins[name] + 1)
+
+
+# on the workers
+
+
+def _binned(values: Array, *weights: Array) -> list[Array]:
+    """Count the values in each bin and add up their weights there; results are on the host."""
+    xp = array_module(values)
+    place = xp.searchsorted(xp.asarray(STARTS), values, side="right") - 1
+    return [on_host(xp.bincount(place, weight, minlength=len(STARTS))) for weight in (None, *weights)]
+
+
+def _binned_degrees(out_degree: Array, in_degree: Array) -> Array:
+    return _binned(degrees(None, out_degree, in_degree))[0]
+
+
+def _degree_facts(out_degree: Array, in_degree: Array) -> tuple[int, int]:
+    """The largest degree of some vertices, and their pairs of neighbours."""
+    if not len(out_degree):
+        return 0, 0
+    return int(degrees(None, out_degree, in_degree).max()), pairs_of(out_degree, in_degree)
+
+
+def _vertices(counts: Array, out_degree: Array, in_degree: Array, order: Array) -> tuple[Array, Array]:
+    """Sums by bin of degrees, and dense ids, degrees and triangles of the candidates for most triangles.
+
+    The sums are numbers of vertices, triangles and coefficients; those of triangles are float64, for means.
+    """
+    degree, shares = degrees(counts, out_degree, in_degree), coefficients(counts, out_degree, in_degree)
+    bins = np.stack(_binned(degree, counts, shares)).astype(np.float64)
+    places = _candidates(counts, _binned(counts)[0])
+    rows = np.stack([on_host(vector.take(places)).astype(np.int64) for vector in (order, degree, counts)])
+    return bins, _of_most(rows)
+
+
+def _edges(part: Array) -> tuple[Array, Array]:
+    """Number of edges by bin of supports, and keys and supports of the candidates; a part has keys above supports."""
+    values = part[1]
+    bins = _binned(values)[0]
+    return bins, _of_most(on_host(part.take(_candidates(values, bins), axis=1)))
+
+
+def _candidates(values: Array, bins: Array) -> Array:
+    """Positions of the candidates for the MOST largest values: all values above 0 that share a bin with one of them."""
+    above = np.flatnonzero(bins[::-1].cumsum() >= MOST)
+    first = max(1, len(bins) - 1 - int(above[0]) if len(above) else 1)
+    return array_module(values).flatnonzero(values >= int(STARTS[first]))
+
+
+def _of_most(rows: Array) -> Array:
+    """The MOST columns with the largest last row, ties by smallest first row, in this order."""
+    names, values = rows[0], rows[-1]
+    places = np.arange(len(values))
+    if len(values) > MOST:
+        least = np.partition(values, -MOST)[-MOST]
+        above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+        missing = MOST - len(above)
+        if len(equal) > missing:
+            equal = equal[names[equal].argpartition(missing - 1)[:missing]]
+        places = np.concatenate([above, equal])
+    return rows[:, places[np.lexsort((names[places], -values[places]))]]

@@ -1,0 +1,153 @@
+"""Triangles by vertex and by edge, clustering coefficients and transitivity of a prepared graph.
+
+With T(v) triangles and d(v) neighbours of vertex v, its local clustering coefficient is
+2·T(v) / (d(v)·(d(v) - 1)) (Watts and Strogatz, Nature 393, 1998, doi:10.1038/30918), and the graph's
+transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. The graph caches its counts (`counted`);
+`frames` defines the frame types of results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dasktc.answers.edge_frames import edge_answer, oriented_frame, partitions, refuse_frame
+from dasktc.answers.edge_support import support_kernel
+from dasktc.answers.frames import frame_kind, on_device_where_counted, text_of_labels
+from dasktc.answers.vertex_counts import (
+    coefficients,
+    degrees,
+    known_edges,
+    known_triangles,
+    pairs_of,
+    same,
+    triangles_by_id,
+)
+from dasktc.answers.vertex_frames import Columns, refuse_series, total_of, vertex_answer, vertex_partitions
+from dasktc.counting.context import CountingContext
+from dasktc.pipeline.sharded.vectors import Sharded
+
+__all__ = [
+    "average_clustering",
+    "clustering",
+    "edge_frames",
+    "edge_support",
+    "measures",
+    "of_vertices",
+    "oriented_edges",
+    "transitivity",
+    "triangles",
+    "vertex_frames",
+]
+
+Array = Any
+TRIANGLES: Columns = {"triangles": same}
+CLUSTERING: Columns = {"clustering": coefficients}
+MEASURES: Columns = {"degree": degrees, **TRIANGLES, **CLUSTERING}
+
+
+def triangles(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
+    """Count the triangles of every vertex; see `Graph.triangles`."""
+    return of_vertices(graph, TRIANGLES, frame, vertices)
+
+
+def clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
+    """Compute the local clustering coefficients; see `Graph.clustering`."""
+    return of_vertices(graph, CLUSTERING, frame, vertices)
+
+
+def measures(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
+    """Compute degree, triangles and clustering coefficient of every vertex; see `Graph.measures`."""
+    return of_vertices(graph, MEASURES, frame, vertices)
+
+
+def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, vertices: Any) -> Any:
+    """Compute columns from each vertex's triangles, out-degree and in-degree, with one function per column."""
+    kind = frame_kind(graph, frame)
+    if kind.whole and vertices is None:
+        refuse_series(graph)
+    return _said(graph, vertex_answer(graph, _vectors(graph), columns, kind, vertices))
+
+
+def _said(graph: CountingContext, answer: Any) -> Any:
+    """Record the kernel that counted in the answer's `attrs`, if it has them, as pandas does."""
+    if isinstance(getattr(answer, "attrs", None), dict):
+        answer.attrs["kernel"] = support_kernel(graph)
+    return answer
+
+
+def _vectors(graph: CountingContext) -> list[Sharded]:
+    """Return vectors of the vertices' triangles (counted if necessary), out-degrees and in-degrees."""
+    counts, _ = triangles_by_id(graph)
+    return [counts, graph.prepared.graph.out_degree, graph.prepared.graph.in_degree]
+
+
+def average_clustering(graph: CountingContext) -> float:
+    """Average the local clustering coefficients; see `Graph.average_clustering`."""
+    return total_of(graph, _vectors(graph), CLUSTERING) / graph.vertices if graph.vertices else 0.0
+
+
+def transitivity(graph: CountingContext) -> float:
+    """Compute the share of pairs of neighbours that are adjacent; see `Graph.transitivity`."""
+    oriented, executor = graph.prepared.graph, graph.executor
+    of_shards = zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True)
+    pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *degrees) for degrees in of_shards]))
+    return 3 * known_triangles(graph) / pairs if pairs else 0.0
+
+
+def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = None) -> Any:
+    """Count the triangles of every edge; see `Graph.edge_support`."""
+    kind = frame_kind(graph, frame, "edges")
+    if edges is None:
+        refuse_frame(graph, kind)
+    supports, count = known_edges(graph)
+    return _said(graph, edge_answer(graph, supports, "support", kind, edges, 3 * count))
+
+
+def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:
+    """Return every edge, from source to target; see `Graph.oriented_edges`."""
+    return oriented_frame(graph, on_device_where_counted(graph, frame_kind(graph, frame, "edges")))
+
+
+def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:
+    """Count the triangles of every vertex, for files, and leave the frames where they are made.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    columns : dict of str to callable, optional
+        Functions of each vertex's triangles, out-degree and in-degree.
+
+    Returns
+    -------
+    frames : list of handles of pandas.DataFrame
+        Column "vertex", ascending, and `columns`; one frame, or one per shard. Labels are text.
+    triangles : int
+        Triangles of the graph.
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.triangles`.
+    """
+    frames, _ = vertex_partitions(graph, _vectors(graph), columns)
+    return text_of_labels(graph, frames), known_triangles(graph)
+
+
+def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
+    """Count the triangles of every edge, for files, and leave the frames where they are made.
+
+    Returns
+    -------
+    frames : list of handles of pandas.DataFrame, at least one
+        The partitions of `Graph.edge_support`, in ascending order. Labels are text.
+    triangles : int
+        Triangles of the graph.
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.edge_support`.
+    """
+    supports, count = known_edges(graph)
+    frames, _ = partitions(graph, supports, "support", total=3 * count)
+    return text_of_labels(graph, frames), count

@@ -1,0 +1,343 @@
+"""Peels a graph on one worker, which receives all of its blocks: core numbers of vertices, trussness of edges.
+
+The k-truss is the largest subgraph each of whose edges has k - 2 triangles in it. It lies in the (k - 1)-core, the
+largest subgraph each of whose vertices has k - 1 neighbours in it, so triangles are counted only there, by the kernel
+that computes supports. Then the backend peels (`backends.protocol.Peel`): each removed edge removes its triangles, and
+only their other edges are updated. If many edges of a k-truss are removed at once, the supports of the remaining edges
+are counted again instead. As a check, removed and remaining triangles must add up to the triangles counted.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from dasktc.answers.edge_support import VISITED
+from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import Job, in_halves, refuse_unless
+from dasktc.errors import InputError
+from dasktc.executors.threads import results
+from dasktc.options import format_size
+from dasktc.pipeline.edge_keys import distinct, pack, shift_of
+from dasktc.planning.schemes import Triple
+from dasktc.registry import ORDERS
+from dasktc.wording import advice, plural
+
+__all__ = ["Facts", "core_vector", "truss"]
+
+Array = Any
+MOST = (1 << 31) - 1
+"""Largest number of edges, and of levels, in 32 bits."""
+AGAIN = 16
+"""If more than one in AGAIN edges of a candidate for the k-truss is removed, the remaining edges are counted again."""
+SHIFT = 32
+MANY = 1 << 18
+"""Number of edges from which several threads share a count."""
+ONE = Triple((0, 0), (0, 0), (0, 0))
+
+
+class Facts(NamedTuple):
+    """Sizes and totals of a truss decomposition, or of one truss.
+
+    Attributes
+    ----------
+    vertices, edges : int
+        Numbers of vertices and edges of the answer.
+    largest : int
+        The largest trussness, or support within the truss; 0 without edges.
+    total : int
+        The sum of these numbers over all edges.
+    """
+
+    vertices: int
+    edges: int
+    largest: int
+    total: int
+
+
+class _How(NamedTuple):
+    """Inputs of a worker besides the blocks."""
+
+    backend: Backend
+    kernel: str
+    threads: int
+    vertices: int
+    edges: int
+    copies: str
+    """As `CountingContext.folder_of_copies`."""
+
+
+def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
+    """Peel the edges on one worker.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    k : int or None
+        The requested truss; None: the trussness of every edge.
+
+    Returns
+    -------
+    block : handle of OrientedCSR
+        The edges of the graph, or of the k-truss, as one block.
+    values : handle of array of int32, shape (edges,)
+        Trussness, or the triangles of each edge within the truss.
+    facts : Facts
+
+    Raises
+    ------
+    InputError
+        The worker has not enough memory.
+    CountError
+        A check failed: there is no result.
+    """
+    how = _how(graph)
+    result = graph.executor.submit("truss", _truss, how, k, list(graph.blocks.values()))
+    (block,), (values,), facts = graph.executor.transpose("truss", [result], 3)
+    return block, values, graph.executor.gather(facts)[0]
+
+
+def core_vector(graph: CountingContext) -> list[Any]:
+    """Compute core numbers on one worker, by the ids of the blocks: one handle per shard of the vertices."""
+    how = _how(graph, trusses=False)
+    result = graph.executor.submit("cores", _cores, how, list(graph.blocks.values()))
+    starts = graph.prepared.graph.order.starts
+    if len(starts) == 2:
+        return [result]
+    return [graph.executor.submit("cores", _share, result, *span) for span in pairwise(starts)]
+
+
+def _share(vector: Array, first: int, end: int) -> Array:
+    return on_host(vector[first:end])
+
+
+def _how(graph: CountingContext, trusses: bool = True) -> _How:
+    """Reserve the memory of the single call that computes trusses or cores, or refuse it."""
+    plan, executor = graph.plan, graph.executor
+    backend = executor.backend.name
+    if graph.edges > MOST:
+        raise InputError(
+            f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most {MOST:,}: prepare a part of it"
+        )
+    threads = (
+        1 if executor.distributed or executor.memory_per_call is not None or backend != "cpu" else executor.workers
+    )
+    kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
+    if needed > plan.memory:
+        raise InputError(
+            f"peeling {plural(graph.edges, 'edge')} needs {format_size(needed)} on one worker, more than the "
+            f"{format_size(plan.memory)} that it has: it receives the whole graph, and the neighbours of every "
+            f"vertex; raise {advice('memory')}, or take a larger worker"
+        )
+    executor.set_task_memory(needed)
+    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges, graph.folder_of_copies)
+
+
+def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
+    """Choose the kernel that computes supports; return it and the bytes of the call with the blocks that it joins."""
+    plan, edges, vertices = graph.plan, graph.edges, graph.vertices
+    nbytes = _bytes_of_one_block(graph)
+    nbytes += 32 * edges + 32 * vertices  # the edges cut out, and their positions
+    peel = peel_bytes(backend, vertices, edges)
+    size = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
+    for kernel in support_kernels(backend, graph.options.chosen_kernel):
+        scratch = support_scratch_bytes(backend, kernel, size, GraphBounds(edges, ordered=True))
+        need = nbytes + max(peel, threads * (4 * edges + scratch))
+        if need <= plan.memory:
+            return kernel, need
+    return VISITED, nbytes + max(peel, threads * support_bytes(backend, edges, vertices))
+
+
+def _bytes_of_cores(graph: CountingContext, backend: str) -> int:
+    return _bytes_of_one_block(graph) + core_bytes(backend, graph.vertices, graph.edges)
+
+
+def _bytes_of_one_block(graph: CountingContext) -> int:
+    """Bytes of the blocks and, if there are several, of all edges as one block."""
+    sizes = graph.prepared.sizes
+    nbytes = int(graph.plan.scheme.block_bytes(sizes).sum())
+    if len(graph.blocks) != 1 or not ORDERS[graph.options.chosen_reorder].ordered:
+        nbytes += 40 * int(sizes.edges.sum()) + 12 * graph.edges + 40 * graph.vertices
+    return nbytes
+
+
+# on the worker
+
+
+def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
+    whole = _together(how, blocks)
+    cores = how.backend.peel.cores(whole, 0, MOST)
+    if whole.members is None:
+        return cores[: how.vertices]  # a block may have rows without a vertex
+    placed = how.backend.array.zeros(how.vertices, dtype="int32")
+    placed[whole.members] = cores
+    return placed
+
+
+def _truss(how: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any]:
+    whole = _together(how, blocks)
+    block, values = _decomposed(how, whole) if k is None else _k_truss(how, whole, k)
+    empty = not block.edges
+    largest, total = (0, 0) if empty else (int(values.max()), int(values.sum(dtype="int64")))
+    return [block, values, Facts(_vertices(how, block), block.edges, largest, total)]
+
+
+def _vertices(how: _How, block: OrientedCSR) -> int:
+    return block.rows if block.members is not None else how.vertices
+
+
+def _together(how: _How, parts: list[OrientedCSR]) -> OrientedCSR:
+    """Join all edges to one block in an order in which columns are below their rows: usually the existing order."""
+    blocks = list(parts)  # the inputs of a task must not be modified
+    if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
+        return blocks[0]
+    xp, shift = how.backend.array, shift_of(how.vertices)
+    keys, ordered = [], all(block.ordered for block in blocks)
+    for number, block in enumerate(blocks):
+        u, v = block.row_ids(how.backend.peel.rows(block)), block.column_ids(block.columns)
+        keys.append(pack(xp.maximum(u, v), xp.minimum(u, v), shift))
+        blocks[number] = None  # type: ignore[call-overload]
+        del block, u, v
+    joined, members = distinct(keys, 1 << (2 * shift), how.backend), None
+    fact = f"the blocks hold {len(joined):,} different edges, but the plan {how.edges:,}"
+    refuse_unless(len(joined) == how.edges, fact, how.copies)
+    if not ordered:
+        joined, members = _by_degree(how, joined, shift)
+    edges = how.backend.edges
+    return OrientedCSR(*edges.rows(joined, 0, how.vertices, 1 << shift), ordered=True, members=members)
+
+
+def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
+    """Return keys over ranks by descending degree, and the id of each rank."""
+    xp = how.backend.array
+    high, low = keys >> shift, keys & ((1 << shift) - 1)
+    degree = xp.bincount(high, minlength=how.vertices) + xp.bincount(low, minlength=how.vertices)
+    members = xp.argsort(-degree).astype("int32")
+    rank = xp.empty(how.vertices, dtype="int64")
+    rank[members] = xp.arange(how.vertices, dtype="int64")
+    u, v = rank[high], rank[low]
+    keys = pack(xp.maximum(u, v), xp.minimum(u, v), shift)
+    return how.backend.sort(keys, 1 << (2 * shift)), members
+
+
+def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Array]:
+    """Return a block of the remaining edges over the vertices that have one, and the positions of these edges."""
+    xp = how.backend.array
+    places = xp.flatnonzero(stays)
+    rows, columns = how.backend.peel.rows(block)[places], block.columns[places]
+    present = xp.zeros(block.rows, dtype=bool)
+    present[rows] = True
+    present[columns] = True
+    number = xp.cumsum(present, dtype="int32")
+    number -= 1
+    members = xp.flatnonzero(present)
+    keys = pack(number[rows], number[columns], SHIFT)
+    arrays = how.backend.edges.rows(keys, 0, len(members), 1 << SHIFT)
+    return OrientedCSR(*arrays, ordered=True, members=block.row_ids(members).astype("int32")), places
+
+
+def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
+    """Return the core of that degree and the positions of its edges (None: all edges)."""
+    inside = how.backend.peel.cores(block, degree - 1, degree - 1) < 0
+    if bool(inside.all()):
+        return block, None
+    stays = inside[block.columns]
+    stays &= inside[how.backend.peel.rows(block)]
+    return _cut(how, block, stays)
+
+
+def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
+    """Count the triangles of each edge, int32, and of the block, on all threads."""
+    xp, backend = how.backend.array, how.backend
+    if not block.edges:
+        return xp.zeros(0, dtype="int32"), 0
+    splits = how.threads if block.edges >= MANY else 1
+
+    def count(split: int) -> tuple[Array, int, int]:
+        job, sums = Job(ONE, split, splits, how.kernel, how.backend.name), None
+        task = BlockTask(block, block, block, split, splits, how.kernel)
+        triangles = wedges = 0
+        for supports, more, walked in in_halves(lambda part: backend.support(part, how.kernel), task, job):
+            sums = supports[0] if sums is None else sums + supports[0]
+            triangles, wedges = triangles + more, wedges + walked
+        return sums, triangles, wedges
+
+    splits_counted = results(splits, (partial(count, split) for split in range(splits)), splits)
+    supports, triangles = splits_counted[0][0], sum(number for _, number, _ in splits_counted)
+    for more, _, _ in splits_counted[1:]:
+        supports += more
+    lengths = xp.diff(block.offsets)
+    walked, expected = sum(number for _, _, number in splits_counted), int(lengths[block.columns].sum())
+    refuse_unless(walked == expected, f"the count handled {plural(walked, 'wedge')}, but the rows have {expected:,}")
+    refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 per triangle")
+    return supports, triangles
+
+
+def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
+    """Peel the trusses; whenever the backend stops early, cut out the remaining edges and continue with them."""
+    peeled = how.backend.peel.trusses(block, supports, first, last)
+    if peeled.following is None:
+        return peeled
+    rest, places = _cut(how, block, peeled.levels < 0)
+    remainder = _peeled(how, rest, peeled.left[places], peeled.following, last)
+    peeled.levels[places] = remainder.levels
+    peeled.left[places] = remainder.left
+    return Peeled(peeled.levels, peeled.left, peeled.triangles + remainder.triangles)
+
+
+def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
+    """Compute the trussness of every edge: 2 outside the 2-core and for edges without triangles."""
+    xp = how.backend.array
+    trussness = xp.full(whole.edges, 2, dtype="int32")
+    inside, places = _core(how, whole, 2)
+    supports, triangles = _supports(how, inside)
+    closed = supports > 0
+    if not bool(closed.all()):
+        inside, inner = _cut(how, inside, closed)
+        supports, places = supports[inner], inner if places is None else places[inner]
+    if inside.edges:
+        peeled = _peeled(how, inside, supports, 1, MOST)
+        refuse_unless(
+            peeled.triangles == triangles,
+            f"{plural(peeled.triangles, 'triangle was', 'triangles were')} peeled, but {triangles:,} counted",
+        )
+        values = peeled.levels + 2
+        if places is None:
+            trussness = values
+        else:
+            trussness[places] = values
+    return whole, trussness
+
+
+def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]:
+    """Compute the k-truss and the triangles of its edges."""
+    if k <= 2:
+        return whole, _supports(how, whole)[0]
+    block, least = whole, k - 2
+    while True:
+        block, _ = _core(how, block, k - 1)
+        supports, triangles = _supports(how, block)
+        stays = supports >= least
+        goes = block.edges - int(stays.sum())
+        if not goes:
+            return block, supports
+        if AGAIN * goes < block.edges:
+            break
+        block, places = _cut(how, block, stays)
+        if least == 1:  # no other edge had a triangle with the removed ones
+            return block, supports[places]
+    peeled = _peeled(how, block, supports, least - 1, least - 1)
+    stays = peeled.levels < 0
+    block, places = _cut(how, block, stays)
+    supports = peeled.left[places]
+    remaining = int(supports.sum(dtype="int64"))
+    refuse_unless(
+        3 * (triangles - peeled.triangles) == remaining,
+        f"{plural(triangles, 'triangle was', 'triangles were')} counted, {peeled.triangles:,} peeled, and edges have "
+        f"{remaining:,} left together",
+    )
+    return block, supports

@@ -1,0 +1,104 @@
+"""Triad census of a directed graph: the number of vertex triples of each of the 16 types.
+
+Triangles are visited and counted by the directions of their three edges (`backends.cpu.edge_values.codes`). Triples
+with two edges follow from the degrees: all pairs of edges at a vertex, minus those in triangles. Triples with one edge
+or none follow from the numbers of edges and vertices (after Batagelj and Mrvar, Social Networks 23, 237-243, 2001, who
+also visit pairs of edges). Types have the names of Holland and Leinhardt, as in NetworkX.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+
+from dasktc.counting.context import CountingContext
+from dasktc.errors import InputError
+from dasktc.options import whole_number
+from dasktc.pipeline.attributes import AGAINST, ALONG
+from dasktc.questions.weighted_clustering import attributes_of, over_triples
+from dasktc.wording import advice
+
+__all__ = ["TYPES", "triad_census"]
+
+Array = Any
+TYPES = (
+    "003", "012", "102", "021D", "021U", "021C", "111D", "111U",
+    "030T", "030C", "201", "120D", "120U", "120C", "210", "300",
+)  # fmt: skip
+BOTH = ALONG | AGAINST
+OPEN = {"oo": "021D", "ii": "021U", "io": "021C", "im": "111D", "mo": "111U", "mm": "201"}
+"""Types of two edges by direction at their common vertex: o out of it, i into it, m mutual."""
+
+
+def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
+    """Count the vertex triples by type; see `Graph.triad_census`."""
+    isolated = whole_number("isolated", isolated, 0, few="it is a number of vertices")
+    data = attributes_of(graph)
+    if data.neighbours is None:
+        raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
+    counts = np.zeros(64, np.int64)
+    for _, of_task in over_triples(graph, "triads", _codes, data.directions):
+        counts += of_task
+    out, into, reciprocal = data.neighbours
+    single, mutual = int(out.sum()), int(reciprocal.sum()) // 2
+    return _census(counts.tolist(), _pairs(out, into, reciprocal), single, mutual, graph.vertices + isolated)
+
+
+def _pairs(out: Array, into: Array, reciprocal: Array) -> Counter[str]:
+    """Count all pairs of edges at a common vertex by type, including those in triangles."""
+    degrees = {"i": into, "m": reciprocal, "o": out}
+    counts: Counter[str] = Counter()
+    for pair, name in OPEN.items():
+        a, b = pair[0], pair[1]
+        counts[name] = _dot(degrees[a], degrees[b] - 1) // 2 if a == b else _dot(degrees[a], degrees[b])
+    return counts
+
+
+def _dot(a: Array, b: Array) -> int:
+    """Σ a·b as a Python int; one factor is split so that no partial sum can exceed 64 bits."""
+    return (int((a * (b >> 20)).sum()) << 20) + int((a * (b & ((1 << 20) - 1))).sum())
+
+
+def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, vertices: int) -> dict[str, int]:
+    census: Counter[str] = Counter(pairs)
+    for directions in product((ALONG, AGAINST, BOTH), repeat=3):
+        of_uv, of_uw, of_vw = directions
+        count = codes[of_uv << 4 | of_uw << 2 | of_vw]
+        census[_closed(*directions)] += count
+        for first_edge, second_edge in ((of_uv, of_uw), (_turned(of_uv), of_vw), (_turned(of_uw), _turned(of_vw))):
+            census[OPEN["".join(sorted("_oim"[way] for way in (first_edge, second_edge)))]] -= count
+    # the name of a type has its numbers of mutual, one-way and missing edges
+    in_triads = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
+    census["012"] = single * (vertices - 2) - sum(singles for singles, _ in in_triads.values())
+    census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in in_triads.values())
+    census["003"] = vertices * (vertices - 1) * (vertices - 2) // 6 - sum(census.values())
+    return {name: census[name] for name in TYPES}
+
+
+def _turned(way: int) -> int:
+    """Return the directions of an edge as seen from its other end."""
+    return way >> 1 | (way << 1 & BOTH)
+
+
+def _closed(of_uv: int, of_uw: int, of_vw: int) -> str:
+    """Return the type of a triangle."""
+    way = {(0, 1): of_uv, (0, 2): of_uw, (1, 2): of_vw}
+    arcs = {pair for pair, of in way.items() if of & ALONG} | {pair[::-1] for pair, of in way.items() if of & AGAINST}
+    mutual = sum(of == BOTH for of in way.values())
+    if mutual > 1:
+        return "300" if mutual == 3 else "210"
+    if mutual == 0:
+        cycles = any({(a, b), (b, c), (c, a)} <= arcs for a, b, c in permutations(range(3)))
+        return "030C" if cycles else "030T"
+    (third,) = {0, 1, 2} - set(next(pair for pair, of in way.items() if of == BOTH))
+    outward = sum(source == third for source, _ in arcs)
+    return ("120U", "120C", "120D")[outward]
+
+
+def _codes(task: Any, values: tuple[Array, Array, Array]) -> tuple[Array, int]:
+    from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
+
+    return edge_values.codes(task, values)

@@ -1,0 +1,128 @@
+"""Facts for a report besides the count: distributions of the graph, if quick to compute, and usage of workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dasktc.answers.edge_support import support_kernel
+from dasktc.counting.context import CountingContext
+from dasktc.counting.result import TriangleCount
+from dasktc.errors import DeviceMemoryError, InputError
+from dasktc.executors.process.usage import Usage
+from dasktc.planning.rates import RATES
+from dasktc.questions.distributions import (
+    Summary,
+    degree_bins,
+    degree_facts,
+    edge_summary,
+    mean_clustering,
+    vertex_summary,
+)
+from dasktc.wording import advice, rendered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Findings", "RunFacts", "findings_of"]
+
+LEAST_SECONDS = 10.0
+"""Seconds that a report may always take for the graph; the time of the whole count if that is longer."""
+BY_VERTEX, BY_EDGE = 2.0, 6.0
+"""Time of triangles by vertex and by edge, relative to a count with a kernel that computes them: measured 1.7 and 5 on
+Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
+VISITED = 60.0
+"""The same if the memory only allows visiting triangles one by one."""
+PREDICTED = 3.0
+"""Largest ratio of a count's time to its predicted time (`planning.rates`)."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Facts of a run that its result does not hold.
+
+    Attributes
+    ----------
+    command : str
+        The command that repeats the count.
+    before, after : dict of str to Usage
+        Resource use of each process when the stages began and when the count was done.
+    """
+
+    command: str
+    before: dict[str, Usage]
+    after: dict[str, Usage]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Facts of a graph for its report; None means left out.
+
+    Attributes
+    ----------
+    degrees : pandas.DataFrame
+        As from `degree_bins`.
+    vertices : Summary or None
+    edges : Summary or None
+    largest_degree : int
+    transitivity : float
+        3·triangles / Σ d·(d - 1)/2, the quotient of two exact integers; 0 if no vertex has two neighbours.
+    average_clustering : float or None
+        Mean of the local clustering coefficients; None if triangles by vertex were left out.
+    why : str
+        Which facts were left out, and the reason.
+    """
+
+    degrees: pd.DataFrame
+    vertices: Summary | None
+    edges: Summary | None
+    largest_degree: int
+    transitivity: float
+    average_clustering: float | None
+    why: str = ""
+
+
+def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
+    """Collect the facts of a counted graph: triangles by edge and by vertex if that takes no longer than the count.
+
+    Raises
+    ------
+    CountError
+        A check failed.
+    """
+    allowed = max(LEAST_SECONDS, result.seconds["total"])
+    edges, vertices, omitted = None, None, []
+    try:
+        counting, visits = _counting(graph, result), support_kernel(graph) == "visit"
+        by_vertex, by_edge = (VISITED, VISITED) if visits else (BY_VERTEX, BY_EDGE)
+        if graph.counted.by_edge is not None or by_edge * counting <= allowed:
+            edges = edge_summary(graph)
+        else:
+            omitted.append(_too_long("edges", by_edge * counting, allowed, "per_edge"))
+        if any((edges, graph.counted.by_vertex)) or by_vertex * counting <= allowed:
+            vertices = vertex_summary(graph)
+        else:
+            omitted.append(_too_long("vertices", by_vertex * counting, allowed, "per_vertex"))
+    except (InputError, DeviceMemoryError) as error:
+        omitted.append(f"Triangles by vertex or by edge were not counted: {error}.")
+    degrees = degree_bins(graph) if vertices is None else vertices.bins
+    largest, pairs = degree_facts(graph)
+    transitivity = 3 * result.triangles / pairs if pairs else 0.0
+    average = None if vertices is None else mean_clustering(vertices.bins)
+    return Findings(degrees, vertices, edges, largest, transitivity, average, " ".join(omitted))
+
+
+def _counting(graph: CountingContext, result: TriangleCount) -> float:
+    """Wall seconds of counting with the kernel that computes triangles by vertex and by edge."""
+    took = sum(record.count.seconds for record in result._records)
+    if support_kernel(graph) not in (result.kernel, "visit"):  # as `trust`, which may take far longer
+        rates = RATES[result.backend]
+        took = min(took, PREDICTED * (result.edges / rates.edges + result.stats.wedges / rates.probes))
+    return took / max(1, result.workers)
+
+
+def _too_long(what: str, seconds: float, allowed: float, output: str) -> str:
+    return rendered(
+        f"Triangles of {what} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
+        f"at most {allowed:,.0f} s for it; {advice(output)} counts them."
+    )

@@ -1,0 +1,126 @@
+"""The CUDA kernels behind the whole pipeline, run on the host; and what it takes to add a kernel."""
+
+import json
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+import dasktc
+from dasktc.backends.cpu import backend as cpu
+from dasktc.backends.csr import BlockTask
+from dasktc.backends.cuda import launch
+from dasktc.backends.cuda import probes as device_probes
+from dasktc.cli.main import main
+from dasktc.options import Method
+from dasktc.registry import ORDERS, SCHEMES
+from tests.backends.cpu.test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
+from tests.support import oracle
+from tests.support.emulation import cuda as emulated_cuda
+from tests.support.emulation.host import HostDevice, compiler, count_on
+from tests.support.keywords import keywords
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+
+BINS = {"BLOCK": 64, "STARTS": 64}
+MACROS = {
+    "trust": {"THREADS": 64, "BLOCK": 64},
+    "hindex": BINS | {"LEVELS": 1, "SHORT": 4, "THREADS": 64},
+    "hindex-unbinned": BINS | {"LEVELS": 1, "SHORT": 16, "THREADS": 64},
+    "merge": BINS | {"SUB": 2},
+    "search": BINS | {"SUB": 2},
+    "search-log": BINS | {"SUB": 1},
+    "lstc": {"TILE": 8, "THREADS": 64},
+    "lstc-unshared": {"THREADS": 64},
+    "tcstream": BINS | {"FEW": 2},
+    "tcstream-recursive": BINS | {"FEW": 2},
+    "tcstream-backward": BINS | {"TOP": 2, "FEW": 2},
+}
+"""Small blocks and tables, so that small graphs meet every path quickly."""
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """The CUDA backend on the host, with small tables."""
+    for name, macros in MACROS.items():
+        kernel = launch.KERNELS[name]
+        monkeypatch.setitem(launch.KERNELS, name, replace(kernel, macros={**kernel.macros, **macros}))
+    with emulated_cuda.backend() as found:
+        yield found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", list(SCHEMES))
+def test_every_scheme_and_order(partition, emulated):
+    """With every kernel, verified: each task is counted again by `plain`, and its probes are computed from lengths."""
+    edges = [*random_edges(60, 350, 5, below=25), (3, 3), (7, 1), (1, 7)]
+    for reorder, (parts, splits) in product(ORDERS, [(2, 2), (3, 1)]):
+        how = {"partition": partition, "reorder": reorder, "parts": parts, "splits": splits, "memory": "8GB"}
+        graph = dasktc.prepare(np.array(edges), backend="cuda", **keywords(**how))
+        for kernel in launch.KERNELS:
+            result = graph.triangle_count(kernel=kernel, verify=1.0)
+            assert int(result) == oracle.triangles(edges), (kernel, how)
+            assert result.stats.verified == len(result.tasks)
+            assert result.kernel == kernel
+
+
+TOY = """
+extern "C" __global__ void toy_rows(Task t, Totals* totals) {
+  Sums sums;
+  each_edge(t, [&](int64, int64 p, int64 first, int64 last) {
+    int64 v = t.index.columns[p];
+    for (int64 q = t.stream.offsets[v]; q < t.stream.offsets[v + 1]; q++) {
+      sums.triangles += contains(t.table.columns, first, last, t.stream.columns[q]);
+      sums.wedges++;
+      sums.probes++;
+    }
+  });
+  sums.add_up(totals);
+}
+"""
+
+
+def test_a_sixth_kernel_is_one_file_and_one_line(tmp_path, monkeypatch, emulated, capsys):
+    (tmp_path / "toy.cu").write_text(TOY)
+    monkeypatch.setitem(
+        launch.KERNELS, "toy", launch.CudaKernel("toy", "a toy", f"{tmp_path}/toy", lambda edges, _: edges.lengths.b)
+    )
+    for vertices, edges in GRAPHS.values():
+        for task in tasks(edges, vertices):
+            count = count_on(HostDevice(), task, "toy")
+            assert count == (triangles_of(edges), wedges_of(edges), launch.expected_probes(np, task, "toy"), 0)
+    edges = random_edges(60, 350, 5)
+    result = dasktc.triangle_count(
+        np.array(edges), backend="cuda", method=Method(kernel="toy", partition="hash2d", parts=2, splits=2), verify=1.0
+    )
+    assert int(result) == oracle.triangles(edges)
+    (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
+    for kernel in ("toy", "bitmap"):
+        assert main(["count", f"{tmp_path}/edges.txt", "--backend", "cuda", "--kernel", kernel, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["kernel"], found["triangles"]) == (kernel, int(result))
+
+
+def test_each_kernel_of_a_name_both_backends_have_makes_the_same_probes():
+    """Except `hub`, which has other tables on the GPU and streams other lists."""
+    vertices, edges = GRAPHS["hubs"]
+    for task in (*tasks(edges, vertices, 2, 2), *tasks(edges, vertices, 2, ordered=False)):
+        for kernel in set(cpu.KERNELS) & set(launch.KERNELS) - {"hub"}:
+            assert launch.expected_probes(np, task, kernel) == cpu.count(task, kernel).probes, kernel
+
+
+def test_rules_see_the_lists_that_they_speak_of():
+    (task,) = tasks([(4, 0), (4, 2), (4, 3), (3, 0), (2, 0), (2, 1)], 5)
+    seen = []
+
+    def rule(edges, macros):
+        seen.append((*(of.tolist() for of in edges.lengths[1:]), edges.v.tolist(), macros))
+        return edges.lengths.a
+
+    assert device_probes.expected_probes(np, task, rule, {"X": 1}) == 0 + 1 + 0 + 0 + 1 + 2
+    ((a, b, t, hashed, v, macros),) = seen
+    assert (a, b, t) == ([0, 1, 0, 0, 1, 2], [0, 0, 0, 0, 2, 1], [2, 2, 1, 3, 3, 3])
+    assert hashed == [True, True, False, True, True, True]
+    assert (v, macros) == ([0, 1, 0, 0, 2, 3], {"X": 1})
+    assert isinstance(task, BlockTask)

@@ -1,0 +1,66 @@
+"""Vertex vectors on a device: each step against plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dasktc.backends.cuda.vertices import DeviceVertices
+from tests.support.emulation.host import HostDevice, compiler
+
+on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+BOTH = [DeviceVertices(HostDevice(reverse)) for reverse in (False, True)]
+"""Threads in ascending and in descending order."""
+MOST = 2**31 - 1
+DEGREES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2000), st.integers(MOST - 3, MOST)), max_size=700)
+
+
+@on_host
+@pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
+@given(weights=DEGREES)
+def test_vertices_are_ordered_by_descending_weight(vertices, weights):
+    order = vertices.order(np.array(weights, dtype="int32"))
+    assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
+    assert vertices.inverse(order)[order].tolist() == list(range(len(weights)))
+    assert (order.dtype, vertices.inverse(order).dtype) == ("int32", "int32")
+
+
+@on_host
+@pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
+@given(degrees=DEGREES, draw=st.randoms())
+def test_wedges_pass_64_bits(vertices, degrees, draw):
+    rank = draw.sample(range(len(degrees)), len(degrees))
+    outward = [0] * len(degrees)
+    for degree, place in zip(degrees, rank, strict=True):
+        outward[place] = draw.randint(0, degree)
+    wedges = sum((degree - outward[place]) * outward[place] for degree, place in zip(degrees, rank, strict=True))
+    assert vertices.wedges(*(np.array(vector, dtype="int32") for vector in (degrees, rank, outward))) == wedges
+
+
+@on_host
+@pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
+@given(values=st.lists(st.one_of(st.integers(0, 3), st.integers(1000, 1050), st.integers(0, 3000)), max_size=900))
+def test_elements_of_each_value(vertices, values):
+    bins = max(values, default=0) + 1
+    counts = vertices.lengths(np.array(values, dtype="int32"), bins)
+    assert counts.tolist() == np.bincount(np.array(values, dtype="int64"), minlength=bins).tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [1, 1000, 3_000_001])
+def test_every_step_on_the_device(size):
+    cp = pytest.importorskip("cupy")
+    from dasktc.backends.cuda import backend as cuda
+
+    vertices, rng = DeviceVertices(cuda.device()), np.random.default_rng(size)
+    values = (rng.random(size) ** 8 * 5000).astype("int32")
+    order = vertices.order(cp.asarray(values))
+    assert (order.get() == np.argsort(-values, kind="stable")).all()
+    assert (vertices.inverse(order).get()[order.get()] == np.arange(size)).all()
+    assert (vertices.lengths(cp.asarray(values), 5000).get() == np.bincount(values, minlength=5000)).all()
+    rank, outward = rng.permutation(size).astype("int32"), values * 500  # fewer than 2^41 edges
+    degree = outward[rank] + rng.integers(0, 2**19, size).astype("int32")
+    known = sum((a - b) * b for a, b in zip(degree.tolist(), outward[rank].tolist(), strict=True))
+    assert vertices.wedges(*map(cp.asarray, (degree, rank, outward))) == known

@@ -1,0 +1,469 @@
+"""LSTC's partition against its algorithm, step by step, and TC-Stream's ranges against the degrees."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dasktc
+from dasktc.backends import get_backend
+from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL, ArrayPartEdges
+from dasktc.cli.main import main
+from dasktc.errors import InputError
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
+from dasktc.options import PROXIES, Method, Options
+from dasktc.pipeline import vertex_assignment as assign
+from dasktc.pipeline.sharded import vertex_budget
+from dasktc.planning.plan import MAX_PARTS, Proxies
+from dasktc.registry import SCHEMES
+from tests.support.keywords import keywords
+from tests.support.oracle import complete, multigraphs, triangles
+from tests.support.slow_pipeline import orientation, random_edges, skewed_edges, source_of
+from tests.support.tiers import some
+
+
+def in_part(out, local, how):
+    """Vertices and edges of a part: those of G_p, and those that it keeps with `how`."""
+    induced, vertices, edges = transformed(out, local)
+    if how == "lstc":
+        return induced, vertices, edges
+    inward = {v: [u for u in out if v in out[u]] for v in out}
+    around = local | {w for v in local for w in [*out[v], *inward[v]]}
+    if how == "none":
+        return induced, around, {(v, w) for v in around for w in out[v] if w in around}
+    targets = {w for v in local for w in out[v]}
+    return induced, local | targets, {(v, w) for v in local | targets for w in out[v] if w in targets}
+
+
+def transformed(out, local):
+    """Algorithm 2, one proxy at a time: vertices and edges before and after."""
+    inward = {v: [u for u in out if v in out[u]] for v in out}
+    vertices = local | {w for v in local for w in [*out[v], *inward[v]]}
+    induced = len(vertices), sum(w in vertices for v in vertices for w in out[v])
+    while True:
+        useless = [v for v in vertices - local if not any(u in vertices for u in inward[v])]
+        if not useless:
+            break
+        vertices -= {useless[0]}
+    edges = {(v, w) for v in vertices for w in out[v] if w in vertices}
+    return induced, vertices, edges
+
+
+@given(
+    multigraphs(max_vertices=14, max_edges=50),
+    st.integers(1, 5),
+    st.sampled_from(["random", "contiguous"]),
+    st.integers(0, 3),
+    st.sampled_from(["degree", "collective", "none"]),
+    st.sampled_from(PROXIES),
+    st.sampled_from([1, 3]),
+)
+def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder, keep, shards):
+    options = {"parts": parts, "assign": how, "seed": seed, "reorder": reorder, "proxies": keep}
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
+        graph = dasktc.prepare(source_of(edges, parts=2), **keywords(partition="proxy", **options))
+    assert graph.plan.shards == shards
+    slow, layout = orientation(edges), graph._context.prepared.partition
+    order, own = (np.concatenate(vector.parts) for vector in (graph._context.prepared.graph.order, layout.own))
+    for part in range(graph.plan.parts):
+        local = {int(order[v]) for v in np.flatnonzero(own == part)}
+        (vertices_induced, edges_induced), vertices, kept = in_part(slow.out, local, keep)
+        found = graph.plan.proxies[part]
+        assert found == Proxies(vertices_induced, len(vertices), edges_induced, len(kept))
+        index, table = graph._context.blocks[part, 0], graph._context.blocks[part, 1]
+        assert set(order[table.members].tolist()) == vertices
+        assert edges_of(table, order) == kept
+        assert edges_of(index, order) == {(u, v) for u, v in kept if u in local}
+    assert int(graph.triangle_count(verify=1.0)) == triangles(edges)
+
+
+def edges_of(block, order):
+    rows = np.repeat(np.arange(block.rows), np.diff(block.offsets))
+    ends = order[block.row_ids(rows)], order[block.column_ids(block.columns)]
+    assert len(set(zip(*ends, strict=True))) == block.edges
+    return set(zip(*(end.tolist() for end in ends), strict=True))
+
+
+# which vertices are local where
+
+
+@pytest.mark.parametrize("how", ["random", "contiguous", "metis"])
+def test_every_vertex_is_local_to_one_part(how):
+    graph = dasktc.prepare(
+        source_of(random_edges(500, 3_000, 1)), method=Method(partition="proxy", parts=4, assign=how)
+    )
+    sizes = np.bincount(graph._context.prepared.partition.own.whole, minlength=4)
+    assert sizes.sum() == graph.vertices
+    assert sizes.min() > 80
+
+
+def test_random_parts_depend_on_the_seed_alone():
+    edges = source_of(random_edges(300, 2_000, 1))
+    own = [prepare_own(edges, seed) for seed in (0, 0, 1)]
+    assert (own[0] == own[1]).all()
+    assert (own[0] != own[2]).any()
+
+
+def prepare_own(edges, seed):
+    return dasktc.prepare(
+        edges, method=Method(partition="proxy", parts=3, seed=seed)
+    )._context.prepared.partition.own.whole
+
+
+def test_metis_keeps_neighbours_together():
+    """Two cliques joined by an edge: each part is a clique, and its proxies are those that the bridge requires."""
+    edges = [*complete(20), *((u + 20, v + 20) for u, v in complete(20)), (0, 20)]
+    result = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=2, assign="metis"))
+    assert int(result) == triangles(edges)
+    assert sum(part.edges for part in result.plan.proxies) <= len(edges) + 20
+    random = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=2))
+    assert sum(part.edges for part in random.plan.proxies) > len(edges) + 100
+
+
+@pytest.mark.parametrize("edges", [[], [(0, 1)], complete(9)])
+@pytest.mark.parametrize("parts", [1, 3, MAX_PARTS])
+def test_metis_takes_more_parts_than_vertices(edges, parts):
+    result = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=parts, assign="metis"))
+    assert int(result) == triangles(edges)
+
+
+def test_a_graph_too_large_for_metis_is_refused(monkeypatch):
+    monkeypatch.setattr(assign, "MOST_ENDS", 40)
+    with pytest.raises(InputError, match=r"36 edges.*METIS.*method=Method\(assign='random'\)"):
+        dasktc.triangle_count(source_of(complete(9)), method=Method(partition="proxy", parts=2, assign="metis"))
+
+
+def test_metis_is_an_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    with pytest.raises(InputError, match=r"pip install 'dasktc\[metis\]'"):
+        dasktc.triangle_count(source_of(complete(5)), method=Method(partition="proxy", parts=2, assign="metis"))
+
+
+# a file of parts
+
+
+@given(multigraphs(max_vertices=12, max_edges=40), st.integers(1, 4), st.integers(0, 5))
+def test_a_file_says_which_part_a_vertex_is_in(edges, parts, seed):
+    rng = np.random.default_rng(seed)
+    named = {v: int(rng.integers(parts)) for v in {v for edge in edges for v in edge} | {99}}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "parts.txt")
+        path.write_text("".join(f"{v} {part}\n" for v, part in rng.permutation(list(named.items()))))
+        options = {"partition": "proxy", "assign": str(path), "parts": rng.choice([parts, None])}
+        graph = dasktc.prepare(source_of(edges), **keywords(**options))
+    order, ids = (
+        graph._context.prepared.graph.order.whole,
+        graph._context.prepared.vertices.external(np.arange(graph.vertices)),
+    )
+    own = {
+        int(ids[dense]): int(part)
+        for dense, part in zip(order, graph._context.prepared.partition.own.whole, strict=True)
+    }
+    parts_in_use = sorted({named[v] for v in own})
+    renumbered = parts_in_use and parts_in_use[-1] >= len(own)
+    assert own == {v: parts_in_use.index(named[v]) if renumbered else named[v] for v in own}
+    assert int(graph.triangle_count(verify=1.0)) == triangles(edges)
+
+
+@pytest.mark.parametrize("name", ["parts.csv", "parts.parquet"])
+def test_a_file_of_parts_of_vertices_named_by_text(tmp_path, name):
+    frame = pd.DataFrame({"vertex": [f"v{u}" for u in range(6)], "part": [0, 1, 0, 1, 1, 0]})
+    path = tmp_path / name
+    frame.astype(str).to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
+    edges = [(f"v{u}", f"v{v}") for u, v in complete(6)]
+    result = dasktc.triangle_count(source_of(edges, "text"), method=Method(partition="proxy", assign=str(path)))
+    assert (int(result), result.plan.parts) == (20, 2)
+
+
+def test_a_file_of_parts_is_for_any_scheme_whose_blocks_have_members(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCHEMES, "other", replace(SCHEMES["proxy"], name="other"))
+    path = tmp_path / "parts.txt"
+    path.write_text("".join(f"{u} {u % 2}\n" for u in range(6)))
+    result = dasktc.triangle_count(source_of(complete(6)), method=Method(partition="other", assign=str(path)))
+    assert (int(result), result.plan.parts) == (20, 2)
+
+
+@pytest.mark.parametrize("parts", [None, 9])
+def test_a_file_may_have_parts_beyond_the_number_of_vertices(tmp_path, parts):
+    path = tmp_path / "parts.txt"
+    path.write_text("0 0\n1 5\n2 7\n3 7\n")
+    result = dasktc.triangle_count(
+        source_of(complete(4)), method=Method(partition="proxy", assign=str(path), parts=parts)
+    )
+    assert (int(result), result.plan.parts) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 0\n1 1\n2 2\n", r"has no part for 1 of 4 vertices, e.g. 3"),
+        ("0 0\n1 1\n2 5\n3 0\n", r"vertex 2 into part 5, which is no number from 0 to 2"),
+        ("0 0\n1 -1\n2 1\n3 0\n", r"vertex 1 into part -1"),
+        ("0 0\n1 1\n2 1\n3 0\n1 2\n", r"vertex 1 into parts 1 and 2"),
+    ],
+)
+def test_a_file_that_assigns_wrongly_is_refused(tmp_path, text, message):
+    path = tmp_path / "parts.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=3, assign=str(path)))
+
+
+def test_what_has_all_vertices_in_one_process_is_refused_where_they_are_in_shards(tmp_path):
+    path = tmp_path / "parts.txt"
+    path.write_text("0 0\n1 1\n2 1\n3 0\n")
+    for assign_by in ("metis", str(path)):
+        with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), pytest.raises(InputError, match="assign='random'"):
+            dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=2, assign=assign_by))
+
+
+# what parts keep
+
+
+def test_a_part_needs_far_fewer_edges_than_the_transformation_leaves():
+    """E_res of `tight` relative to LSTC's, and LSTC's relative to that without a transformation."""
+    kept = {}
+    for source in (kronecker(12), rmat(2**14, 2**17), random_graph(30_000, 300_000), grid3d(30)):
+        total = {}
+        for how in PROXIES:
+            plan = dasktc.plan(source, method=Method(partition="proxy", parts=4, proxies=how)).plan
+            total[how] = sum(part.edges for part in plan.proxies)
+            assert sum(part.edges_induced for part in plan.proxies) == total.get("none", total[how]) or how != "none"
+        assert total["tight"] < total["lstc"] < total["none"]
+        kept[source.name.split()[0]] = total["tight"] / total["lstc"]
+    assert list(kept.values()) == pytest.approx([0.95, 0.87, 0.85, 0.58], abs=0.02)
+
+
+# what people see
+
+
+def test_the_plan_shows_both_tables(tmp_path, capsys):
+    path = tmp_path / "edges.txt"
+    path.write_text("".join(f"{u} {v}\n" for u, v in skewed_edges(60, 300, 1)))
+    given = ["plan", str(path), "--partition", "proxy", "--parts", "3"]
+    assert main([*given, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [list(part) for part in found["proxies"]] == [[*Proxies._fields]] * 3
+    assert main([*given, "--verbose"]) == 0
+    assert re.search("G_2 +V_ind ", capsys.readouterr().out)
+    parts = tmp_path / "parts.txt"
+    parts.write_text("".join(f"{v} {v % 2}\n" for v in range(60)))
+    assert main([*given[:4], "--assign", str(parts), "--proxies", "tight", "--verbose"]) == 0
+    assert re.search("G_1 +V_ind ", capsys.readouterr().out)
+
+
+def test_more_parts_than_bits_are_refused():
+    with pytest.raises(InputError, match=rf"parts={MAX_PARTS + 1} is more than the {MAX_PARTS}"):
+        dasktc.triangle_count(source_of(complete(MAX_PARTS + 1)), method=Method(partition="proxy", parts=MAX_PARTS + 1))
+    for vertices, parts in ((9, 9), (MAX_PARTS + 1, MAX_PARTS)):
+        result = dasktc.triangle_count(source_of(complete(vertices)), method=Method(partition="proxy", parts=MAX_PARTS))
+        assert (int(result), result.plan.parts) == (comb(vertices, 3), parts)
+
+
+def test_a_size_alone_does_not_tell_the_proxies():
+    with pytest.raises(InputError, match="give the source"):
+        dasktc.plan(vertices=100, edges=1_000, method=Method(partition="proxy"))
+
+
+def test_an_unknown_assignment_is_refused():
+    with pytest.raises(InputError, match="assign='odd' does not exist"):
+        dasktc.triangle_count(source_of(complete(4)), method=Method(assign="odd"))
+
+
+@pytest.mark.parametrize("partition", some(["proxy", "vertical"], lambda partition: partition == "proxy"))
+def test_the_smallest_n_worth_trying_that_fits(partition):
+    """LSTC's parts shrink slowly with n, because hubs are proxies in nearly all of them."""
+    source = source_of(random_edges(500, 1_500, 3))
+    whole = dasktc.plan(source, method=Method(partition=partition, parts=1)).plan.bytes_per_task
+    found = dasktc.plan(source, method=Method(partition=partition), memory=whole * 3 // 4).plan
+    assert found.fits
+    assert found.parts > 1
+    before = dasktc.plan(source, method=Method(partition=partition, parts=found.parts - 1), memory=whole * 3 // 4).plan
+    assert not before.fits
+    assert not dasktc.plan(source, method=Method(partition=partition), memory=1_000).plan.fits
+
+
+# the backends' functions on the edges of parts
+
+
+def backends():
+    return [get_backend("cpu").part_edges, ArrayPartEdges(np, 7)]  # chunks that end within a graph
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 31), st.integers(0, 31)), max_size=60)
+MANY_PARTS = 64
+MASKS = st.lists(
+    st.one_of(st.sampled_from([0, 1, -1, -(2**63)]), st.integers(-(2**63), 2**63 - 1)), min_size=32, max_size=32
+)
+
+
+def keys_of(pairs):
+    return np.array([u << 5 | v for u, v in pairs], dtype="int64")
+
+
+@given(PAIRS, MASKS, MASKS)
+def test_bits_of_all_parts_move_along_the_edges(pairs, bits, within):
+    """Of any of 64 parts, the last of which is the sign; a call may move bits on that it has moved itself."""
+    keys, (given_bits, bounds) = keys_of(pairs), np.array([bits, within], dtype="int64")
+    along, both, steps = list(bits), list(bits), [list(bits)]
+    for u, v in pairs:
+        along[v] |= bits[u]
+        both[v] |= bits[u]
+        both[u] |= bits[v]
+    while len(steps) < 2 or steps[-1] != steps[-2]:
+        steps.append(list(steps[-1]))
+        for u, v in pairs:
+            steps[-1][v] |= steps[-2][u] & within[v]
+    for edges in backends():
+        targets, neighbours, reached = (given_bits.copy() for _ in range(3))
+        edges.targets(keys, 5, given_bits, targets, MANY_PARTS)
+        edges.neighbours(keys, 5, given_bits, neighbours, MANY_PARTS)
+        assert targets.tolist() == along
+        assert neighbours.tolist() == both
+        for step in steps[1:]:
+            edges.reached(keys, 5, bounds, reached, MANY_PARTS)
+            assert all(one | some == one for one, some in zip(reached.tolist(), step, strict=True))
+        assert reached.tolist() == steps[-1]
+        inside = [sum(bits[u] & bits[v] & 1 << part != 0 for u, v in pairs) for part in range(MANY_PARTS)]
+        assert edges.inside(keys, 5, given_bits, MANY_PARTS) == inside
+
+
+@given(
+    PAIRS,
+    st.lists(st.sampled_from([0, TAIL, TAIL | LOCAL, TAIL | HEAD, TAIL | HEAD | LOCAL]), min_size=32, max_size=32),
+)
+def test_edges_of_a_part(pairs, roles):
+    """Its degrees, its keys under its own numbers in their order, and the columns of its local rows."""
+    kept = [(u, v) for u, v in pairs if roles[u] & TAIL and roles[v] & HEAD]
+    place = {v: n for n, v in enumerate(v for v in range(32) if roles[v])}
+    number = [place[v] if roles[v] & HEAD else -2 - place[v] if roles[v] else OUTSIDE for v in range(32)]
+    local = np.array([role & LOCAL != 0 for role in roles])
+    wanted = [v for u, v in pairs if u >= 3 and local[u]]
+    for edges in backends():
+        inward, outward = edges.degrees(keys_of(pairs), 5, np.array(roles, dtype="uint8"))
+        assert inward.tolist() == [sum(w == v and bool(roles[u] & LOCAL) for u, w in kept) for v in range(32)]
+        assert outward.tolist() == [sum(u == v for u, _ in kept) for v in range(32)]
+        assert inward.dtype == outward.dtype == "int64"
+        numbered = edges.numbered(keys_of(pairs), 5, np.array(number, dtype="int32"))
+        assert numbered.tolist() == [place[u] << 5 | place[v] for u, v in kept]
+        assert numbered.dtype == "int64"
+        rows = keys_of([pair for pair in pairs if pair[0] >= 3])
+        columns = edges.columns(rows, 5, 3, local[3:], len(wanted))
+        assert columns.tolist() == wanted
+        assert columns.dtype == "int32"
+
+
+# ranges
+
+
+@pytest.mark.parametrize("reorder", ["degree", "collective", "none"])
+def test_ranges_have_about_equally_many_edges(reorder):
+    """Rows by out-degree, columns by in-degree: each range is off by at most its largest vertex."""
+    source = source_of(random_edges(3_000, 30_000, 2))
+    found = dasktc.prepare(source, method=Method(partition="vertical", parts=5, reorder=reorder))._context.prepared
+    rows, columns = found.partition.layout.rows, found.partition.layout.families[1]
+    for axis, degree in ((rows, found.graph.out_degree.whole), (columns, found.graph.in_degree.whole)):
+        edges = [int(axis.share(degree, part).sum()) for part in range(5)]
+        assert sum(edges) == found.plan.edges
+        assert max(edges) - min(edges) <= 2 * int(degree.max())
+
+
+@given(
+    multigraphs(max_vertices=14, max_edges=50),
+    st.integers(1, 4),
+    st.integers(1, 7),
+    st.sampled_from([1, 3]),
+    st.sampled_from(["degree", "collective", "none"]),
+)
+def test_as_many_column_ranges_as_asked(edges, parts, columns, splits, reorder):
+    options = {"parts": parts, "column_parts": columns, "splits": splits, "reorder": reorder}
+    result = dasktc.prepare(source_of(edges, parts=2), **keywords(partition="vertical", **options)).triangle_count(
+        verify=1.0
+    )
+    assert int(result) == triangles(edges)
+    plan = result.plan
+    triples = list(plan.triples())
+    assert len(set(triples)) == plan.parts**2 * columns
+    assert {t.table[1] for t in triples} == {t.stream[1] for t in triples} == {plan.parts + k for k in range(columns)}
+
+
+@pytest.mark.parametrize("partition", ["auto", "whole", "hash2d", "proxy", "vertical"])
+@pytest.mark.parametrize(
+    ("name", "given", "taker"),
+    [("column_parts", 2, "vertical"), ("proxies", "tight", "proxy"), ("assign", "parts.csv", "proxy")],
+)
+def test_what_a_partition_does_not_know_is_refused(partition, name, given, taker, tmp_path):
+    if name == "assign":
+        given = str(tmp_path / given)
+        Path(given).touch()
+    says = rf"{name}=.* is given with partition='{partition}', .* method=Method\(partition='{taker}'\)$"
+    if partition == taker:
+        Options(partition=partition, **{name: given})
+        return
+    with pytest.raises(InputError, match=says):
+        dasktc.triangle_count(source_of(complete(4)), **keywords(partition=partition, **{name: given}))
+
+
+def test_too_many_column_ranges_are_refused():
+    with pytest.raises(InputError, match="column_parts=4000000 makes 4,000,000 block triples"):
+        dasktc.triangle_count(source_of(complete(4)), method=Method(partition="vertical", column_parts=4_000_000))
+
+
+def test_a_size_alone_plans_column_ranges():
+    plan = dasktc.plan(
+        vertices=10_000, edges=100_000, method=Method(partition="vertical", parts=3, column_parts=5)
+    ).plan
+    assert (plan.tasks, plan.bytes_total) == (45, 8 * 24 + 2 * 8 * 3334 * 12 + 4 * (9 * 11112 + 15 * 6667))
+
+
+# triples without wedges, and heavy ones
+
+
+@pytest.mark.parametrize(
+    ("source", "empty", "most"), [(kronecker(14), 247, 3.5), (rmat(2**17, 2**20), 302, 3.5)], ids=["Kronecker", "RM"]
+)
+def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, most):
+    """Uncut, the largest of the others would have 19 and 42 times the mean probes."""
+    graph = dasktc.prepare(source, method=Method(kernel="tcstream", partition="vertical", parts=8))
+    result, sizes = graph.triangle_count(), graph._context.prepared.partition.sizes.edges
+    without = [t for t in graph.plan.triples() if 0 in (sizes[t.index], sizes[t.table], sizes[t.stream])]
+    assert len(without) == graph.plan.empty_triples == empty
+    assert not {record.job.triple for record in result._records} & set(without)
+    probes = [record.count.probes for record in result._records]
+    assert max(probes) < most * sum(probes) / len(probes)
+    assert f"{empty} triples have no wedges and no task" in str(graph.plan)
+    assert json.loads(json.dumps(graph.plan.to_dict()))["empty_triples"] == empty
+
+
+@given(
+    multigraphs(max_vertices=14, max_edges=30),
+    st.sampled_from(["vertical", "hash2d", "proxy"]),
+    st.integers(1, 5),
+    st.integers(1, 3),
+)
+def test_what_is_no_task_has_no_wedge(edges, partition, parts, splits):
+    graph = dasktc.prepare(source_of(edges), method=Method(partition=partition, parts=parts, splits=splits))
+    plan, sizes = graph.plan, graph._context.prepared.partition.sizes.edges
+    empty = {t for t in plan.triples() if not (sizes[t.index] and sizes[t.stream])}
+    result = graph.triangle_count(verify=1.0)
+    counted = {record.job.triple for record in result._records}
+    assert len(empty) - plan.empty_triples == len(counted & empty) == (len(empty) == len(list(plan.triples())))
+    assert int(result) == triangles(edges)
+    assert len(result._records) == plan.tasks == len(list(plan.scheduled)) * plan.splits
+
+
+def test_more_ranges_than_vertices():
+    for parts in (4, 9):
+        assert int(dasktc.triangle_count(source_of(complete(4)), method=Method(partition="vertical", parts=parts))) == 4

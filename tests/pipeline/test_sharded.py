@@ -1,0 +1,573 @@
+"""Sharded vertices: the same ids, blocks and counts as whole vectors, and no array as large as the vertices."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise, product
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import dasktc
+from dasktc import generate
+from dasktc.api.count import build
+from dasktc.backends import vertex_maps
+from dasktc.backends.csr import on_host
+from dasktc.errors import InputError
+from dasktc.executors.base import CPU, Fold
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.stores.file_store import FileStore, stage_memory_within
+from dasktc.executors.stores.shared_file_store import SharedFileStore
+from dasktc.executors.stores.work_dir import WorkDir
+from dasktc.io.write import write_edges
+from dasktc.options import Method, Options, RunOptions
+from dasktc.pipeline import canonicalize as edges
+from dasktc.pipeline import orient_sharded as by_shard
+from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
+from dasktc.pipeline.sharded import unique as numbering
+from dasktc.pipeline.sharded import vertex_budget as vertex_room
+from dasktc.pipeline.sharded.unique import integers, numbered, places
+from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
+from dasktc.pipeline.vertex_ids import texts
+from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.registry import SCHEMES
+from dasktc.reports.outputs import Outputs
+from tests.support.keywords import keywords
+from tests.support.oracle import (
+    complete,
+    messy,
+    multigraphs,
+    support,
+    text_multigraphs,
+    triangles,
+    triangles_per_vertex,
+)
+from tests.support.processes import patience
+from tests.support.slow_pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
+from tests.support.tiers import some
+
+SPARSE = 7
+"""Triangles of a random graph of 300,000 vertices, each of which draws two neighbours."""
+CHOICES = [
+    {"partition": "whole"},
+    {"partition": "edges", "splits": 3},
+    *({"partition": "hash2d", "parts": n} for n in (1, 2, 3)),
+    *({"partition": "vertical", "parts": n} for n in (1, 2, 3)),
+]
+
+
+def in_shards(count):
+    return mock.patch.object(vertex_room, "LEAST_SHARDS", count)
+
+
+def many_partitions(large):
+    """Lower the limits, so that a handful of edges are treated as many."""
+    return mock.patch.multiple(edges, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large})
+
+
+def arrays_of(graph, tasks):
+    """The arrays and fields of every block, by place."""
+    places = sorted(graph._context.blocks)
+    blocks = tasks.gather([graph._context.blocks[place] for place in places])
+    return [
+        (place, block.offsets.tolist(), block.columns.tolist(), block.stride, block.row_first, block.column_first,
+         block.ordered, block.place)
+        for place, block in zip(places, blocks, strict=True)
+    ]  # fmt: skip
+
+
+def vectors_of(graph, tasks):
+    found = graph._context.prepared.graph
+    vectors = (tasks.gather(vector.parts) for vector in (found.order, found.out_degree, found.in_degree))
+    return [np.concatenate([on_host(part) for part in vector]).tolist() for vector in vectors]
+
+
+def ids_of(graph, tasks):
+    """The caller's ids by dense id."""
+    found = graph._context.prepared.vertices
+    if isinstance(found, Sharded):
+        return [name for part in tasks.gather(found.parts) for name in part.tolist()]
+    (known,) = tasks.gather([found])
+    return known.external(np.arange(graph.vertices)).tolist()
+
+
+def everything(graph, tasks):
+    counted = sorted((record.job, record.count[:4]) for record in graph.triangle_count(verify=1.0)._records)
+    return (
+        arrays_of(graph, tasks),
+        vectors_of(graph, tasks),
+        ids_of(graph, tasks),
+        graph._context.prepared.wedges,
+        counted,
+    )
+
+
+def check(tasks, given, ids, shards, options, parts=3, large=20):
+    expected = build(LocalExecutor(), source_of(given, ids, parts), options)
+    with in_shards(shards), many_partitions(large):
+        found = build(tasks, source_of(given, ids, parts), options)
+    assert found.plan.shards == shards
+    assert isinstance(found._context.prepared.vertices, Sharded)
+    assert everything(found, tasks) == everything(expected, LocalExecutor())
+    assert int(found.triangle_count()) == triangles(given)
+    return found
+
+
+# Bit for bit
+
+
+WIDE = st.one_of(multigraphs(max_edges=90), text_multigraphs(max_edges=90))
+
+
+def kind_of(given):
+    return "text" if given and isinstance(given[0][0], str) else "int"
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@given(given=WIDE, shards=st.integers(2, 6), choice=st.sampled_from(CHOICES), parts=st.integers(1, 4))
+@example(given=[], shards=3, choice=CHOICES[0], parts=1)
+@example(given=[(1, 1)], shards=2, choice=CHOICES[3], parts=1)
+@example(given=messy(complete(9)), shards=4, choice=CHOICES[-1], parts=2)
+@example(given=[("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")], shards=3, choice=CHOICES[4], parts=2)
+@settings(max_examples=settings.default.max_examples // 2)
+def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, shards, choice, parts):
+    check(LocalExecutor(), given, kind_of(given), shards, Options(reorder=reorder, **choice), parts)
+
+
+@pytest.mark.parametrize(
+    ("ids", "reorder"),
+    some(
+        product(["int", "text"], EVERY_REORDER),
+        lambda ids, reorder: (ids == "text") == EVERY_REORDER.index(reorder) % 2,
+    ),
+)
+def test_a_larger_graph_in_many_shards(reorder, ids):
+    """Hubs in every partition, also bands above 100, and blocks that are built in several slabs."""
+    given = [*complete(125), *skewed_edges(900, 4_000, 5)]
+    if ids == "text":
+        given = [(f"v{u}", f"v{v}") for u, v in given]
+    for choice in (CHOICES[0], CHOICES[-1]):
+        expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
+        with in_shards(7), many_partitions(500):
+            found = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
+        assert len(found._context.prepared.graph.order.parts) > 3
+        assert everything(found, LocalExecutor()) == everything(expected, LocalExecutor())
+
+
+@given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), choice=st.sampled_from(CHOICES))
+@settings(max_examples=settings.default.max_examples // 2)
+def test_shards_in_files(tmp_path_factory, given, reorder, choice):
+    options = Options(memory="1GB", reorder=reorder, **choice)
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path_factory.mktemp("work")), 1 << 20, small=1))
+    tasks.store._limit = 0
+    check(tasks, given, kind_of(given), 3, options)
+    tasks.close()
+
+
+@pytest.mark.slow
+def test_shards_on_workers_that_share_a_disk(client, tmp_path):
+    given, options = skewed_edges(50, 300, 7), Options(memory="1GB", reorder="collective", partition="hash2d", parts=2)
+    tasks = DaskExecutor(client, store=SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1))
+    check(tasks, given, "int", 2, options, 2, large=150)
+    tasks.close()
+
+
+def test_transitivity_needs_no_whole_vector():
+    given = skewed_edges(100, 900, 2)
+    with in_shards(4):
+        graph = dasktc.prepare(source_of(given, parts=3))
+    assert graph.transitivity() == dasktc.prepare(source_of(given)).transitivity() > 0
+
+
+# What the shards are made of
+
+
+def apart(values, count, seed):
+    """Ascending distinct lists that contain the values together, some values several times."""
+    rng = np.random.default_rng(seed)
+    lists = [np.unique(rng.choice(values, len(values))) if len(values) else values for _ in range(count)]
+    return [*lists, np.unique(values)]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60), st.integers(1, 5), st.integers(1, 6), st.integers(0, 9))
+def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
+    values = apart(np.array(given, "int64"), lists, seed)
+    with mock.patch.object(numbering, "SAMPLES", 1 + seed):
+        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers(CPU))
+    assert np.concatenate(found.parts).tolist() == sorted(set(given))
+    assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
+    assert len(found.parts) <= count
+    place = {value: number for number, value in enumerate(sorted(set(given)))}
+    for ids, answers in zip(values, numbers, strict=True):
+        assert np.concatenate(answers).tolist() == [place[value] for value in ids.tolist()]
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=40),
+    st.integers(1, 6),
+    st.integers(1, 9),
+)
+def test_text_is_numbered_by_its_bytes(given, count, samples):
+    """The numbers equal those of the map of all ids; pieces are copies: slices would travel with the whole array."""
+    whole = sorted(set(given), key=str.encode)
+    values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
+    kind = texts(CPU)
+    with mock.patch.object(numbering, "SAMPLES", samples):
+        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, kind)
+    assert [name for part in found.parts for name in part.tolist()] == whole
+    assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
+    assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))
+    for piece in kind.cut(values[2], whole[1:3]):
+        assert piece.offset == 0
+        assert piece.buffers()[1] is None or piece.buffers()[1].size >= 8 * len(piece)
+        assert piece.get_total_buffer_size() <= 128 + 16 * len(piece) + sum(
+            len(name.encode()) for name in piece.tolist()
+        )
+
+
+def test_shards_are_about_equal_whatever_the_lists_share():
+    """A tenth of the values are in each of 20 lists, the others in one of them."""
+    rng = np.random.default_rng(3)
+    values = rng.permutation(50_000) * 2**40 - 2**55
+    lists = [np.sort(np.concatenate([values[:5_000], part])) for part in np.array_split(values[5_000:], 20)]
+    expected = []
+    found, _ = numbered(
+        LocalExecutor(), "a test", lists, lambda size: expected.append(size) or -(-size // 5_000), integers(CPU)
+    )
+    sizes = [len(part) for part in found.parts]
+    assert sum(sizes) == 50_000
+    assert 50_000 < expected[-1] < 1.2 * 50_000
+    assert max(sizes) < 1.5 * min(sizes)
+
+
+@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
+def test_entries_are_taken_and_added_across_shards(size, count, seed):
+    rng, starts = np.random.default_rng(seed), even(size, count)
+    vector = rng.integers(0, 9, size)
+    ids = [np.flatnonzero(rng.random(size) < share) for share in (0.0, 0.3, 0.9)]
+    parts = [vector[a:b] for a, b in pairwise(starts)]
+    answers = taken(LocalExecutor(), "a test", Sharded(starts, parts), list(ids))
+    assert [np.concatenate(found).tolist() for found in answers] == [vector[of].tolist() for of in ids]
+    values = [rng.integers(1, 9, len(of)) for of in ids]
+    sums, least = np.zeros(size, "int64"), np.full(size, 7)
+    for of, found in zip(ids, values, strict=True):
+        np.add.at(sums, of, found)
+        np.minimum.at(least, of, found)
+    for how, expected in ((("add", 0), sums), (("minimum", 7), least)):
+        found = added(LocalExecutor(), "a test", list(ids), list(values), starts, how)
+        assert np.concatenate(found.parts).tolist() == expected.tolist()
+
+
+@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
+def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
+    rng, starts = np.random.default_rng(seed), even(size, count)
+    keys = rng.permutation(3 * size)[:size]
+    parts = [keys[a:b].copy() for a, b in pairwise(starts)]
+    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), 3 * size)
+    assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
+    assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
+    there = moved(LocalExecutor(), "a test", Sharded(starts, parts), place)
+    assert np.concatenate(there.parts).tolist() == sorted(keys.tolist())
+    assert np.concatenate(parts).tolist() == keys.tolist()
+
+
+# Nothing is as large as the vertices
+
+
+class Watched(LocalExecutor):
+    """Records the bytes that each call receives and returns."""
+
+    def __init__(self, workers):
+        super().__init__()
+        self.workers, self.largest, self.most = workers, 0, 0
+
+    def watched(self, function):
+        def call(*args):
+            before = list(held(args))
+            result = function(*args)
+            sizes = [*before, *held(result)]
+            self.largest, self.most = max(self.largest, *sizes, 0), max(self.most, sum(sizes))
+            return result
+
+        return call
+
+    def submit(self, stage, function, *args, **options):
+        return self.watched(function)(*args)
+
+    def map(self, stage, function, inputs, *shared):
+        return super().map(stage, self.watched(function), inputs, *shared)
+
+    def fold(self, stage, fold, inputs):
+        return super().fold(stage, Fold(fold.start, self.watched(fold.add), fold.combine), inputs)
+
+    def stream(self, stage, function, calls):
+        return super().stream(stage, self.watched(lambda *call: list(function(*call))), calls)
+
+
+def held(value):
+    """Bytes of all arrays in a value."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from held(item)
+    elif hasattr(value, "columns") and hasattr(value, "offsets"):
+        yield from held([value.offsets, value.columns])
+    elif hasattr(value, "nbytes"):
+        yield int(value.nbytes)
+    elif hasattr(value, "memory_usage"):
+        yield int(value.memory_usage(index=False).sum())
+
+
+def watched(parts, reorder, ids="int"):
+    """The largest array while 200 vertices and 400 edges per part are prepared, in `parts` shards and partitions."""
+    given = random_edges(200 * parts, 400 * parts, 3)
+    given = [(f"{u:09}", f"{v:09}") for u, v in given] if ids == "text" else [(u * 2**30, v * 2**30) for u, v in given]
+    tasks, options = Watched(parts), Options(reorder=reorder, partition="hash2d", parts=max(1, parts // 2))
+    with in_shards(parts), many_partitions(400):
+        found = prepare_edges(tasks, source_of(given, ids, parts), options)
+        prepare_blocks(tasks, found, options)
+    assert len(found.graph.order.parts) == parts
+    return tasks
+
+
+@pytest.mark.parametrize(
+    ("reorder", "ids"),
+    some(
+        [*((how, "int") for how in EVERY_REORDER), ("degree", "text")], lambda how, ids: (how, ids) == ("degree", "int")
+    ),
+)
+def test_no_array_grows_with_the_vertices(reorder, ids):
+    small, large = watched(8, reorder, ids), watched(32, reorder, ids)
+    assert large.largest < 1.5 * small.largest
+    assert large.most < 1.5 * small.most
+    assert large.largest < 8 * 200 * 32 / 3  # a vector of all vertices takes 51,200 bytes
+
+
+def test_a_whole_vector_would_be_seen():
+    found = [Watched(parts) for parts in (8, 32)]
+    for tasks in found:
+        with many_partitions(400):
+            prepare_edges(tasks, source_of(random_edges(200 * tasks.workers, 400 * tasks.workers, 3)), Options())
+    assert found[1].largest > 3 * found[0].largest
+
+
+# The rule
+
+
+@pytest.mark.slow
+def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
+    """2,000 rows may have 4,000 vertices, or as many as the parts' own ids together, but have 40."""
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 16_000))
+    for scale, ids in ((2**40, "int"), (1, "int"), (1, "text")):
+        given = [(scale * u, scale * v) for u, v in random_edges(40, 2_000, 1)]
+        given = [(str(u), str(v)) for u, v in given] if ids == "text" else given
+        found = build(tasks, source_of(given, ids, 4), Options(memory="1GB"))
+        assert found.plan.shards == 1
+        assert ids_of(found, tasks) == orientation(given).ids
+        assert int(found.triangle_count()) == triangles(given)
+    tasks.close()
+
+
+def test_vertices_are_in_one_piece_while_they_fit():
+    room = VertexBudget(42_000)
+    assert (room.need(1_000), room.shards(1_000), room.shards(1_001)) == (42_000, 1, 2)
+    assert room.shards(10_000) == 20
+    assert VertexBudget(80_000, how="collective").shards(1_000) == 1
+    assert VertexBudget(79_999, how="collective").shards(1_000) == 2
+    assert VertexBudget(199_999, ids="text").shards(1_000) == 3
+    assert VertexBudget(200_000, ids="text").of(1_000, 17_000).shards(1_000) == 1
+    assert VertexBudget(200_000, ids="text").of(1_000, 180_000).shards(1_000) == 23  # ten times as wide
+    assert VertexBudget(None).shards(2**31) == 1
+    assert VertexBudget(42_000, on_device=True).shards(1_001) == 2
+    assert "1,000 vertices take 42 kB" in VertexBudget(40_000).why(1_000)
+    assert VertexBudget(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
+    VertexBudget(200).check(1_000, "auto")
+    with pytest.raises(
+        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give memory='223 B'"
+    ):
+        VertexBudget(100).check(1_000, "auto")
+
+
+def test_the_room_is_that_of_the_executor(client, tmp_path):
+    """Of one call within a budget; of a thread's share of its worker, where more is merged at once; else unlimited."""
+    options = Options(reorder="collective", memory="20MB")
+    on_disk = LocalExecutor(FileStore(WorkDir(tmp_path), 20_000))
+    assert vertex_budget_of(on_disk, options, "text") == VertexBudget(
+        15_000, "text", "collective", memory=20_000_000 / 15_000
+    )
+    assert vertex_budget_of(DaskExecutor(client), options, "int") == VertexBudget(
+        20_000_000, "int", "collective", 3, memory=1.0
+    )
+    assert (
+        vertex_budget_of(DaskExecutor(client), Options(), "int").memory_per_call
+        == DaskExecutor(client).memory()
+        > 20_000_000
+    )
+    assert vertex_budget_of(DaskExecutor(client), Options(memory=1), "int").memory_per_call == vertex_room.LEAST_MEMORY
+    assert vertex_budget_of(LocalExecutor(), options, "int").memory_per_call is None
+    on_disk.close()
+
+
+def test_weights_that_do_not_fit_64_bits_are_refused():
+    with pytest.raises(InputError, match=r"4,294,967,296 weights of 2,147,483,648 vertices do not fit 64 bits"):
+        by_shard._refuse_beyond(2**32, 31)
+    by_shard._refuse_beyond(2**31, 31)
+
+
+@pytest.fixture(scope="module")
+def sparse(tmp_path_factory):
+    """A file with 300,000 vertices and twice as many edges, and a file with few."""
+    folder = tmp_path_factory.mktemp("graphs")
+    for count in (300_000, 1_000):
+        write_edges(generate.random_graph(count, 2 * count), folder / f"{count}.parquet", LocalExecutor())
+    return [str(folder / f"{count}.parquet") for count in (300_000, 1_000)]
+
+
+MEASURED = """
+import gc, json, sys
+import dasktc
+from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
+
+path, small, options = *sys.argv[1:3], json.loads(sys.argv[3])
+method, place = {"reorder": options.pop("reorder")}, options.pop("work_dir")
+options["run"] = dasktc.RunOptions(work_dir=place)
+dasktc.triangle_count(small, per_vertex=sys.argv[4] + "small.parquet", method=dasktc.Method(**method), **options)
+gc.collect()
+before = resident_bytes()
+forget_peak()
+result = dasktc.triangle_count(path, method=dasktc.Method(parts=4, **method), per_vertex=sys.argv[4], **options)
+print(json.dumps([int(result), result.vertices, result.plan.shards, peak_bytes() - before]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
+def test_vertices_that_do_not_fit_keep_the_budget(sparse, tmp_path):
+    """By the rule whole vectors would take 24 MB, and a call has 10.4 MB; triangles by vertex are also written."""
+    memory = 18_000_000
+    options = json.dumps({"memory": memory, "reorder": "collective", "work_dir": str(tmp_path)})
+    command = [sys.executable, "-c", MEASURED, *sparse, options, str(tmp_path / "v.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience())
+    assert done.returncode == 0, done.stderr
+    triangles, vertices, shards, peak = json.loads(done.stdout)
+    assert (triangles, vertices) == (SPARSE, 300_000)
+    assert shards > 1
+    assert peak < memory
+
+
+def test_the_plan_says_how_vertices_are_kept(sparse):
+    options = {"memory": "18MB"}
+    plan = dasktc.plan(sparse[0], **keywords(**options)).plan
+    assert plan == dasktc.triangle_count(sparse[0], **keywords(**options)).plan
+    assert plan.shards > 1
+    assert f"prepared      vertices in {plan.shards} shards" in str(plan)
+    assert "take 12.6 MB while they are numbered and ranked, more than the 10.4 MB" in str(plan)
+    sized = dasktc.plan(vertices=plan.vertices, edges=plan.edges, **keywords(**options)).plan
+    assert (sized.shards, sized.numbering) == (plan.shards, plan.numbering)
+    assert plan.to_dict()["shards"] == plan.shards
+    assert (
+        dasktc.plan(vertices=1_000, edges=2_000, **keywords(**options)).plan.shards
+        == dasktc.plan(sparse[1], **keywords(**options)).plan.shards
+        == 1
+    )
+
+
+def test_what_takes_whole_vectors_is_refused_with_figures(sparse, monkeypatch):
+    keeps = replace(BY_REMAINDER, whole_vectors="a vector of its own")
+    monkeypatch.setitem(SCHEMES, "kept", replace(SCHEMES["whole"], name="kept", dealing=keeps))
+    with pytest.raises(InputError, match=r"take 12.6 MB .* partition='kept' keeps .* give memory='22.3 MB'") as error:
+        dasktc.triangle_count(sparse[0], memory="18MB", method=Method(partition="kept"))
+    assert "\n" not in str(error.value)
+    assert stage_memory_within(22_200_000) >= 12_600_000
+
+
+@pytest.mark.slow
+def test_parts_with_proxies_are_counted_where_vertices_are_in_shards(sparse):
+    result = dasktc.triangle_count(sparse[0], memory="18MB", method=Method(partition="proxy", parts=4))
+    assert (int(result), result.plan.partition) == (SPARSE, "proxy")
+    assert result.plan.shards > 1
+
+
+def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
+    monkeypatch.setattr(vertex_maps, "MAX_VERTICES", 20)
+    ids = [np.arange(start, start + 30) for start in (0, 10)]
+    with pytest.raises(InputError, match="the graph has 40 vertices, 20 at most"):
+        numbered(LocalExecutor(), "vertices", ids, lambda _: 3, integers(CPU))
+
+
+def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
+    graph = dasktc.prepare(sparse[0], memory="18MB", run=RunOptions(work_dir=tmp_path))
+    for ask in (graph.triangles, graph.clustering):
+        with pytest.raises(
+            InputError,
+            match=r"300,000 vertices take 12.6 MB .* with per_vertex=.*, or prepare with a larger memory=",
+        ):
+            ask()
+
+
+# Results under the caller's ids
+
+
+def results(graph):
+    return graph.triangles(), graph.clustering(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(2)
+
+
+PARTS = {"partition": "proxy", "parts": 3}
+
+
+@pytest.mark.parametrize("choice", [CHOICES[0], CHOICES[1], CHOICES[4], CHOICES[7], PARTS], ids=str)
+@given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), shards=st.integers(2, 5))
+@example(given=[], reorder="degree", shards=2)
+@example(given=messy(complete(9)), reorder="none", shards=4)
+@settings(max_examples=settings.default.max_examples // 4)
+def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
+    source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
+    expected = results(build(LocalExecutor(), source(), options))
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.answers.frames.PARTITION_BYTES", 30 * 24):
+        found = results(build(LocalExecutor(), source(), options))
+    for one, other in zip(found[:2], expected[:2], strict=True):
+        pd.testing.assert_series_equal(one, other)
+    for one, other in zip(found[2:], expected[2:], strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_results_in_files(tmp_path, ids):
+    """Written by an executor that keeps nothing in memory: one file of vertices per shard."""
+    given = skewed_edges(60, 700, 7)
+    given = [(f"v{u}", f"v{v}") for u, v in given] if ids == "text" else given
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 1 << 20, small=1))
+    tasks.store._limit = 0
+    with in_shards(3), many_partitions(100):
+        graph = build(tasks, source_of(given, ids, 3), Options(memory="1GB", partition="hash2d", parts=2))
+    Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(
+        graph._context, graph.triangle_count()
+    )
+    tasks.close()
+    vertices, supports = pd.read_parquet(tmp_path / "v.parquet"), pd.read_parquet(tmp_path / "e.parquet")
+    assert vertices.set_index("vertex")["triangles"].to_dict() == triangles_per_vertex(given)
+    assert vertices["vertex"].is_monotonic_increasing
+    assert {frozenset(row[:2]): row[2] for row in supports.itertuples(index=False)} == support(given)
+    assert len(list((tmp_path / "v.parquet").iterdir())) == 3
+
+
+@pytest.mark.slow
+def test_results_on_workers(client, tmp_path):
+    given = [(f"v{u}", f"v{v}") for u, v in skewed_edges(50, 400, 7)]
+    graph = check(DaskExecutor(client), given, "text", 3, Options(partition="hash2d", parts=2), large=150)
+    alone = build(LocalExecutor(), source_of(given, "text", 2), Options())
+    pd.testing.assert_series_equal(graph.clustering(), alone.clustering())
+    pd.testing.assert_frame_equal(graph.triangle_list(), alone.triangle_list())
+    Outputs(per_edge=tmp_path / "e.csv").write(graph._context, graph.triangle_count())
+    found = pd.read_csv(tmp_path / "e.csv")
+    assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(given)

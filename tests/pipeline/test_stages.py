@@ -1,0 +1,412 @@
+"""Stages on a cluster: few and coarse tasks, few waits, and the same graph as in this process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from functools import partial
+from itertools import product
+from unittest import mock
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+import dasktc
+from dasktc.api.count import build
+from dasktc.backends.cpu import radix
+from dasktc.executors.base import CPU
+from dasktc.executors.dask import executor as submission
+from dasktc.executors.dask import faults
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.worker_events import TOPIC
+from dasktc.executors.local import LocalExecutor
+from dasktc.io.generators.synthetic import kronecker
+from dasktc.options import Method, Options, RunOptions
+from dasktc.pipeline import canonicalize as edge_stage
+from dasktc.pipeline import shuffle
+from dasktc.pipeline.autotune import rules
+from dasktc.pipeline.edge_keys import cut, distinct
+from dasktc.pipeline.orient import row_starts
+from dasktc.pipeline.vertex_ids import IdRange
+from dasktc.planning import cost_model
+from dasktc.registry import KERNELS
+from tests.support import oracle
+from tests.support.processes import patience, until
+from tests.support.slow_pipeline import random_edges, skewed_edges, source_of
+from tests.support.tiers import each_once, some
+
+EDGES = skewed_edges(300, 4_000, 5)
+TRIANGLES = oracle.triangles(EDGES)
+TASKS_A_WORKER, WAITS = 12, 4
+
+
+@pytest.fixture(params=some([2, 4], lambda number: number == 4), ids="{} workers".format)
+def workers(request):
+    """So many workers in this process, with one thread each; small graphs have as many partitions."""
+    with (
+        LocalCluster(
+            n_workers=request.param, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        mock.patch.object(edge_stage, "ONE_PARTITION", 1),
+        mock.patch.object(cost_model, "ONE_PARTITION", 1),
+    ):
+        yield cluster, client
+
+
+class Finished(SchedulerPlugin):
+    """Counts the finished tasks of each group, and those of a higher priority than others."""
+
+    def __init__(self, scheduler):
+        self.tasks, self.urgent, self._scheduler = Counter(), Counter(), scheduler
+        scheduler.add_plugin(self)
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        if (start, finish) == ("processing", "memory"):
+            group = key[0].rpartition("-")[0]
+            self.tasks[group] += 1
+            self.urgent[group] += self._scheduler.tasks[key].priority[0] < 0
+
+
+@pytest.mark.parametrize(
+    ("source", "triangles", "partition"),
+    some(
+        [
+            (of, count, partition)
+            for of, count in ((kronecker(12), 486_234), (None, TRIANGLES))
+            for partition in ("whole", "edges")
+        ],
+        lambda source, triangles, partition: (source is None) == (partition == "edges"),
+    ),
+)
+def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangles, partition):
+    cluster, client = workers
+    for number in range(9):
+        np.savetxt(tmp_path / f"part-{number}.txt", EDGES[number::9], "%d")
+    number, waits, results = len(cluster.workers), [], submission.results
+
+    def counted(*args, **options):
+        waits.append(args)
+        return results(*args, **options)
+
+    finished = Finished(cluster.scheduler)
+    with mock.patch.object(submission, "results", counted):
+        result = dasktc.triangle_count(source or tmp_path, client, method=Method(partition=partition))
+    assert int(result) == triangles
+    assert len(waits) <= WAITS
+    assert finished.tasks["read-rows"] == finished.tasks["canonical"] == number
+    assert finished.tasks["blocks"] == 2 * number, "a slab and a copy of the block a worker"
+    assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
+
+
+@pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
+def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
+    cluster, client = workers
+    tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
+    tasks.task_bytes = 0
+    edges = skewed_edges(vertices, 4_000, 5)
+    with build(tasks, source_of(edges, parts=5), Options()) as graph:
+        assert int(graph.triangle_count()) == oracle.triangles(edges)
+    degrees, oriented, outward = number, number, number
+    assert finished.tasks["orient"] == degrees + min(rankings, number) + oriented + outward
+
+
+def test_a_kernel_that_auto_takes_does_not_change_the_order():
+    """Slabs are built over the ranks by degree before the kernel is known."""
+    assert {KERNELS["cpu"][kernel].order for kernel, _ in rules("cpu")} == {Options().chosen_reorder} == {"degree"}
+
+
+def test_slabs_built_ahead_have_about_equally_many_edges():
+    edges, shift = np.array(sorted(random_edges(1_000, 60_000, 3))), 10
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    rank = np.random.default_rng(1).permutation(1 << shift).astype("int32")
+    keys = (low << shift | high)[low != high]
+    rows = np.maximum(rank[keys >> shift], rank[keys & ((1 << shift) - 1)])
+    for count in (1, 2, 7):
+        starts = row_starts([keys[0::20], keys[10::20]], rank, count, shift, CPU)
+        assert [start % (1 << shift) for start in starts] == [0] * (count - 1), "a slab begins with a row"
+        held = np.histogram(rows, [0, *(start >> shift for start in starts), 1 << shift])[0]
+        assert held.max() <= 1.1 * len(rows) / count
+    assert row_starts([keys[:0]], rank, 3, shift, CPU) == [0, 0]
+
+
+@pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)
+def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
+    cluster, client = workers
+    tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
+    tasks.task_bytes = 0
+    monkeypatch.setattr(DaskExecutor, "memory", lambda self, budget=None: memory)
+    plain = build(LocalExecutor(), source_of(edges), Options())
+    finished = Finished(cluster.scheduler)
+    graph = build(tasks, source_of(edges, parts=5), Options())
+    single = memory > 1 << 20
+    assert (finished.urgent["orient"], finished.urgent["orient-plan"]) == (0, 1), "the plan waits for no slab"
+    assert (graph.plan.partition == "whole") == single
+    samples, pieces, slabs = number, number * (number - 1), number
+    ahead = samples + pieces + slabs
+    if single:
+        assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
+        assert finished.urgent["blocks"] == pieces, "they run before out-degrees are counted"
+        (block,), ((there,),) = plain._context.blocks.values(), [tasks.gather(graph._context.blocks.values())]
+        assert there.offsets.tolist() == block.offsets.tolist()
+        assert there.columns.tolist() == block.columns.tolist()
+    assert int(graph.triangle_count()) == TRIANGLES
+    assert not graph._context.prepared.graph.slabs
+    needed = number if single else len(graph._context.blocks)
+
+    def held() -> int:
+        return sum(bool(at) and key[0].startswith("blocks-") for key, at in client.who_has().items())
+
+    until(lambda: held() == needed)
+    graph.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "pieces"),
+    each_once(product([{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], [False, True])),
+    ids=str,
+)
+def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
+    _, client = workers
+    plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
+    tasks = DaskExecutor(client)
+    if pieces:
+        tasks.task_bytes = 0
+        monkeypatch.setitem(shuffle.FEW, "cpu", 2)
+    graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
+    for place, block in plain._context.blocks.items():
+        (there,) = tasks.gather([graph._context.blocks[place]])
+        assert there.offsets.tolist() == block.offsets.tolist()
+        assert there.columns.tolist() == block.columns.tolist()
+    assert graph.triangles().to_dict() == plain.triangles().to_dict()
+    assert (graph.vertices, graph.edges, graph._context.prepared.wedges) == (
+        plain.vertices,
+        plain.edges,
+        plain._context.prepared.wedges,
+    )
+
+
+@pytest.mark.parametrize("kind", ["text", "wide"])
+def test_ids_that_need_a_map(workers, kind):
+    _, client = workers
+    named = [(f"v{u}", f"v{v}") if kind == "text" else (u << 40, v << 40) for u, v in EDGES]
+    source = source_of(named, "text" if kind == "text" else "int", parts=5)
+    assert int(dasktc.triangle_count(source, client)) == TRIANGLES
+
+
+def test_every_worker_stacks_its_own_copy(workers):
+    """Slabs come from the workers that built them: a block never travels as a whole."""
+    cluster, client = workers
+    before = client.run(came, "blocks")
+    tasks = DaskExecutor(client)
+    graph = build(tasks, source_of(EDGES, parts=4), Options(partition="whole"))
+    predicted = cost_model.gathered(graph.plan.bytes_total, np.arange(len(cluster.workers)), len(cluster.workers))
+    received = {worker: nbytes - before[worker] for worker, nbytes in client.run(came, "blocks").items()}
+    assert sum(received.values()) == pytest.approx(predicted.total, abs=500 * len(received) ** 2)
+    assert max(received.values()) < graph.plan.bytes_total
+    built = client.run(came, "blocks")
+    assert int(graph.triangle_count()) == TRIANGLES
+    assert client.run(came, "blocks") == built, "counting finds its block there"
+
+
+def test_partitions_of_a_dask_dataframe_are_read_where_they_are(workers):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    _, client = workers
+    frame = dd.from_pandas(pd.DataFrame(EDGES, columns=["src", "dst"]), npartitions=5).persist(scheduler=client.get)
+    before = client.run(came, "read")
+    assert int(dasktc.triangle_count(frame, client)) == TRIANGLES
+    assert client.run(came, "pandas") == dict.fromkeys(before, 0)
+
+
+def came(stage, dask_worker):
+    logs = [got["keys"].items() for got in dask_worker.transfer_incoming_log]
+    return sum(size for keys in logs for key, size in keys if stage in str(key))
+
+
+def test_copies_of_a_worker_that_went_are_given_up(workers):
+    cluster, client = workers
+    graph = dasktc.prepare(source_of(EDGES, parts=4), client, method=Method(partition="whole", splits=40))
+    cluster.scale(len(cluster.workers) - 1)
+    until(lambda: len(client.ncores()) == len(cluster.workers))
+    assert int(graph.triangle_count()) == int(graph.triangle_count()) == TRIANGLES
+
+
+def test_facts_that_went_with_their_worker_are_asked_for_again(workers):
+    """A worker may end between its task and the question about it."""
+    _, client = workers
+    with mock.patch.object(DaskExecutor, "ask_workers", return_value={}):
+        result = dasktc.triangle_count(source_of(EDGES, parts=4), client)
+    assert int(result) == TRIANGLES
+
+
+def test_tasks_of_several_stages_say_when_each_ends(workers):
+    _, client = workers
+    dasktc.triangle_count(source_of(EDGES, parts=4), client)
+    ended = Counter(event["stage"] for _, event in client.get_events(TOPIC) if "event" not in event)
+    assert ended["orient"] == 1
+    assert ended["read"] >= 2
+
+
+def test_a_count_asks_seldom_who_the_workers_are(workers):
+    """Each question takes as long as two tasks, and all workers wait meanwhile."""
+    _, client = workers
+    asked = Counter()
+    questions = {name: getattr(client, name) for name in ("ncores", "scheduler_info")}
+
+    def counted(name, *args, **options):
+        asked[name] += 1
+        return questions[name](*args, **options)
+
+    asking = mock.patch.multiple(client, **{name: partial(counted, name) for name in questions})
+    with asking, mock.patch.object(faults, "LATELY", 3_600):
+        result = dasktc.triangle_count(source_of(EDGES, parts=3), client, run=RunOptions(distribute="always"))
+    assert int(result) == TRIANGLES
+    assert asked == {"ncores": 1, "scheduler_info": 1}
+
+
+def test_generated_parts_are_cut_anew():
+    (part,) = kronecker(6, parts=1).parts
+    shares = part.shares(5)
+    assert [(share.first, share.last) for share in shares] == [
+        (0, 204),
+        (204, 409),
+        (409, 614),
+        (614, 819),
+        (819, 1024),
+    ]
+    assert part.shares(1) == [part]
+
+
+def test_keys_between_borders():
+    keys = np.random.default_rng(1).integers(0, 100, 20_000)
+    assert CPU.edges.between(keys, 20, 30).tolist() == [key for key in keys.tolist() if 20 <= key < 30]
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["keys", "made of edges"])
+@pytest.mark.parametrize("borders", [0, 1, 2, 6, 7, 8, 50])
+def test_keys_are_cut_at_borders(borders, made):
+    """Also where ranges are empty, at both ends and in the middle."""
+    draw = np.random.default_rng(borders)
+    src, dst = draw.integers(0, 64, (2, 100_000), "int32")
+    keys = np.minimum(src, dst).astype("int64") << 6 | np.maximum(src, dst)
+    starts = sorted(draw.integers(0, 64 << 6, borders).tolist())
+    if borders > 5:
+        starts[1], starts[-1] = starts[0], 64 << 6
+    found = cut(CPU.edges.lazy_keys(src, dst, IdRange(0, 64), 6) if made else keys, starts, 64 << 6, CPU)
+    for piece, first, end in zip(found, [0, *starts], [*starts, 64 << 6], strict=True):
+        assert np.array_equal(np.sort(piece), np.sort(keys[(keys >= first) & (keys < end)]))
+    assert sum(map(len, found)) == len(keys)
+
+
+@pytest.mark.parametrize("columns", [1, 7, 64, 1000])
+@pytest.mark.parametrize("batch", [1, 300, 1 << 16])
+def test_rows_are_written_batch_by_batch(columns, batch, monkeypatch):
+    """Batches end anywhere, also within a row; some rows are empty, also the first and the last ones."""
+    monkeypatch.setattr(radix, "BATCH", batch)
+    draw = np.random.default_rng(columns)
+    start, rows = 5 * columns, 300
+    keys = np.sort(draw.integers(9 * columns, (rows - 2) * columns, 20_000))
+    buckets = CPU.dealt([draw.permutation(keys)], (rows + 5) * columns)
+    assert batch > len(keys) or len(buckets) > 1
+    offsets, found = buckets.rows(start, rows - 5, columns)
+    assert np.array_equal(found, keys % columns)
+    assert np.array_equal(offsets, np.searchsorted(keys, start + columns * np.arange(rows - 4)))
+    once = CPU.edges.rows(keys, start, rows - 5, columns)
+    assert np.array_equal(once[0], offsets)
+    assert np.array_equal(once[1], found)
+
+
+@pytest.mark.parametrize("batch", [1, 100, 1 << 16])
+def test_keys_of_several_arrays_are_distinct(batch, monkeypatch):
+    """Equal keys in any of the arrays, and in batches of any size."""
+    monkeypatch.setattr(radix, "BATCH", batch)
+    arrays = [np.random.default_rng(k).integers(0, 3_000, 4_000) for k in range(3)]
+    expected = np.unique(np.concatenate(arrays))
+    assert np.array_equal(distinct(list(arrays), 1 << 12, CPU), expected)
+    assert np.array_equal(distinct([np.arange(10), np.arange(5)], 1 << 12, CPU), np.arange(10))
+    assert len(distinct([np.empty(0, "int64")], 1 << 12, CPU)) == 0
+
+
+def test_weighted_quantiles():
+    """A sample of one part may stand for more keys than that of another."""
+    samples = [np.arange(0, 100, 10), np.arange(100, 200)]
+    assert shuffle.quantiles(samples, [1_000, 1_000], 2) == [100]
+    assert shuffle.quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
+    assert shuffle.quantiles([np.arange(0)], [0], 4) == []
+
+
+@pytest.mark.parametrize("scale", [1, 40], ids=["as wide as rows", "wide"])
+def test_ids_without_an_edge_are_no_vertices(scale):
+    edges = [(scale * u, scale * v) for u, v in random_edges(2_000, 1_500, 3)]
+    found, ids = dasktc.prepare(source_of(edges)), {end for edge in edges for end in edge if edge[0] != edge[1]}
+    assert found.vertices == len(ids) < 2_000
+    assert found.triangles().index.tolist() == sorted(ids)
+
+
+SPAWNED = """
+from dasktc.executors.measured import Measured, value_of  # as a worker does that imports the user's script first
+import pickle, sys
+assert "distributed" not in sys.modules
+import numpy as np
+from distributed.protocol import deserialize, serialize
+given = Measured((np.arange(1000), np.ones(3)), ("rows", 7))
+header, frames = serialize(given, serializers=("dask", "error"))
+assert header["serializer"] == "dask", header
+with open(sys.argv[1], "wb") as file:
+    pickle.dump((header, [bytes(frame) for frame in frames]), file)
+"""
+RECEIVED = """
+import dasktc.executors.measured as measured, pickle, sys
+assert "distributed" not in sys.modules
+from distributed.protocol import deserialize
+with open(sys.argv[1], "rb") as file:
+    header, frames = pickle.load(file)
+got = deserialize(header, frames)
+assert isinstance(got, measured.Measured)
+assert (got.value[0].sum(), got.value[1].sum(), got.facts) == (499500, 3, ("rows", 7))
+"""
+
+
+def test_measured_results_travel_as_arrays_whatever_was_imported_first(tmp_path):
+    for program in (SPAWNED, RECEIVED):
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / "sent")], check=True, timeout=patience(60))
+
+
+@pytest.mark.slow
+def test_the_page_of_task_groups_takes_the_keys():
+    """While a graph is counted and afterwards; Dask's own class takes no groups with plain names."""
+    from dasktc.executors.dask.page import GroupGraph
+
+    errors, labels = [], set()
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+        page = GroupGraph(cluster.scheduler)
+
+        async def look():
+            labels.update(key[1:-1] for key in cluster.scheduler.tasks if "count-" in key[0])
+            try:
+                page.update()
+            except Exception as error:
+                errors.append(error)
+
+        def stage(name, done, total):
+            cluster.sync(look)
+
+        graph = dasktc.prepare(
+            kronecker(8), client, method=Method(partition="hash2d", parts=2, splits=2), progress=stage
+        )
+        graph.triangle_count(progress=stage)
+        for ask in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list, graph.truss):
+            ask()
+            stage("asked", 1, 1)
+        assert errors == []
+        assert {"read-rows", "canonical", "orient", "blocks", "count", "support"} <= set(
+            cluster.scheduler.task_prefixes
+        )
+    assert labels <= {((i, k, j), split) for i in range(2) for k in range(2) for j in range(2) for split in range(2)}
+    assert labels

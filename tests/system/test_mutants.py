@@ -1,0 +1,29 @@
+"""The list of mutants: each can be made in the current code, and its tests exist."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.support.mutants import MUTANTS, mutated
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_every_mutant_can_be_made():
+    problems = []
+    for mutant in MUTANTS:
+        try:
+            path, whole = mutated(mutant)
+        except (OSError, ValueError) as error:
+            problems.append(str(error))
+            continue
+        if path.suffix == ".py":
+            ast.parse(whole)
+        if mutant.text == mutant.by or not all((TESTS / name).is_file() for name in mutant.tests.split()):
+            problems.append(f"mutant {mutant.name} changes nothing, or its tests are not there")
+    assert not problems, "\n".join(problems)
+
+
+def test_there_are_a_hundred_of_different_names():
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 100

@@ -1,0 +1,188 @@
+"""Figures that pages quote: they are those of the kernels' headers, tables and constants in which they were noted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasktc.api import count
+from dasktc.backends.cpu import kernels as cpu_kernels
+from dasktc.backends.cpu.splits import GROUP
+from dasktc.backends.cuda import kernels as cuda_kernels
+from dasktc.bench import gpu_cases
+from dasktc.bench.papers import run
+from dasktc.executors import memory_budget
+
+ROOT = Path(__file__).parents[2]
+SCALES = ("Kronecker 20", "Kronecker 22")
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def tables(name: str, *columns: str) -> list[dict[str, str]]:
+    """Rows by column of the page's table that has these columns."""
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in page(name).splitlines()]
+    (begin,) = [k for k, row in enumerate(rows) if set(columns) <= set(row) and len(row) > 1]
+    found = []
+    for row in rows[begin + 2 :]:
+        if len(row) < len(rows[begin]):
+            break
+        found.append(dict(zip(rows[begin], row, strict=False)))
+    return found
+
+
+def same(quoted: str, noted: str) -> bool:
+    """Whether a quoted number is the noted one, to the digits that are quoted."""
+    digits = len(quoted.partition(".")[2])
+    return f"{float(noted):.{digits}f}" == f"{float(quoted):.{digits}f}"
+
+
+def header(file: str) -> list[str]:
+    """The comment at the top of a kernel's file, line by line."""
+    lines = (ROOT / "kernels" / file).read_text(encoding="utf-8").splitlines()
+    end = next(k for k, line in enumerate(lines) if not line.startswith("//"))
+    return [line.removeprefix("//").strip() for line in lines[:end]]
+
+
+def noted_in_header(kernel: str) -> tuple[str, str] | None:
+    """Milliseconds at scales 20 and 22 of a kernel's own header."""
+    if kernel in ("hub", "bitmap"):
+        versions = [line for line in header("hub.cu") if "measured" in line]
+        line = versions[-1] if kernel == "hub" else next(v for v in versions if "`bitmap`" in v)
+        k20, k22, *_ = re.findall(r"[\d.]+", line.split("measured")[1])
+        return k20, k22
+    if kernel == "lstc-unshared":
+        (found,) = re.findall(r"in global memory ([\d.]+)\. Other graphs", " ".join(header("lstc.cu")))
+        return "-", found
+    text = " ".join(header(f"{kernel}.cu")) if (ROOT / "kernels" / f"{kernel}.cu").is_file() else ""
+    found = re.search(r"Kronecker 20 \([^)]*\) ([\d.]+)(?: \([\d.]+\))?, Kronecker 22 (\d+(?:\.\d+)?)", text)
+    return (found[1], found[2]) if found else None
+
+
+KERNELS = {row["name"].strip("`"): row for row in tables("kernels/README.md", "name", "header", "choose")}
+
+
+def test_every_kernel_stands_in_its_pages_table():
+    assert set(KERNELS) == {kernel.name for kernel in cuda_kernels.OWN}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_times_of_a_kernel_are_those_of_its_header(kernel: str):
+    quoted, noted = KERNELS[kernel]["header"], noted_in_header(kernel)
+    if noted is None:
+        assert quoted == "-", "the page quotes what the header does not say"
+        return
+    for one, other in zip(quoted.split("; "), noted, strict=True):
+        assert one == other == "-" or same(one, other), (quoted, noted)
+
+
+def test_times_of_choose_are_those_of_the_registrys_table():
+    lines = Path(cuda_kernels.__file__).read_text(encoding="utf-8").splitlines()
+    top = next(k for k, line in enumerate(lines) if re.match(r"# +hub +bitmap", line))
+    names = lines[top].lstrip("# ").split()[:-1]
+    noted = {}
+    for line in lines[top + 1 :]:
+        if (found := re.match(r"#   (\S.*?)   +([\d. -]+?)  +[\d.]+ [MG]\b", line)) is None:
+            break
+        noted[found[1]] = found[2].split()
+    assert f"covers {len(noted)} graphs" in page("kernels/README.md").replace("\n", " ")
+    for kernel, row in KERNELS.items():
+        if row["choose"] == "-":
+            assert kernel not in names
+            continue
+        for quoted, scale in zip(row["choose"].split("; "), SCALES, strict=True):
+            assert same(quoted, noted[scale][names.index(kernel)]), (kernel, scale)
+
+
+def test_times_of_supports_are_those_of_their_header():
+    lines = header("support.cu")
+
+    def noted(begin: str) -> list[str]:
+        (line,) = [line for line in lines if line.startswith(begin)]
+        return re.findall(r"(?<![\w.])[\d.]+(?![\w.])", line.removeprefix(begin).partition("    ")[2])
+
+    (both,) = [line for line in lines if line.startswith("PLAIN: edges, vertices")]
+    pairs = re.findall(r"([\d.]+), ([\d.]+)", both)
+    columns = {
+        "count": noted("count"),
+        "by vertex": noted("vertices: near hubs by squares"),
+        "by edge": noted("edges: all lists"),
+    }
+    rows = tables("kernels/README.md", "graph", "count", "by edge: kernel, question")
+    for row in rows:
+        if not row["graph"].startswith("Kronecker"):
+            continue
+        place = ("Kronecker 20", "Kronecker 22", "Kronecker 24").index(row["graph"])
+        by_vertex, by_edge = (row[f"{how}: kernel, question"].split(";")[0] for how in ("by vertex", "by edge"))
+        if row["kernel"] == "`bitmap`":
+            assert (by_edge, by_vertex) == pairs[place]
+        else:
+            cells = {"count": row["count"], "by vertex": by_vertex, "by edge": by_edge}
+            assert all(same(cell, columns[name][place]) for name, cell in cells.items()), row
+
+
+def test_cpu_kernels_take_as_long_as_the_registry_says():
+    times = [kernel.times for kernel in cpu_kernels.OWN[1:]]
+    (text,) = re.findall(r"scale 18 they take (\d+ to \d+) times as long as `hub`", page("dasktc/README.md"))
+    assert text == f"{min(times):.0f} to {max(times):.0f}"
+
+
+def test_fixed_and_measured_times_of_a_gpu_stand_in_one_table():
+    def figure(cell: str) -> float | None:
+        return None if cell == "-" else float(cell)
+
+    column = "fastest published kernel (GroupTC-BS, its input in CSR), measured once"
+    rows = tables("dasktc/bench/README.md", "graph", "kernel", "prepare", column)
+    assert [figure(row[column]) for row in rows] == [case.published for case in gpu_cases.CASES]
+    (prepare,) = [row["prepare"] for row in rows if row["graph"] == "Kronecker 24"]
+    assert f"of the {prepare} ms that preparation takes" in page("dasktc/README.md").replace("\n", " ")
+
+
+def test_constants_that_pages_and_docstrings_quote():
+    text, least = page("dasktc/README.md"), memory_budget.SHARE >> 20
+    assert f"with less than {least} MiB per thread fewer are used" in text
+    assert f"With less than {least} MiB per thread fewer threads are used" in (count.triangle_count.__doc__ or "")
+    assert f"groups of {GROUP} rows dealt out in turn on a GPU" in text
+    assert f"groups of {GROUP} rows, a warp's, in turn" in page("dasktc/bench/papers/README.md").replace("\n", " ")
+
+
+# the papers' table
+
+
+def of_papers() -> dict[str, str]:
+    """The column `paper` of all rows of a figure, by its name."""
+    found: dict[str, str] = {}
+    name = ""
+    for row in tables("dasktc/bench/papers/README.md", "figure", "paper", "direction"):
+        name = row["figure"].strip("`") or name
+        found[name] = f"{found.get(name, '')} {row['what']} {row['paper']};"
+    return found
+
+
+def published() -> Iterator[object]:
+    for name, study in run.FIGURES.items():
+        for claim in study.claims:
+            if claim.published is not None and name not in RATIOS:
+                yield pytest.param(name, claim.name, id=f"{name}-{claim.name}-{claim.on}")
+
+
+RATIOS = {"hindex-fig3", "hindex-table6", "lstc-table8"}
+"""Figures whose band is on ours over the paper's, not on a number that the paper prints."""
+
+
+def close(one: float, other: float) -> bool:
+    """Whether two numbers agree to the digits that a page has room for."""
+    return abs(one - other) <= 0.03 * max(abs(one), abs(other))
+
+
+@pytest.mark.parametrize(("name", "claim"), list(published()))
+def test_the_papers_numbers_in_the_table_are_those_of_the_bands(name: str, claim: str):
+    quoted = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\.?\d*", of_papers()[name])]
+    for band in (of.published for of in run.FIGURES[name].claims if of.name == claim and of.published):
+        for end in (band.least, band.most):
+            assert any(close(end, number) or close(end, 100 * number) for number in quoted), (end, quoted)

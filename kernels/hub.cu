@@ -5,8 +5,8 @@
 // blocks are unordered) and B = stream.row(v). In `degree` order most edges point to hubs, the
 // first rows, and entries crowd into few words. So, each edge by the first rule that fits:
 //
-// * A table row of at most SMALL entries: a thread per edge. A is looked up in hub v's bitmap in
-//   global memory, or A and B are merged.
+// * A table row of at most SMALL entries: a thread per pair of an edge and an entry of A, which is
+//   looked up in hub v's bitmap in global memory, or searched in B.
 // * A near hub, v < NEAR: row u is compressed to its words with a bit set; a lane keeps one word
 //   in a register and ANDs it with the bitmaps of all near hubs of the row: 2 to 3 entries at a time,
 //   from bitmaps that fit in the second level cache. No cut at v is needed, because B ends there.
@@ -61,10 +61,28 @@
 //     other: scale 26 took 427 with 4 tails and a bit an entry, 383 with two bits of one word; filters of 8K, 12K, 20K
 //     bits: 401, 387, 387
 //
-// Tried and not kept. The dense core: triangles among hubs as a masked product of their matrix of bits (mma m16n8k256
-// and.popc), a tile's bits weighed against its edges' lists, tiles without edges left out; exact. It ran at 2.2 (tiles
-// of 256 x 128) to 2.7 (128 x 128, two blocks) of the instruction's 5.1 P bits a second, all 64K hubs in 17 ms at scale
-// 22, 19 at 24. But 59 % of scale 24's tests, those among 64K hubs, are the cheapest: without all of them it takes 8 of
+//   8, on an H100, where 7 takes       2.9  11.0  60.8    -       -      tables 28, near 12.1, lists 10.2, edges 8.6
+//     predicted                        2.0   8.0  50      -       -      rows dealt evenly, no read waits for another
+//     counted                          1.9   9.0  53.4    -       -      tables 24.5, near 9.1, lists 10.4, edges 7.4
+//     learnt: 85 % of issue slots were busy with near hubs, 67 % with tables: fewer instructions, not bytes. Near hubs:
+//     ends found by a warp's bisection (-1.4), a short row's words listed from its entries (-0.9), one shuffle a hub
+//     (-0.2), the next item asked for ahead (-0.35). Tables: two lists at a time, eight ids a lane, lists beyond the
+//     bitmap apart (-2), three loads ahead in place of four (-1.2). Edges: short rows had two thirds of the
+//     instructions, because their lanes waited for the longest walk. Scale 20: a warp that had 32 of the longest rows
+//     was the last; lists 0.40 to 0.16. At scale 24 neither that nor half the steps changed lists: it is 170 M atomics
+//     and as many writes in places that the L2 serves at 75 G sectors a second; tables: 50 GB from DRAM, an L2 hit in 9
+//
+// Tried in version 8 and not kept. 8 lanes a list: scale 22 0.2 less, 24 1.2 more. Lists of up to 64, 256 and more ids
+// by 8, 16 and 32 lanes: tables 27.9, because they take 64 registers and more. The longer lists of 32 first: 0.1 less.
+// Near hubs' lengths in shared memory: edges as before. 20K near hubs: 0.3 less at scale 24, 0.05 more at 22. A warp a row
+// for near hubs: 0.2 less at most; their bitmaps in a square: 0.1. SMALL 24: lists 9.0, edges 12.3. Bitmaps of 16K hubs
+// alone: edges 8.5. Items of 128 or 256 edges, more blocks of hub_edges with fewer registers, 4 or 16 lanes for lists
+// beyond the bitmap: nothing.
+//
+// Tried and not kept before. The dense core: triangles among hubs as a masked product of their matrix of bits (mma
+// m16n8k256 and.popc), a tile's bits weighed against its edges' lists, tiles without edges left out; exact. It ran at
+// 2.2 (tiles of 256 x 128) to 2.7 (128 x 128, two blocks) of the instruction's 5.1 P bits a second, all 64K hubs in 17
+// ms at scale 22, 19 at 24. But 59 % of scale 24's tests, those among 64K hubs, are the cheapest: without all of them it takes 8 of
 // 60 ms less, scale 20 0.4 of 2.8, scale 22 2.1 of 10.6. The best choice of tiles gave 1.6 ms at scale 24, 0.2 at 22, 8
 // of 466 at 26, none at 20, for 350 lines.
 // Offsets and counters of lists in 32 bits (predicted 6 ms less at scale 24): 0.7 less there, 4 of 470 at 26. With each
@@ -79,6 +97,8 @@
 // Bounds of version 5 (Nsight Compute): RA: 72 GB come from DRAM, 64 bytes for each record of 32, the L2 is 71 % busy. RM:
 // as many bytes; issue slots 59 % busy with 14 of 32 lanes on, from a third of the warps that fit. Torus of 300^3: records
 // 0.25 ms at 81 % of DRAM's rate, counting 0.51 at 75 % of the L2's; 0.4 more are the host's, between launches.
+// Bounds of version 7 on an H100, scale 24: tables 67 % of issue slots, a third of the cycles bank conflicts; near hubs
+// 85 %; edges 58 registers, so half the warps; lists 0.9 instructions a cycle, all waiting.
 // Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle. Uniform: L2 79 % busy with random
 // sectors, torus: instructions.
 // Tried without gain: 1 or 4 warps a table, 2, 3 or 8 lists ahead, SMALL 8 or 32, 32K or 64K near hubs; 24K near hubs
@@ -89,6 +109,7 @@
 // Tests the pairs of an edge (u, v) of a short table row and an entry w of A, dealt to a warp's lanes: hub v's bitmap has
 // w, or w is searched in B. A thread for each edge would wait for the longest A, and for those that are searched.
 __device__ __forceinline__ void deal_pairs(const Task& t, const uint32* bitmaps, const TaskRow& row, Sums& sums) {
+  static_assert(SMALL <= 1024, "the root of a pair's number is exact");
   bool triangle = t.same && t.shift == 0;  // then the e-th edge has the first e entries
   TaskRow pairs = {row.u, 0, 0, row.first, row.size, 0};
   if (row.size <= SMALL) { pairs.edges = triangle ? row.edges * (row.edges - 1) / 2 : row.edges * row.size; }

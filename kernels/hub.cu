@@ -178,9 +178,16 @@ struct Streamed {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
   alignas(8) uint32 bits[BITMAP_WORDS];
   uint32 filter[FILTER_WORDS];
-  uint64 lists[THREADS];  // of each warp: first those of ids below BITMAP, then the others
+  ListRecord fronts[THREADS], tails[THREADS];  // of each warp, the lists that have entries below BITMAP, and others
   uint32 item;
 };
+
+// Puts a warp's lists, those that `has` one, beside each other; returns their number.
+__device__ __forceinline__ uint32 put_together(ListRecord* lists, ListRecord mine, bool has) {
+  uint32 votes = __ballot_sync(ALL, has);
+  if (has) { lists[__popc(votes & ((1u << threadIdx.x % 32) - 1))] = mine; }
+  return __popc(votes);
+}
 
 // Which of eight 16-bit ids have their bit set, as a mask with the first id lowest.
 __device__ __forceinline__ uint32 eight(const uint32* bits, uint4 ids) {
@@ -188,29 +195,27 @@ __device__ __forceinline__ uint32 eight(const uint32* bits, uint4 ids) {
 }
 
 // Streams the warp's lists, one record per lane, 0 for none. `narrow` holds the low halves of `columns`, eight to a
-// word. LANES lanes stream a list of narrow ids, and TAIL_LANES one of ids beyond the bitmap.
+// word. LANES lanes stream the ids of a list below BITMAP, and TAIL_LANES those of a list beyond it.
 __device__ __forceinline__ uint32 stream_lists(
-    Streamed& row, uint64 mine, const uint4* narrow, const int32* columns, const int32* table, int64 size) {
+    Streamed& row, ListRecord mine, const uint4* narrow, const int32* columns, const int32* table, int64 size) {
   constexpr uint32 TOGETHER = 32 / LANES, TAILS_TOGETHER = 32 / TAIL_LANES;
-  uint32 lane = threadIdx.x % 32, found = 0;
-  uint32 below = (1u << lane) - 1, fronts = __ballot_sync(ALL, mine && !(mine >> 31 & 1));
-  uint32 tails = __ballot_sync(ALL, mine >> 31 & 1), count = __popc(fronts), all = count + __popc(tails);
-  uint64* lists = row.lists + (threadIdx.x & ~31u);
-  if (mine) { lists[mine >> 31 & 1 ? count + __popc(tails & below) : __popc(fronts & below)] = mine; }
+  uint32 lane = threadIdx.x % LANES, list = threadIdx.x % 32 / LANES, found = 0;
+  ListRecord *fronts = row.fronts + (threadIdx.x & ~31u), *tails = row.tails + (threadIdx.x & ~31u);
+  uint32 front_count = put_together(fronts, mine, mine.front()), tail_count = put_together(tails, mine, mine.tail());
   __syncwarp();
-  for (uint32 j = lane / LANES; j - lane / LANES < count; j += TOGETHER * LISTS_AHEAD) {
+  for (uint32 j = 0; j < front_count; j += TOGETHER * LISTS_AHEAD) {
     int32 left[LISTS_AHEAD];
     uint32 skip[LISTS_AHEAD];
     const uint4* place[LISTS_AHEAD];
     uint4 ids[LISTS_AHEAD];
 #pragma unroll
     for (uint32 i = 0; i < LISTS_AHEAD; i++) {
-      uint64 list = j + i * TOGETHER < count ? lists[j + i * TOGETHER] : 0;
-      uint32 fours = uint32(list >> 32), about = uint32(list), odd = fours % 2 * 4;
-      left[i] = int32((about >> 2) + odd - 8 * (lane % LANES));
-      skip[i] = lane % LANES ? 0 : (about & 3) + odd;
-      if (list == 0) { left[i] = 0; }
-      place[i] = narrow + fours / 2 + lane % LANES;
+      uint32 k = j + i * TOGETHER + list;
+      ListRecord front = k < front_count ? fronts[k] : ListRecord{0};
+      uint32 start = front.skip() + front.fours() % 2 * 4;
+      left[i] = k < front_count ? int32(start + front.front() - 8 * lane) : 0;
+      skip[i] = lane ? 0 : start;
+      place[i] = narrow + front.fours() / 2 + lane;
       if (left[i] > 0) { ids[i] = __ldg(place[i]); }
     }
 #pragma unroll
@@ -226,23 +231,27 @@ __device__ __forceinline__ uint32 stream_lists(
       }
     }
   }
-  for (uint32 j = count + lane / TAIL_LANES; j - lane / TAIL_LANES < all; j += TAILS_TOGETHER * TAILS_AHEAD) {
-    const int32 *place[TAILS_AHEAD], *end[TAILS_AHEAD];
+  lane = threadIdx.x % TAIL_LANES;
+  list = threadIdx.x % 32 / TAIL_LANES;
+  for (uint32 j = 0; j < tail_count; j += TAILS_TOGETHER * TAILS_AHEAD) {
+    const int32* place[TAILS_AHEAD];
+    int32 left[TAILS_AHEAD];
     uint32 w[TAILS_AHEAD];
 #pragma unroll
     for (uint32 i = 0; i < TAILS_AHEAD; i++) {
-      uint64 list = j + i * TAILS_TOGETHER < all ? lists[j + i * TAILS_TOGETHER] : 0;
-      const int32* entries = columns + (list >> 32) * 4;
-      place[i] = entries + (list & 3) + lane % TAIL_LANES;
-      end[i] = entries + (uint32(list) << 1 >> 3);
-      w[i] = place[i] < end[i] ? *place[i] : 0;
+      uint32 k = j + i * TAILS_TOGETHER + list;
+      ListRecord tail = k < tail_count ? tails[k] : ListRecord{0};
+      left[i] = int32(tail.tail() - lane);
+      place[i] = columns + int64(tail.fours()) * 4 + tail.skip() + tail.front() + lane;
+      w[i] = left[i] > 0 ? *place[i] : 0;
     }
 #pragma unroll
     for (uint32 i = 0; i < TAILS_AHEAD; i++) {
-      while (place[i] < end[i]) {
+      while (left[i] > 0) {
         if (FilterBits(w[i]).in(row.filter)) { found += contains(table, 0, size, w[i]); }
+        left[i] -= TAIL_LANES;
         place[i] += TAIL_LANES;
-        if (place[i] < end[i]) { w[i] = *place[i]; }
+        if (left[i] > 0) { w[i] = *place[i]; }
       }
     }
   }
@@ -273,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
     uint64 begin = begins[item.x] + uint64(item.y) * ITEM_LISTS, end = min(begin + ITEM_LISTS, begins[item.x + 1]);
     __syncthreads();
     for (uint64 k = begin + 32 * warp; k < end; k += Streamed::THREADS) {
-      uint64 mine = k + lane < end ? records[k + lane] : 0;
+      ListRecord mine = {k + lane < end ? records[k + lane] : 0};
       triangles += stream_lists(row, mine, narrow, columns, table, size);
     }
     __syncthreads();

@@ -11,7 +11,7 @@
 #define BLOCK 256  // threads per block of the kernels with a thread per edge or row
 #endif
 #ifndef PIECE
-#define PIECE 16777216  // most entries of a record; a longer list is cut
+#define PIECE 32767  // most entries of a record, which has 15 bits for them; a longer list is cut
 #endif
 #ifndef ITEM_EDGES
 #define ITEM_EDGES 1024  // index edges of a work item into which a row is cut
@@ -275,33 +275,37 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 
 }
 
 // Lists: an edge of a long row that is tested against no bitmap has its shorter list streamed against a table of the
-// longer one. All lists against one table are adjacent, as records: place of the first entry in its block, number of
-// entries, and whether they are beyond the bitmap. A table's key is its row: of the stream block for v, against which A
-// is streamed, or of the table block for u.
-
-// A list in the form in which it is streamed: four ids are read together, and the first list entry is entry `skip` of
-// the first four. `behind` is the list's place among the ids beyond the bitmap.
-__device__ __forceinline__ uint64 record(int64 start, int64 size, bool behind) {
-  uint64 skip = start & 3;
-  return uint64(start >> 2) << 32 | uint64(behind) << 31 | (skip + size) << 2 | skip;
-}
+// longer one. All lists against one table are adjacent, as records. A table's key is its row: of the stream block for v,
+// against which A is streamed, or of the table block for u.
 
 constexpr int64 MOST = PIECE;
+static_assert(PIECE < 1 << 15, "a record has 15 bits for a number of entries");
 
-struct List {
-  int64 key, start, front, size;  // the first `front` entries are below BITMAP
-  int64 other;  // the end of the edge that is not the table's
+// A list in the form in which it is streamed: four ids are read together, and the first list entry is entry `skip` of the
+// first four. `front` entries are below BITMAP, and `tail` others follow.
+struct ListRecord {
+  uint64 bits;
 
-  __device__ int64 records() const { return (front + MOST - 1) / MOST + (size - front + MOST - 1) / MOST; }
+  __device__ __forceinline__ static ListRecord of(int64 start, int64 front, int64 tail) {
+    return {uint64(start >> 2) << 32 | uint64(front) << 17 | uint64(tail) << 2 | uint64(start & 3)};
+  }
+  __device__ __forceinline__ uint32 fours() const { return uint32(bits >> 32); }
+  __device__ __forceinline__ uint32 skip() const { return uint32(bits) & 3; }
+  __device__ __forceinline__ uint32 front() const { return uint32(bits) >> 17; }
+  __device__ __forceinline__ uint32 tail() const { return uint32(bits) >> 2 & 0x7fff; }
 };
 
-// `front` is the number of entries of the table row below BITMAP.
+struct List {
+  int64 key, start, size;
+  int64 other;  // the end of the edge that is not the table's
+  bool streamed;  // whether it is part of a stream row
+
+  __device__ int64 records() const { return (size + MOST - 1) / MOST; }
+};
+
 __device__ __forceinline__ List shorter_list(
-    const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin, int64 b, uint32 front) {
-  if (a < b) { return {v, first, min(a, int64(front)), a, u}; }
-  List list = {t.tables + u, begin, b, b, v};
-  if (t.stream.columns[begin + b - 1] >= BITMAP) { list.front = lower_bound(t.stream.columns + begin, 0, b, BITMAP); }
-  return list;
+    const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin, int64 b) {
+  return a < b ? List{v, first, a, u, false} : List{t.tables + u, begin, b, v, true};
 }
 
 // The number of entries of a row below BITMAP.
@@ -322,10 +326,9 @@ template <class Deal, class Visit> __device__ __forceinline__ void all_edges(con
     uint32 place = reserve(items_end, count);
     for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(row.u), i); }
     if (longer && plain) { row.edges = 0; }
-    if (longer && row.edges) { row.note = front_of(t.table.columns + row.first, row.size); }
     deal(row);
   };
-  each_edge<NEIGHBOURS>(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
+  each_edge<NEIGHBOURS>(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32) {
     if (last - first <= SMALL) { return visit(u, p, first, last); }
     int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
@@ -333,14 +336,15 @@ template <class Deal, class Visit> __device__ __forceinline__ void all_edges(con
     if (a == 0 || b == 0) { return; }
     sums.probes += v < t.near ? a : min(a, b);
     if (v < t.near) { return; }
-    List list = shorter_list(t, u, v, first, a, begin, b, front);
+    List list = shorter_list(t, u, v, first, a, begin, b);
     found += list.records();
     atomicAdd(lists + list.key, uint64(list.records()));
   });
   add_to(all_lists, found);
 }
 
-// Calls `visit(list, p)` with the list of each edge that neither a short row nor a bitmap counts.
+// Calls `visit(list, p, front)` with the list of each edge that neither a short row nor a bitmap counts; `front` is
+// the number of entries of its table row below BITMAP.
 template <class Visit> __device__ __forceinline__ void each_list(const Task& t, const Visit& visit) {
   auto prepare = [&](TaskRow& row) {
     if (row.size <= SMALL) { row.edges = 0; }
@@ -354,14 +358,14 @@ template <class Visit> __device__ __forceinline__ void each_list(const Task& t, 
     int64 v = t.index.columns[p];
     int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
-    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b, front), p); }
+    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b), p, front); }
   });
 }
 
 // Counts the lists of some rows alone, where those of all rows are too many.
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* lists, uint64* all_lists) {
   uint64 found = 0;
-  each_list(t, [&](const List& list, int64) {
+  each_list(t, [&](const List& list, int64, uint32) {
     found += list.records();
     atomicAdd(lists + list.key, uint64(list.records()));
   });
@@ -372,16 +376,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* l
 // `note(place, list, p)` is called for each.
 template <class Note>
 __device__ __forceinline__ void put_lists(const Task& t, uint64* ends, uint64* records, const Note& note) {
-  each_list(t, [&](const List& list, int64 p) {
-    int64 count = list.records();
-    uint64* place = records + atomicAdd(ends + list.key, uint64(-count)) - count;
-    for (int64 i = 0; i < list.front; i += MOST) {
+  each_list(t, [&](const List& list, int64 p, int64 front) {
+    if (list.streamed) { front = front_of(t.stream.columns + list.start, list.size); }
+    uint64* place = records + atomicAdd(ends + list.key, uint64(-list.records())) - list.records();
+    for (int64 i = 0; i < list.size; i += MOST) {
+      int64 size = min(MOST, list.size - i), below = max(0ll, min(size, front - i));
       note(place - records, list, p);
-      *place++ = record(list.start + i, min(MOST, list.front - i), false);
-    }
-    for (int64 i = list.front; i < list.size; i += MOST) {
-      note(place - records, list, p);
-      *place++ = record(list.start + i, min(MOST, list.size - i), true);
+      *place++ = ListRecord::of(list.start + i, below, size - below).bits;
     }
   });
 }

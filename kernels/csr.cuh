@@ -183,13 +183,13 @@ template <class Visit> __device__ __forceinline__ void deal_rows(TaskRow row, co
   }
 }
 
-// Processes edges with a thread each. A warp takes 32 rows per step: NEIGHBOURS adjacent ones at each of equally distant
+// Processes edges with a thread each. A warp takes 32 rows per step: ADJACENT adjacent ones at each of equally distant
 // places. `prepare(row)` is called by all lanes, also for rows without edges; it may leave out edges and set the note.
 // `visit(u, p, first, last, note)` gets an edge's place in the index and its table row.
-template <int64 NEIGHBOURS, class Prepare, class Visit>
+template <int64 ADJACENT, class Prepare, class Visit>
 __device__ __forceinline__ void each_edge(const Task& t, const Prepare& prepare, const Visit& visit) {
   int64 lane = threadIdx.x % 32, warp = first_of() / 32, warps = all_threads() / 32;
-  int64 place = (lane / NEIGHBOURS * warps + warp) * NEIGHBOURS + lane % NEIGHBOURS;
+  int64 place = (lane / ADJACENT * warps + warp) * ADJACENT + lane % ADJACENT;
   for (int64 step = 0; step < t.rows; step += 32 * warps) {
     TaskRow row = {0, 0, 0, 0, 0, 0};
     if (step + place < t.rows) {

@@ -294,6 +294,7 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
 // Tests the row's words against the bitmaps of the hubs that the lanes hold, ascending by lane; -1 for none.
 template <class Row> __device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmaps, int32 hub) {
   uint32 lane = threadIdx.x % 32, used = row.used, found = 0, hubs = __popc(__ballot_sync(ALL, hub >= 0));
+  uint32 bitmap = bitmap_of(uint32(max(hub, 0)));
   for (uint32 k = 0; k < used; k += 32) {
     uint32 word = k + lane < used ? row.words[k + lane] : Row::WORDS;
     uint32 bits = k + lane < used ? row.bits[word] : 0;
@@ -306,7 +307,8 @@ template <class Row> __device__ __forceinline__ uint32 meet_hubs(const Row& row,
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) {
         int32 v = __shfl_sync(ALL, hub, j + i);
-        seen[i] = first <= v ? __ldg(column + bitmap_of(uint32(v))) : 0;
+        uint32 place = __shfl_sync(ALL, bitmap, j + i);
+        seen[i] = first <= v ? __ldg(column + place) : 0;
       }
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) { found += __popc(seen[i] & bits); }
@@ -348,7 +350,7 @@ template <class Row> __device__ __forceinline__ void list_few(Row& row, const in
 }
 
 // 6. Long table rows and near hubs: a block takes one work item per step, and each of its warps every
-// NEAR_WARPSth edge. `near` is 0 or a multiple of 32, or the number of stream rows.
+// NEAR_WARPSth edge.
 extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
     hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ NearRow row;
@@ -356,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
   uint64 triangles = 0;
   each_item(row, t, items, items_end, next, [&](int64, int64 first, int64 last, int64 begin, int64 end) {
     const int32* columns = t.table.columns + first;
-    int64 size = lower_bound_of_warp(columns, 0, last - first, 32 * words);
+    int64 size = lower_bound_of_warp(columns, 0, last - first, t.near);  // no near hub's row has an entry beyond
     end = t.same ? min(end, first + size) : lower_bound_of_warp(t.index.columns, begin, end, t.near);
     each_entry<NearRow>(columns, size, [&](uint32 w) { atomicOr(row.bits + (w >> 5), 1u << (w & 31)); });
     if (size > FEW_ENTRIES) {

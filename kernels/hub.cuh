@@ -35,7 +35,7 @@
 #define TAIL_LANES 8  // lanes that stream a list beyond the bitmap
 #endif
 #ifndef TAILS_AHEAD
-#define TAILS_AHEAD 4  // lists of these lanes whose loads are under way together
+#define TAILS_AHEAD 2  // lists of these lanes whose loads are under way together
 #endif
 #ifndef PLAIN_WARPS
 #define PLAIN_WARPS 8

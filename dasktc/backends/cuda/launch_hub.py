@@ -28,7 +28,7 @@ HUB = {
     "NEAR_WARPS": 2,
     "TABLE_WARPS": 2,
     "AHEAD": 4,
-    "TAILS_AHEAD": 4,
+    "TAILS_AHEAD": 2,
     "BITMAP": MOST_HUBS,
     "FILTER": 1 << 14,
     "NEAR": 1 << 14,

@@ -25,6 +25,7 @@ from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda import launch, launch_edges, launch_hub, launch_trust, nvrtc
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.edge_functions import Kronecker
+from dasktc.backends.kernel import hub_count
 from dasktc.errors import InputError
 from tests.backends.cpu.test_kernels import (
     GRAPHS,
@@ -303,6 +304,16 @@ def test_three_parts(variant):
     vertices, edges = 130, random_edges(130, 2500, 7, below=100)
     for ordered in (True, False):
         check(on_host(False), list(tasks(edges, vertices, 3, 2, ordered)), kernel, macros, edges)
+
+
+@emulated
+@pytest.mark.parametrize("kernel", ["hub", "bitmap"])
+def test_hubs_end_within_a_word(kernel):
+    """Edges that lead to the first rows behind the last hub, in the same word of a bitmap, are counted once."""
+    vertices, edges = 400, [(u, v) for u in range(225, 270) for v in range(225, u)]
+    hubs = hub_count(len(edges), vertices)
+    assert 225 < hubs < 269 and hubs % 32
+    check(on_host(False), list(tasks(edges, vertices)), kernel, {"SHORT": 0}, edges)
 
 
 def rows_in(share):

@@ -46,7 +46,7 @@ from tests.support.tiers import some
 emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 TINY = {
-    "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 4,
+    "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 16,
     "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0, "FEW_ENTRIES": 3,
 }  # fmt: skip
 FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}

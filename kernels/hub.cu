@@ -5,8 +5,8 @@
 // blocks are unordered) and B = stream.row(v). In `degree` order most edges point to hubs, the
 // first rows, and entries crowd into few words. So, each edge by the first rule that fits:
 //
-// * A table row of at most SMALL entries: a thread per pair of an edge and an entry of A, which is
-//   looked up in hub v's bitmap in global memory, or searched in B.
+// * A table row of at most SMALL entries: a thread per entry of A, which is looked up in hub v's bitmap
+//   in global memory; or a thread per edge, which merges A and B.
 // * A near hub, v < NEAR: row u is compressed to its words with a bit set; a lane keeps one word
 //   in a register and ANDs it with the bitmaps of all near hubs of the row: 2 to 3 entries at a time,
 //   from bitmaps that fit in the second level cache. No cut at v is needed, because B ends there.
@@ -106,13 +106,16 @@
 
 // Preludes: hub.cuh
 
-// Tests the pairs of an edge (u, v) of a short table row and an entry w of A, dealt to a warp's lanes: hub v's bitmap has
-// w, or w is searched in B. A thread for each edge would wait for the longest A, and for those that are searched.
+// Deals the pairs of an edge (u, v) of a short table row to a hub and of an entry of A to the lanes of a warp: a thread
+// for each edge would wait for the longest A. The hub's bitmap has the entry or not.
 __device__ __forceinline__ void deal_pairs(const Task& t, const uint32* bitmaps, const TaskRow& row, Sums& sums) {
   static_assert(SMALL <= 1024, "the root of a pair's number is exact");
   bool triangle = t.same && t.shift == 0;  // then the e-th edge has the first e entries
   TaskRow pairs = {row.u, 0, 0, row.first, row.size, 0};
-  if (row.size <= SMALL) { pairs.edges = triangle ? row.edges * (row.edges - 1) / 2 : row.edges * row.size; }
+  if (row.size <= SMALL) {
+    int64 hubs = lower_bound(t.index.columns, row.begin, row.begin + row.edges, t.hubs) - row.begin;
+    pairs.edges = triangle ? hubs * (hubs - 1) / 2 : hubs * row.size;
+  }
   deal_rows(pairs, [&](int64 u, int64 pair, int64 first, int64 last, uint32) {
     int64 p, i;
     if (triangle) {
@@ -125,20 +128,24 @@ __device__ __forceinline__ void deal_pairs(const Task& t, const uint32* bitmaps,
     }
     int64 v = t.index.columns[p];
     uint32 w = t.table.columns[first + i];
-    if (t.shift != BEHIND && w >= v + t.shift) { return; }
-    if (v < t.hubs) {
-      sums.triangles += __ldg(bitmaps + bitmap_of(uint32(v)) + (w >> 5)) >> (w & 31) & 1;
-    } else {
-      sums.triangles += contains(t.stream.columns, t.stream.offsets[v], t.stream.offsets[v + 1], w);
-    }
+    if (w >= v + t.shift) { return; }
+    sums.triangles += __ldg(bitmaps + bitmap_of(uint32(v)) + (w >> 5)) >> (w & 31) & 1;
   });
 }
 
-// Sums of an edge (u, v) of a short table row [first, last).
+// Processes one edge (u, v) of a short table row [first, last), by one thread; pairs find the triangles of hubs.
 __device__ __forceinline__ void short_edge(const Task& t, int64 p, int64 first, int64 last, Sums& sums) {
-  int64 v = t.index.columns[p], b = t.stream.length(v);
+  int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
   sums.wedges += b;
-  if (first < last && b) { sums.probes += before(t, p, first, last, v); }
+  if (first == last || b == 0) { return; }
+  int64 a = before(t, p, first, last, v);
+  sums.probes += a;
+  if (a == 0 || v < t.hubs) { return; }
+  if (b <= 4 * SMALL) {
+    sums.triangles += merged(t.table.columns + first, a, t.stream.columns + begin, b);
+  } else {
+    sums.triangles += searched(t.table.columns + first, a, t.stream.columns + begin, b);
+  }
 }
 
 struct Unseen {

@@ -526,21 +526,18 @@ template <class Row> __device__ void list_words(Row& row, uint32 most) {
 }
 
 // Takes work items until none is left: `work(u, first, last, begin, end)` gets a long table row and some of its
-// index row's edges, with nothing set in `row`. It has a barrier, behind which the number of the next item, asked for
-// before, may be stored.
+// index row's edges, with nothing set in `row`.
 template <class Row, class Work> __device__ __forceinline__ void each_item(
     Row& row, const Task& t, const uint2* items, const uint32* items_end, uint32* next, const Work& work) {
   uint32 count = *items_end;
   clear_all(row);
-  if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
   for (;;) {
+    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
     __syncthreads();
-    uint32 k = row.item, later = 0;
+    uint32 k = row.item;
     if (k >= count) { break; }
-    if (threadIdx.x == 0) { later = atomicAdd(next, 1u); }
     int64 u = items[k].x;
     int64 begin = t.index.offsets[u] + int64(items[k].y) * ITEM_EDGES;
     work(u, t.table.offsets[u], t.table.offsets[u + 1], begin, min(begin + ITEM_EDGES, t.index.offsets[u + 1]));
-    if (threadIdx.x == 0) { row.item = later; }
   }
 }

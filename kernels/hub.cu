@@ -63,28 +63,32 @@
 //
 //   8, on an H100, where 7 takes       2.9  11.0  60.8    -       -      tables 28, near 12.1, lists 10.2, edges 8.6
 //     predicted                        2.0   8.0  50      -       -      rows dealt evenly, no read waits for another
-//     counted                          1.9   9.0  53.4    -       -      tables 24.5, near 9.1, lists 10.4, edges 7.4
-//     learnt: 85 % of issue slots were busy with near hubs, 67 % with tables: fewer instructions, not bytes. Near hubs:
-//     ends found by a warp's bisection (-1.4), a short row's words listed from its entries (-0.9), one shuffle a hub
-//     (-0.2), the next item asked for ahead (-0.35). Tables: two lists at a time, eight ids a lane, lists beyond the
-//     bitmap apart (-2), three loads ahead in place of four (-1.2). Edges: short rows had two thirds of the
-//     instructions, because their lanes waited for the longest walk. Scale 20: a warp that had 32 of the longest rows
-//     was the last; lists 0.40 to 0.16. At scale 24 neither that nor half the steps changed lists: it is 170 M atomics
-//     and as many writes in places that the L2 serves at 75 G sectors a second; tables: 50 GB from DRAM, an L2 hit in 9
+//     counted                          1.9   8.9  50.8    3.7     -      tables 24.2, near 9.2, lists 8.4, edges 7.2
+//     learnt: 85 % of issue slots were busy with near hubs, 67 % with tables: what helped were fewer instructions. Near
+//     hubs: ends found by a warp's bisection (-1.3), a short row's words listed from its entries (-0.9). Tables: two
+//     lists at a time, eight ids a lane, lists beyond the bitmap apart (-2), fewer loads ahead (-1.5). Lists: a record
+//     for the entries below BITMAP and beyond it together (-2); half the steps alone changed nothing, because 114 M
+//     atomics and as many writes at random take what the L2 gives, 75 G sectors a second. Edges: lanes of short rows
+//     waited for the longest merge. Scale 20: a warp that had 32 of the longest rows was the last, lists 0.40 to 0.16.
+//     Tables now read 50 GB from DRAM in 24 ms, with one L2 hit in 9. Power laws of 2 M vertices: 0.82 to 0.98 of 7's
+//     time, a clique of 4,000 among 2 M: 0.4
 //
 // Tried in version 8 and not kept. 8 lanes a list: scale 22 0.2 less, 24 1.2 more. Lists of up to 64, 256 and more ids
 // by 8, 16 and 32 lanes: tables 27.9, because they take 64 registers and more. The longer lists of 32 first: 0.1 less.
-// Near hubs' lengths in shared memory: edges as before. 20K near hubs: 0.3 less at scale 24, 0.05 more at 22. A warp a row
-// for near hubs: 0.2 less at most; their bitmaps in a square: 0.1. SMALL 24: lists 9.0, edges 12.3. Bitmaps of 16K hubs
-// alone: edges 8.5. Items of 128 or 256 edges, more blocks of hub_edges with fewer registers, 4 or 16 lanes for lists
-// beyond the bitmap: nothing.
+// Near hubs' lengths in shared memory: edges as before. 20K near hubs: 0.5 less at scale 24, 0.1 at 22. A warp a row
+// for near hubs: 0.2 less at most; their bitmaps in a square: 0.3 less, for 16 MB more. SMALL 24: lists 9.0, edges 12.3.
+// Bitmaps of 16K hubs alone: edges 8.5. Items of 128 or 256 edges, more blocks of hub_edges with fewer registers, 4 or
+// 16 lanes for lists beyond the bitmap: nothing.
+// In the times of version 8, but taken out since: the next item asked for ahead (near hubs 0.35 less, `bitmap` 7 % more
+// on rows of 400), and pairs of edges to others than hubs, searched in B (edges 7.2 in place of 8.6, `bitmap` 20 % more
+// on a power law).
 //
 // Tried and not kept before. The dense core: triangles among hubs as a masked product of their matrix of bits (mma
 // m16n8k256 and.popc), a tile's bits weighed against its edges' lists, tiles without edges left out; exact. It ran at
 // 2.2 (tiles of 256 x 128) to 2.7 (128 x 128, two blocks) of the instruction's 5.1 P bits a second, all 64K hubs in 17
-// ms at scale 22, 19 at 24. But 59 % of scale 24's tests, those among 64K hubs, are the cheapest: without all of them it takes 8 of
-// 60 ms less, scale 20 0.4 of 2.8, scale 22 2.1 of 10.6. The best choice of tiles gave 1.6 ms at scale 24, 0.2 at 22, 8
-// of 466 at 26, none at 20, for 350 lines.
+// ms at scale 22, 19 at 24. But 59 % of scale 24's tests, those among 64K hubs, are the cheapest: without all of them it
+// takes 8 of 60 ms less, scale 20 0.4 of 2.8, scale 22 2.1 of 10.6. The best choice of tiles gave 1.6 ms at scale 24,
+// 0.2 at 22, 8 of 466 at 26, none at 20, for 350 lines.
 // Offsets and counters of lists in 32 bits (predicted 6 ms less at scale 24): 0.7 less there, 4 of 470 at 26. With each
 // row's number of entries below BITMAP beside its offset, so that an edge reads none of its row: 7 at 26. One atomic
 // for all lists of a row among 32 edges: 9. So neither random reads of offsets nor atomics bound edges and lists.

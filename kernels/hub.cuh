@@ -275,14 +275,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 
 }
 
 // Lists: an edge of a long row that is tested against no bitmap has its shorter list streamed against a table of the
-// longer one. All lists against one table are adjacent, as records. A table's key is its row: of the stream block for v,
-// against which A is streamed, or of the table block for u.
+// longer one. All lists against one table are adjacent, as records. A table's key is its row: of the stream block for
+// v, against which A is streamed, or of the table block for u.
 
 constexpr int64 MOST = PIECE;
 static_assert(PIECE < 1 << 15, "a record has 15 bits for a number of entries");
 
-// A list in the form in which it is streamed: four ids are read together, and the first list entry is entry `skip` of the
-// first four. `front` entries are below BITMAP, and `tail` others follow.
+// A list in the form in which it is streamed: four ids are read together, and the first list entry is entry `skip` of
+// the first four. `front` entries are below BITMAP, and `tail` others follow.
 struct ListRecord {
   uint64 bits;
 

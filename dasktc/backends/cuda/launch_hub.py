@@ -26,9 +26,6 @@ RECORD_BYTES = 8
 """Bytes of a list's record."""
 NARROW = 1 << 16
 """Rows of a lower triangle up to which columns serve as their own fingerprints."""
-ROUNDS = 2
-"""Slices of rows whose lists are streamed in succession, where the lists of all rows outnumber the edges: an edge has
-at most two lists."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can address."""
 
@@ -170,8 +167,9 @@ def _share_edges(task: BlockTask) -> int:
 
 
 def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
-    """Stream the lists of one slice of rows after another, each with no more lists than a split has edges."""
-    for part in slices(hub, -(-_share_edges(hub.task) // ROUNDS)):
+    """Stream the lists of one slice of rows after another, each with no more records than a split has edges."""
+    pieces = -(-_longest(hub) // hub.shape["PIECE"])
+    for part in slices(hub, -(-_share_edges(hub.task) // pieces)):
         total = hub.device.array.zeros(1, dtype="uint64")
         lists.fill(0)
         part.spread("hub_counts", int(part.given["rows"][0]), lists, total)

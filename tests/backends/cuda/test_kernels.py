@@ -25,7 +25,7 @@ from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda import launch, launch_edges, launch_hub, launch_trust, nvrtc
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.edge_functions import Kronecker
-from dasktc.backends.kernel import SMALL_ROW
+from dasktc.backends.kernel import SMALL_ROW, hub_count
 from dasktc.errors import InputError
 from tests.backends.cpu.test_kernels import (
     GRAPHS,
@@ -46,8 +46,8 @@ from tests.support.tiers import some
 emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 TINY = {
-    "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 4,
-    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0,
+    "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 16,
+    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0, "FEW_ENTRIES": 3,
 }  # fmt: skip
 FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}
 BINS = {"BLOCK": 64, "STARTS": 64}
@@ -55,6 +55,7 @@ VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
     "hub with few tails ahead": ("hub", TINY | {"TAILS_AHEAD": 3, "TABLE_WARPS": 1}),
+    "hub with narrow lists": ("hub", TINY | {"LANES": 8, "LISTS_AHEAD": 2, "TAIL_LANES": 32, "NEIGHBOURS": 1}),
     "hub with long rows": ("hub", {"SHORT": 0}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
     "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),
@@ -303,6 +304,17 @@ def test_three_parts(variant):
     vertices, edges = 130, random_edges(130, 2500, 7, below=100)
     for ordered in (True, False):
         check(on_host(False), list(tasks(edges, vertices, 3, 2, ordered)), kernel, macros, edges)
+
+
+@emulated
+@pytest.mark.parametrize("kernel", ["hub", "bitmap"])
+def test_hubs_end_within_a_word(kernel):
+    """Edges that lead to the first rows behind the last hub, in the same word of a bitmap, are counted once."""
+    vertices, edges = 400, [(u, v) for u in range(225, 270) for v in range(225, u)]
+    hubs = hub_count(len(edges), vertices)
+    assert 225 < hubs < 269
+    assert hubs % 32
+    check(on_host(False), list(tasks(edges, vertices)), kernel, {"SHORT": 0}, edges)
 
 
 def rows_in(share):

@@ -315,6 +315,9 @@ PUT_IN = {
     "the warp's barrier before a tree": (
         "tcstream", without("__syncwarp();", "  __syncwarp();\n  for (uint32 i = threadIdx.x % 32; i < NODES"), "nodes",
     ),
+    "the warp's barrier before its lists are streamed": (
+        "hub", without("__syncwarp();", "mine.tail());\n  __syncwarp();\n"), "fronts[k]",
+    ),
     "a bit set without an atomic": ("edges", instead("atomicOr(word, bit);", "*word |= bit;"), "*word |= bit;"),
     "a key counted without an atomic": (
         "edges", instead("atomicAdd(own + high % modulus * modulus + low % modulus, 1u);",

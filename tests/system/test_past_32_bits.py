@@ -55,7 +55,7 @@ from dasktc.questions import distributions, estimate, measures, triad_census
 from dasktc.registry import KERNELS
 from dasktc.reports import html_report
 from dasktc.reports.findings import RunFacts
-from tests.io.formats.test_formats import LISTS, bvgraph_file
+from tests.io.formats.test_bvgraph import LISTS, bvgraph_file
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler, count_on
 

@@ -185,9 +185,9 @@ KERNELS: dict[str, Registry[Any]] = {
     )
     for backend in ("cpu", "cuda")
 }  # fmt: skip
-ORDERS: Registry[Any] = Registry("reorder", "dasktc.pipeline.orders:OWN", "dasktc.pipeline.orders:Order")
+ORDERS: Registry[Any] = Registry("reorder", "dasktc.planning.orders:OWN", "dasktc.planning.orders:Order")
 ASSIGNMENTS: Registry[Any] = Registry(
-    "assign", "dasktc.pipeline.vertex_assignment:OWN", "dasktc.pipeline.vertex_assignment:Assignment"
+    "assign", "dasktc.planning.assignments:OWN", "dasktc.planning.assignments:Assignment"
 )
 METHODS: Registry[Any] = Registry("method", "dasktc.planning.methods:OWN", "dasktc.planning.methods:PublishedMethod")
 

@@ -18,9 +18,9 @@ import numpy as np
 from dasktc.answers.frames import column, frame_of
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import CPU, Executor
-from dasktc.pipeline.edge_keys import pack, unpack
-from dasktc.pipeline.orient_sharded import localised
-from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, there, zipped
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, vectors_on_host, zipped
+from dasktc.pipeline.stages.edge_keys import pack, unpack
+from dasktc.pipeline.stages.shards import localised
 
 __all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "shares_of", "values_in_shards"]
 
@@ -58,7 +58,7 @@ def shares_of(
             if isinstance(numbering, tuple):
                 id, stride = numbering
                 start, stop = max(0, -((id - first) // stride)), max(0, -((id - end) // stride))
-                parts.append(executor.submit("triangles", _share, side, start, stop))
+                parts.append(executor.submit("triangles", share, side, start, stop))
                 places.append((id + start * stride - first, stride))
             else:
                 pair = executor.submit("triangles", _share_of_named, side, numbering, first, end)
@@ -68,7 +68,8 @@ def shares_of(
     return shares
 
 
-def _share(vector: Array, start: int, stop: int) -> Array:
+def share(vector: Array, start: int, stop: int) -> Array:
+    """Copy a slice of a vector to the host."""
     return on_host(vector[start:stop])
 
 
@@ -104,8 +105,8 @@ def values_in_shards(
     Sharded
         Each shard is the list of its columns' arrays.
     """
-    executor, [order, *vectors] = there(executor, "vertex-frames", order, *vectors)
-    shards = [moved(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]
+    executor, [order, *vectors] = vectors_on_host(executor, "vertex-frames", order, *vectors)
+    shards = [permuted(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]
     parts = zip(*(vector.parts for vector in shards), strict=True)
     return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *of_shard) for of_shard in parts])
 
@@ -122,9 +123,9 @@ def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, ori
 
     With `oriented` the ends of an edge keep their order; otherwise the smaller id is put first again.
     """
-    executor, [order] = there(executor, "edges", order)
+    executor, [order] = vectors_on_host(executor, "edges", order)
     ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
-    return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)), oriented)
+    return executor.map("edges", _renamed, zipped(local, gather_entries(executor, "edges", order, ids)), oriented)
 
 
 def frames_of_edges(
@@ -134,9 +135,9 @@ def frames_of_edges(
 
     Without a name the frames have only the edges. `firsts` has the number of the first row of each frame.
     """
-    executor, [ids] = there(executor, "edges", ids)
+    executor, [ids] = vectors_on_host(executor, "edges", ids)
     ends, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
-    calls = zipped(local, taken(executor, "edges", ids, ends), list(firsts))
+    calls = zipped(local, gather_entries(executor, "edges", ids, ends), list(firsts))
     return executor.map("edges", _edges, calls, name, library)
 
 
@@ -177,13 +178,13 @@ def _together(parts: list[Any]) -> Any:
 
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
     """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
-    executor, [order, ids] = there(executor, "list-frame", order, ids)
+    executor, [order, ids] = vectors_on_host(executor, "list-frame", order, ids)
     listed = executor.submit("list-frame", _corners, parts)
     distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
-    (dense,) = taken(executor, "list-frame", order, [distinct])
+    (dense,) = gather_entries(executor, "list-frame", order, [distinct])
     listed = executor.submit("list-frame", _by_dense_id, corners, dense)
     distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
-    (names,) = taken(executor, "list-frame", ids, [distinct])
+    (names,) = gather_entries(executor, "list-frame", ids, [distinct])
     return executor.submit("list-frame", _triangles, corners, names, library)
 
 

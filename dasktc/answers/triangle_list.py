@@ -20,13 +20,13 @@ from dasktc.answers.frames import (
 )
 from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
 from dasktc.options import check_keywords, format_size
-from dasktc.pipeline.id_maps import VertexMap
-from dasktc.pipeline.shuffle import splitters
+from dasktc.pipeline.planes.exchange import splitters
 from dasktc.wording import plural
 
 __all__ = ["LIST_LIMIT", "triangle_list"]
@@ -113,7 +113,7 @@ def _shares(records: list[Record], remaining: int) -> dict[Job, int]:
 def _how(graph: CountingContext) -> tuple[Any, bool]:
     """Return the order that gives dense ids (None if sharded), and whether lists are copied to the host."""
     split = graph.plan.shards > 1
-    return None if split else graph.prepared.graph.order.whole, split or graph.executor.memory_per_call is not None
+    return None if split else graph.prepared.graph.order.whole, split or not graph.plane.frames_on_device
 
 
 def _first(

@@ -94,16 +94,15 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     from dasktc.executors.local import LocalExecutor
     from dasktc.io.generators.synthetic import kronecker
     from dasktc.options import Options
-    from dasktc.pipeline.canonicalize import canonical, read
-    from dasktc.pipeline.edge_keys import shift_of, unpack
-    from dasktc.pipeline.vertex_ids import IdRange, vertex_map
+    from dasktc.pipeline.planes import choose
+    from dasktc.pipeline.stages.edge_keys import unpack
 
     executor, source = LocalExecutor(), kronecker(scale)
-    frames = read(executor, source)
-    ids, _ = vertex_map(executor, frames.frames, "int", span=frames.span)
-    size = ids.width if isinstance(ids, IdRange) else ids.size
-    edges = np.concatenate(canonical(executor, frames, ids, size).partitions)
-    vertices, dense = np.unique(np.stack(unpack(edges, shift_of(size)), axis=1), return_inverse=True)
+    plane = choose(executor, Options())
+    frames = plane.read(source)
+    numbering = plane.number(frames, "int")
+    edges = np.concatenate(list(plane.canonical(frames, numbering).partitions))
+    vertices, dense = np.unique(np.stack(unpack(edges, numbering.shift), axis=1), return_inverse=True)
     inputs.save("edges", dense.reshape(-1, 2).astype("int32"))
     for order in ORDERS:
         block = build(executor, source, Options(partition="whole", reorder=order))._context.blocks[0, 0]

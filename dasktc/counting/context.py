@@ -8,6 +8,7 @@ from dasktc.counting.counted import Counted
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.planes.answers import AnswerPlane, plane_of
 from dasktc.pipeline.prepare import Prepared
 from dasktc.planning.plan import Plan
 
@@ -35,6 +36,11 @@ class CountingContext:
     blocks: Blocks = field(repr=False)
     options: Options
     counted: Counted = field(default_factory=Counted, init=False, repr=False)
+
+    @property
+    def plane(self) -> AnswerPlane:
+        """Where results are, and so how questions are answered."""
+        return plane_of(self.executor)
 
     @property
     def plan(self) -> Plan:

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any
 
 from dasktc.errors import CountError
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.planning.schemes import Block
 from dasktc.wording import plural
 

@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from zlib import crc32
 
-from dasktc.backends import get_backend, lazy_backend
+from dasktc.backends import ON_DEVICE, get_backend, lazy_backend
 from dasktc.backends.calls import nothing_sent
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
@@ -34,8 +34,8 @@ from dasktc.executors.progress.tracker import Event, Progress, Tracker, tracker_
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, prepare_blocks, prepare_edges
-from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.plan import Limits
 
 __all__ = ["count_in_one_call", "prepare_in_one_call", "threads_of_a_call"]
@@ -181,7 +181,7 @@ def prepare_in_one_call(
     blocks = {place: entry(number) for number, place in enumerate(places, 4)}
     executor.set_task_memory(head.plan.bytes_per_task)
     order, outward, inward = (Sharded(head.graph.order.starts, [vector]) for vector in vectors)
-    graph = head.graph._replace(order=order, out_degree=outward, in_degree=inward)
+    graph = replace(head.graph, order=order, out_degree=outward, in_degree=inward)
     return replace(head, graph=graph, numbered=vertices, source=replace(head.source, labels=source.labels)), blocks
 
 
@@ -194,7 +194,7 @@ def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     graph = prepared.graph
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
     empty = Sharded(graph.order.starts, [None])
-    graph = graph._replace(order=empty, out_degree=empty, in_degree=empty)
+    graph = replace(graph, order=empty, out_degree=empty, in_degree=empty)
     head = replace(prepared, graph=graph, numbered=None)
     return [prepared.vertices, *vectors, *blocks.values(), (head, list(blocks))]
 
@@ -208,7 +208,7 @@ def _home_worker(executor: DaskExecutor) -> str | None:
 def threads_of_a_call(executor: DaskExecutor) -> int:
     """Number of threads that every worker has for tasks; one if a device counts."""
     threads = Counter(executor.worker_threads)
-    return 1 if executor.backend.on_device else min(threads.values(), default=1)
+    return 1 if executor.backend.name in ON_DEVICE else min(threads.values(), default=1)
 
 
 def _sent(executor: DaskExecutor, source: Source, home: str | None) -> tuple[list[Any], list[Any]]:

@@ -35,7 +35,7 @@ from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.backends.kernel import Facts, Rule
 from dasktc.executors.base import Executor
 from dasktc.options import Options
-from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.planes.graph import Oriented
 from dasktc.registry import KERNELS, ORDERS, kernel_of
 
 __all__ = ["Facts", "choose", "look", "order_reason", "rules"]

@@ -20,7 +20,7 @@ one part's degrees and numbers are in memory: its degrees, whose sums are its nu
 `PartEdges` of the backend makes these passes.
 
 Vectors of all vertices that exceed one process are sharded: each partition of edges, as a small graph over its own
-vertices, fetches their entries (see `pipeline.orient_sharded`). The functions and results are the same.
+vertices, fetches their entries (see `planes.sharded`). The functions and results are the same.
 """
 
 from __future__ import annotations
@@ -30,18 +30,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import Backend
-from dasktc.backends.csr import OrientedCSR
-from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL
 from dasktc.executors.base import Executor, tree
 from dasktc.options import Options
-from dasktc.pipeline.build_blocks import check_edges, stacked
-from dasktc.pipeline.canonicalize import partition_count
-from dasktc.pipeline.edge_keys import merge
-from dasktc.pipeline.orient import Oriented, total, wedges_of
-from dasktc.pipeline.orient_sharded import localised
-from dasktc.pipeline.sharded.vectors import Sharded, added, either, taken, with_entries, zipped
-from dasktc.pipeline.shuffle import Inputs, exchange, splitters
+from dasktc.pipeline.planes.base import Plane
+from dasktc.pipeline.planes.exchange import Inputs, splitters
+from dasktc.pipeline.planes.graph import Oriented
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, scatter_entries, zipped
+from dasktc.pipeline.stages.lstc import (
+    block_of_part,
+    counts_of,
+    held_from,
+    inside,
+    keys_in_part,
+    members_of,
+    neighbours,
+    no_bits,
+    numbers_of,
+    own_bits,
+    part_degrees,
+    reached_bits,
+    roles_of,
+    slabs_of_part,
+    targets,
+    together,
+)
+from dasktc.pipeline.stages.orient import total
+from dasktc.pipeline.stages.shards import localised, logical_or, with_entries
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import Where
@@ -93,9 +107,9 @@ class ProxyPartition(NamedTuple):
         """Handle of the ids of a part's vertices."""
         return self.members[side]
 
-    def build(self, executor: Executor, graph: Oriented, where: Where) -> dict[Block, Any]:
+    def build(self, plane: Plane, graph: Oriented, where: Where) -> dict[Block, Any]:
         """Build each part's two blocks: (part, 0), rows of local vertices, and (part, 1), all rows."""
-        return _build(executor, graph, self, where)
+        return _build(plane, graph, self, where)
 
 
 class _Edges(NamedTuple):
@@ -136,7 +150,7 @@ class _Edges(NamedTuple):
             return executor.map(
                 self.stage, function, list(self.partitions), *(vector.whole for vector in vectors), *shared
             )
-        entries = [taken(executor, self.stage, vector, self.ids) for vector in vectors]
+        entries = [gather_entries(executor, self.stage, vector, self.ids) for vector in vectors]
         return executor.map(self.stage, with_entries, zipped(list(self.partitions), *entries), function, *shared)
 
     def masks(self, function: Any, *vectors: Sharded) -> Sharded:
@@ -144,36 +158,36 @@ class _Edges(NamedTuple):
         executor, before = self.executor, vectors[-1]
         made = self.map(function, [*vectors])
         if not self.ids:
-            return Sharded(before.starts, [tree(executor, self.stage, either, [*made, *before.parts])])
-        new = added(executor, self.stage, list(self.ids), made, before.starts, ("bitwise_or", 0))
-        return Sharded(before.starts, executor.map(self.stage, either, zipped(list(before.parts), new.parts)))
+            return Sharded(before.starts, [tree(executor, self.stage, logical_or, [*made, *before.parts])])
+        new = scatter_entries(executor, self.stage, list(self.ids), made, before.starts, ("bitwise_or", 0))
+        return Sharded(before.starts, executor.map(self.stage, logical_or, zipped(list(before.parts), new.parts)))
 
     def inside(self, bits: Sharded) -> list[int]:
         """Number of edges in each part that has the vertices with its bit, and all edges among them."""
-        return [sum(column) for column in zip(*self.executor.gather(self.map(_inside, [bits])), strict=True)]
+        return [sum(column) for column in zip(*self.executor.gather(self.map(inside, [bits])), strict=True)]
 
     def part(self, own: Sharded, tails: Sharded, heads: Sharded, part: int) -> tuple[int, int, int]:
         """Number of a part's edges from local vertices, of all its edges, and of its wedges from local vertices."""
         executor = self.executor
         vectors = zip(tails.parts, heads.parts, own.parts, strict=True)
-        roles = [executor.submit(self.stage, _roles, *given, part) for given in vectors]
-        both = executor.transpose(self.stage, self.map(_degrees, [Sharded(own.starts, roles)]), 2)
+        roles = [executor.submit(self.stage, roles_of, *given, part) for given in vectors]
+        both = executor.transpose(self.stage, self.map(part_degrees, [Sharded(own.starts, roles)]), 2)
         if not self.ids:
             summed = [[tree(executor, self.stage, total, given) for given in both]]
         else:
-            sums = [added(executor, self.stage, list(self.ids), given, own.starts) for given in both]
+            sums = [scatter_entries(executor, self.stage, list(self.ids), given, own.starts) for given in both]
             summed = zipped(*(vector.parts for vector in sums))
-        counts = executor.gather([executor.submit(self.stage, _counts_of, *pair) for pair in summed])
+        counts = executor.gather([executor.submit(self.stage, counts_of, *pair) for pair in summed])
         local, edges, wedges = map(sum, zip(*counts, strict=True))
         return local, edges, wedges
 
 
-def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
+def part_vertices(plane: Plane, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
     """Assign the vertices to parts, and determine which proxies and edges each part keeps.
 
     Parameters
     ----------
-    executor : Executor
+    plane : Plane
     graph : Oriented
     parts : int
         n, at most 64.
@@ -186,10 +200,11 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     InputError
         METIS is asked for and not installed, or the graph is too large for it; a file of parts is refused.
     """
+    executor = plane.executor
     edges = _Edges.of(executor, graph, parts, shape.shift)
-    own = assigned(executor, graph, options, parts, shape)
-    local = Sharded(own.starts, own.map(executor, "plan", _own_bits, executor.backend))
-    induced = edges.masks(_neighbours, local)
+    own = assigned(plane, graph, options, parts, shape)
+    local = Sharded(own.starts, own.map(executor, "plan", own_bits, executor.backend))
+    induced = edges.masks(neighbours, local)
     tails, heads = _kept(edges, options.proxies, local, induced)
     vertices_of = [list(map(sum, zip(*_held_in_shards(edges, bits), strict=True))) for bits in (induced, tails)]
     induced_edges = edges.inside(induced)
@@ -207,176 +222,67 @@ def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sh
     if how == "none":
         return induced, induced
     if how == "tight":
-        nothing = Sharded(local.starts, local.map(edges.executor, edges.stage, _no_bits))
-        heads = edges.masks(_targets, local, nothing)
-        both = edges.executor.map(edges.stage, either, zipped(list(local.parts), list(heads.parts)))
+        nothing = Sharded(local.starts, local.map(edges.executor, edges.stage, no_bits))
+        heads = edges.masks(targets, local, nothing)
+        both = edges.executor.map(edges.stage, logical_or, zipped(list(local.parts), list(heads.parts)))
         return Sharded(local.starts, both), heads
     kept, before = local, -1
     while (reached := sum(map(sum, _held_in_shards(edges, kept)))) > before:
-        before, kept = reached, edges.masks(_reached, induced, kept)
+        before, kept = reached, edges.masks(reached_bits, induced, kept)
     return kept, kept
 
 
 # bit masks of the parts that contain a vertex
 
 
-def _bit(part: int) -> int:
-    """The bit of a part, as a signed 64-bit integer."""
-    return (1 << part) - (1 << 64) * (part == 63)
-
-
-def _own_bits(own: Array, first: int, backend: Backend) -> Array:
-    xp = backend.array
-    return xp.left_shift(xp.int64(1), own)
-
-
-def _no_bits(bits: Array, first: int) -> Array:
-    return bits & 0
-
-
-def _neighbours(keys: Array, local: Array, parts: int, shift: int, backend: Backend) -> Array:
-    """Bit mask for each vertex: the parts that it is local to or has a neighbour in."""
-    induced = local.copy()
-    backend.part_edges.neighbours(keys, shift, local, induced, parts)
-    return induced
-
-
-def _targets(keys: Array, local: Array, nothing: Array, parts: int, shift: int, backend: Backend) -> Array:
-    """Bit mask for each vertex: the parts in which a local vertex has an edge to it."""
-    heads = nothing.copy()
-    backend.part_edges.targets(keys, shift, local, heads, parts)
-    return heads
-
-
-def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: Backend) -> Array:
-    """Propagate bits along the edges, at least one step: a target in G_p gets bit p of its source."""
-    reached = kept.copy()
-    backend.part_edges.reached(keys, shift, induced, reached, parts)
-    return reached
-
-
 def _held_in_shards(edges: _Edges, bits: Sharded) -> list[list[int]]:
     """Number of set bits of each part in each shard."""
-    held: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, _held_from, edges.parts))
+    held: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, held_from, edges.parts))
     return held
-
-
-def _held_from(bits: Array, first: int, parts: int) -> list[int]:
-    return _held(bits, parts)
-
-
-def _held(bits: Array, parts: int) -> list[int]:
-    """For each part, the number of bit masks that have its bit set."""
-    return [int(((bits >> part) & 1).sum()) for part in range(parts)]
 
 
 def _members(executor: Executor, own: Sharded, tails: Sharded, part: int) -> tuple[Any, Any]:
     """Handles of a part's vertices, and of the flags of those that are local."""
     pairs = [
-        executor.submit("plan", _members_of, bits, mine, first, part, executor.backend)
+        executor.submit("plan", members_of, bits, mine, first, part, executor.backend)
         for bits, mine, first in zip(tails.parts, own.parts, tails.starts, strict=False)
     ]
     members, local = executor.transpose("plan", pairs, 2)
     if len(members) == 1:
         return members[0], local[0]
-    return tuple(executor.submit("plan", _together, given, executor.backend) for given in (members, local))
-
-
-def _members_of(bits: Array, own: Array, first: int, part: int, backend: Backend) -> list[Array]:
-    places = backend.array.flatnonzero(bits & _bit(part))
-    return [(places + first).astype("int32"), own.take(places) == part]
-
-
-def _together(arrays: list[Array], backend: Backend) -> Array:
-    return backend.array.concatenate(arrays)
-
-
-# edges of the parts
-
-
-def _inside(keys: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
-    return backend.part_edges.inside(keys, shift, bits, parts)
-
-
-def _roles(tails: Array, heads: Array, own: Array, part: int) -> Array:
-    """What each vertex is in a part: flags, in one byte."""
-    roles = (tails >> part & 1).astype("uint8") * TAIL
-    roles |= (heads >> part & 1).astype("uint8") * HEAD
-    roles |= (own == part).astype("uint8") * LOCAL
-    return roles
-
-
-def _degrees(keys: Array, roles: Array, parts: int, shift: int, backend: Backend) -> list[Array]:
-    return [*backend.part_edges.degrees(keys, shift, roles)]  # a list: `transpose` takes its entries apart
-
-
-def _counts_of(inward: Array, outward: Array) -> tuple[int, int, int]:
-    """Number of edges from local vertices, of all edges, and of wedges, from a part's degrees."""
-    return int(inward.sum()), int(outward.sum()), wedges_of(inward, outward)
+    return tuple(executor.submit("plan", together, given, executor.backend) for given in (members, local))
 
 
 # blocks
 
 
-def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
-    """Build each part's two blocks: its local vertices' edges, and all its edges; empties the graph's partitions."""
+def _build(plane: Plane, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
+    """Build each part's two blocks: its local vertices' edges, and all its edges; takes the partitions over."""
     built, shift, columns, parts = {}, parted.shape.shift, parted.sizes.edges, len(parted.members)
+    executor = plane.executor
     edges = _Edges.of(executor, graph, parts, shift, "blocks")
-    graph.partitions.clear()
-    graph.take_slabs()
+    graph.partitions.take()
     before = _held_in_shards(edges, parted.tails)
     for part, members in enumerate(parted.members):
         firsts = [0, *accumulate(held[part] for held in before)]
         number = Sharded(
             parted.tails.starts,
             [
-                executor.submit("blocks", _numbers, *given, first, part, executor.backend)
+                executor.submit("blocks", numbers_of, *given, first, part, executor.backend)
                 for *given, first in zip(parted.tails.parts, parted.heads.parts, firsts, strict=False)
             ],
         )
-        numbered = edges.map(_numbered, [number])
+        numbered = edges.map(keys_in_part, [number])
         held, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor))
+        cuts = splitters(executor, "blocks", numbered, held, plane.partitions(held))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(executor, "blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
+        ranges = plane.exchange("blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
         at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
-            executor.submit("blocks", _slab, keys, span, parted.local[part], shift, executor.backend, prefer=at)
+            executor.submit("blocks", slabs_of_part, keys, span, parted.local[part], shift, executor.backend, prefer=at)
             for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
         for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
             given = (half, place, members, parted.shape.ordered, executor.backend, int(columns[place]))
-            built[place] = executor.submit("blocks", _block, *given, prefer=where.get(place))
+            built[place] = executor.submit("blocks", block_of_part, *given, prefer=where.get(place))
     return built
-
-
-def _numbers(tails: Array, heads: Array, first: int, part: int, backend: Backend) -> Array:
-    """Numbers of a shard's vertices in the part, as `PartEdges.numbered` takes them; its first vertex is `first`."""
-    xp, bit = backend.array, _bit(part)
-    inside = (tails & bit) != 0
-    number = (first - 1 + xp.cumsum(inside, dtype="int64")).astype("int32")
-    return xp.where((heads & bit) != 0, number, xp.where(inside, -2 - number, OUTSIDE)).astype("int32", copy=False)
-
-
-def _numbered(keys: Array, number: Array, parts: int, shift: int, backend: Backend) -> Array:
-    return backend.part_edges.numbered(keys, shift, number)
-
-
-def _slab(
-    slices: list[Array], rows: tuple[int, int], local: Array, shift: int, backend: Backend
-) -> list[tuple[Array, Array]]:
-    """Offsets and columns of a range of a part's rows, twice: the edges of local vertices, and all edges."""
-    xp, (start, end) = backend.array, rows
-    keys = merge(slices, 1 << 2 * shift, backend)
-    offsets, columns = backend.edges.rows(keys, start << shift, end - start, 1 << shift)
-    local = local[start:end]
-    kept = xp.concatenate([xp.zeros(1, dtype="int64"), xp.cumsum(xp.where(local, xp.diff(offsets), 0))])
-    index = backend.part_edges.columns(keys, shift, start, local, int(kept[-1]))
-    return [(kept, index), (offsets, columns)]
-
-
-def _block(slabs: list[Any], place: Block, members: Array, ordered: bool, backend: Backend, edges: int) -> OrientedCSR:
-    offsets, columns = stacked(slabs, backend)
-    block = OrientedCSR(offsets, columns, ordered=ordered, place=place, members=members)
-    check_edges(block, edges)
-    return block

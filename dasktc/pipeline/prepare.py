@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import kernel_times, tasks_a_worker
+from dasktc.backends import ON_DEVICE, kernel_times, tasks_a_worker
+from dasktc.backends.vertex_maps import check_size
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
@@ -17,17 +17,12 @@ from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
-from dasktc.pipeline.build_blocks import Blocks, Partition, slabs_ahead
-from dasktc.pipeline.canonicalize import Canonical, canonical, partition_count, read
-from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.id_maps import check_size
-from dasktc.pipeline.orient import Oriented, degrees_of, orient
-from dasktc.pipeline.orient_sharded import orient_by_shard, reorder_by_shard
-from dasktc.pipeline.reorder import reorder
-from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
+from dasktc.pipeline.build_blocks import Blocks, Partition
+from dasktc.pipeline.layouts import lay_out
+from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
+from dasktc.pipeline.planes import choose as choose_plane
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_assignment import own_parts
-from dasktc.pipeline.vertex_ids import IdRange, SplitIds, observed, vertex_map
 from dasktc.planning.cost_model import counting_seconds
 from dasktc.planning.distribution import stage_seconds
 from dasktc.planning.grid import Shape
@@ -36,7 +31,7 @@ from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
 from dasktc.planning.scratch import is_cut, plan_count, scratch_of
-from dasktc.registry import ORDERS, SCHEMES, check_has_kernel, check_stages
+from dasktc.registry import ORDERS, check_has_kernel, check_stages
 from dasktc.wording import advice
 
 __all__ = [
@@ -160,7 +155,7 @@ def prepare_edges(
         tracker.forecast = stage_seconds(size, executor.workers, RATES[backend], kernel_times(backend, options))
     urls = [getattr(part, "url", None) for part in source.parts[:1]]
     local = any(url is not None and not is_remote(url) for url in urls)
-    tracker.reads_compute = local and not executor.backend.on_device  # else reading waits for a disk or a network
+    tracker.reads_compute = local and backend not in ON_DEVICE  # else reading waits for a disk or a network
     with tracker.watching(executor):
         return _prepare_edges(executor, source, options, tracker, limits, planned_for)
 
@@ -175,106 +170,66 @@ def _prepare_edges(
 ) -> Prepared:
     backend, began = options.chosen_backend, time.perf_counter()
     assert executor.backend.name == backend
+    plane = choose_plane(executor, options)
     # 1. Read the parts of the source to edge frames.
     progress("read", 0, 1)
-    frames = read(executor, source)
-    rows, loops = frames.rows, frames.loops
+    frames = plane.read(source)
     ended = time.perf_counter()
     # 2. Make edges undirected and distinct, over dense ids.
     progress("canonical", 0, 1)
-    budget = vertex_budget_of(executor, options, source.ids)
-    vertices, budget = vertex_map(executor, frames.frames, source.ids, budget, frames.span)
-    ids = _size(executor, vertices)
-    budget.check(ids, options.partition)
-    shift, shards = shift_of(ids), budget.shards(ids)
-    degrees = degrees_of(ids, shift, executor.backend) if shards == 1 else None
-    edges = canonical(executor, frames, vertices, ids, degrees)
-    executor = executor.for_edges(edges.rows)
+    numbering = plane.number(frames, source.ids)
+    plane = with_vertices(plane, numbering)
+    edges = plane.canonical(frames, numbering)
+    plane = plane.for_edges(edges.rows)
+    executor = plane.executor
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
-    if shards == 1:
-        ahead = slabs_ahead(executor, edges, ids, shift, options.sort_rows) if _single_block(options) else None
-        graph, vectors = orient(executor, edges, ids, shift, _ranges_of_rows(executor, edges, options), ahead)
-        if isinstance(vertices, IdRange):
-            vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices))
-    else:
-        graph = orient_by_shard(executor, edges, ids, shift, shards)
-    size = graph.order.size
+    graph, names = plane.orient(edges, numbering)
+    size, shift, budget = graph.order.size, numbering.shift, numbering.budget
     check_size(size)
     # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    per_call = None if planned_for else executor.memory_per_call
+    per_call = None if planned_for else plane.stage_memory
 
     def cut(options: Options) -> bool:
         numbers = limits or limits_of(executor, options)
         from_file = options.assign_file is not None and options.parts != 1
         return from_file or is_cut(options, size, graph.edges, numbers, per_call, planned_for)
 
-    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, shards), cut)
+    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, plane.shards), cut)
     order = ORDERS[options.chosen_reorder]
-    if shards == 1:
-        graph = reorder(executor, graph, order.chosen, shift)
-    else:
-        graph = reorder_by_shard(executor, graph, order.places, shift)
+    graph = plane.reorder(graph, order, shift)
     # 5. Choose scheme, n and m, and project bytes.
     progress("plan", 0, 1)
     limits = limits or limits_of(executor, options)
     shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
-    named = vertices.ids if isinstance(vertices, SplitIds) else vertices
     if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
-        known = named.whole if isinstance(named, Sharded) and shards == 1 else named
-        own, parts = own_parts(executor, options.assign_file, source.ids, known, graph, limits.parts)
+        known = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names
+        own, parts = own_parts(plane, options.assign_file, source.ids, known, graph, limits.parts)
         limits, shape = replace(limits, parts=parts), shape._replace(own=own)
     plan, partition, options = plan_count(
         options,
         size,
         graph.edges,
-        lambda scheme, parts: lay_out(executor, graph, scheme, parts, options, shape),
+        lambda scheme, parts: lay_out(plane, graph, scheme, parts, options, shape),
         limits,
         why,
         automatic=automatic,
         memory_per_call=per_call,
         planned_for=planned_for,
     )
-    plan = replace(plan, shards=shards, numbering=budget.why(size), proxies=partition.proxies)
+    plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
     times = kernel_times(backend, options)
     progress.forecast["count"] = counting_seconds(plan, partition.wedges, times, backend)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     source = replace(source, parts=(), reading=frames.reading)
-    return Prepared(graph, partition, plan, named, rows, loops, source, options, seconds)
+    return Prepared(graph, partition, plan, names, frames.rows, frames.loops, source, options, seconds)
 
 
 def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:
     """Whether an order's vectors fit in as many shards as there already are."""
     return budget._replace(how=order).shards(size) == shards
-
-
-def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> int | None:
-    """Number of ranges of rows to deal edges to as they are oriented, where every pass moves them to the host and back.
-
-    A single block is built from these ranges; a grid by remainder is measured by the remainders counted with them.
-    """
-    on_device, asked = executor.backend.on_device, options.partition
-    alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
-    if executor.distributed or executor.memory_per_call is None or not on_device or not alike:
-        return None
-    count = partition_count(edges.rows, executor)
-    return count if count > 1 and ORDERS[options.chosen_reorder].chosen is None else None
-
-
-def _single_block(options: Options) -> bool:
-    """Whether the plan probably has a single block, whose rows are the vertices by degree.
-
-    Kernels that `auto` takes on the CPU have the same order.
-    """
-    asked = options.partition
-    single = options.parts in (None, 1) if asked == "auto" else SCHEMES[asked].replicated
-    return single and ORDERS[options.chosen_reorder].chosen is None
-
-
-def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
-    return [executor.submit("ids", observed, vectors, ids, executor.backend)]
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:
@@ -292,27 +247,6 @@ def limits_of(executor: Executor, options: Options) -> Limits:
     )
 
 
-def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, options: Options, shape: Shape) -> Partition:
-    """Assign the vertices to a scheme's blocks at n = `parts`, and measure the blocks."""
-    how = SCHEMES[scheme].dealing.lay_out
-    function = resolve_name(how) if isinstance(how, str) else how
-    partition: Partition = function(executor, graph, parts, options, shape)
-    return partition
-
-
-def _size(executor: Executor, vertices: Any) -> int:
-    """Number of vertices, or of ids in an `IdRange`."""
-    if isinstance(vertices, SplitIds):
-        return vertices.ids.size
-    if isinstance(vertices, IdRange):
-        return vertices.width
-    return int(executor.gather([executor.submit("vertices", _size_of, vertices)])[0])
-
-
-def _size_of(vertices: Any) -> int:
-    return int(vertices.size)
-
-
 def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan:
     """Plan the same blocks and splits for another kernel, whose scratch may be larger.
 
@@ -323,7 +257,7 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
-    scratch = scratch_of(options, plan.edges, executor.memory_per_call)
+    scratch = scratch_of(options, plan.edges, choose_plane(executor, options).stage_memory)
     revised, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
     revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
     if not revised.fits:
@@ -341,7 +275,7 @@ def prepare_blocks(
     ----------
     executor : Executor
     prepared : Prepared
-        Its partitions of edges are emptied.
+        Its partitions of edges are taken over.
     options : Options
     progress : callable, optional
 
@@ -364,12 +298,13 @@ def prepare_blocks(
         other = "" if automatic else f", or let {advice(partition='auto')} choose n"
         raise InputError(f"{plan.why}: the graph is too large for it; raise {advice('memory')}{other}")
     # 6. Build CSR blocks on the workers.
+    plane = sharded(choose_plane(executor, options), plan.shards)
     executor.set_task_memory(plan.bytes_per_task)
     tracker = tracker_of(progress)
     tracker("blocks", 0, 1)
     where = builders(plan, prepared.sizes, executor.worker_threads)
     with tracker.watching(executor):
-        blocks = prepared.partition.build(executor, prepared.graph, where)
+        blocks = prepared.partition.build(plane, prepared.graph, where)
         executor.wait(blocks.values())
     seconds = dict(prepared.seconds, prepare=prepared.seconds["prepare"] + time.perf_counter() - began)
     return replace(prepared, seconds=seconds), blocks

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ __all__ = [
     "OWN",
     "WITH_PROXIES",
     "Block",
+    "Cut",
     "Dealing",
     "Numbers",
     "Scheme",
@@ -97,15 +99,23 @@ def lower_of_ranges(parts: int, sizes: Sizes) -> Any:
     return firsts[0][:, None] - np.concatenate(firsts[1:]) <= 1
 
 
+class Cut(Enum):
+    """How vertices are cut into the rows and columns of a grid of blocks; the pipeline has a function for each."""
+
+    BY_REMAINDER = auto()
+    BY_RANGES = auto()
+    WITH_PROXIES = auto()
+
+
 @dataclass(frozen=True)
 class Dealing:
     """How a scheme distributes vertices over the rows and the columns of its grid of blocks.
 
     Attributes
     ----------
-    lay_out : callable (executor, graph, parts, options, shape) -> Partition, or str
-        Deals the vertices out and measures the blocks; a `pipeline.build_blocks.Partition` also builds them. A string
-        "module:function" where that module is in a layer above this one.
+    lay_out : Cut, or callable (plane, graph, parts, options, shape) -> Partition
+        How vertices are cut into parts; of a plug-in a function that deals them out and measures the blocks, which its
+        `pipeline.build_blocks.Partition` also builds.
     in_turn : bool
         Vertex id is in part id % n, so that each part has every n-th row of any range.
     families : int
@@ -120,7 +130,7 @@ class Dealing:
         What the sizes of its blocks depend on beside V and E; empty: nothing.
     """
 
-    lay_out: str | Callable[..., Any]
+    lay_out: Cut | Callable[..., Any]
     in_turn: bool = False
     families: int = 1
     members: bool = False
@@ -129,12 +139,12 @@ class Dealing:
     unknown: str = ""
 
 
-BY_REMAINDER = Dealing("dasktc.pipeline.build_blocks:by_remainder", in_turn=True)
+BY_REMAINDER = Dealing(Cut.BY_REMAINDER, in_turn=True)
 """Rows and columns by id % n; n = 1 gives the whole graph."""
-BY_RANGES = Dealing("dasktc.pipeline.build_blocks:by_ranges", families=2, lower=lower_of_ranges)
+BY_RANGES = Dealing(Cut.BY_RANGES, families=2, lower=lower_of_ranges)
 """Rows in ranges of equal out-degree; columns in these, and beside them in ranges of equal in-degree."""
 WITH_PROXIES = Dealing(
-    "dasktc.pipeline.lstc_partition:part_vertices",
+    Cut.WITH_PROXIES,
     members=True,
     unknown="how many proxies a part has",
 )

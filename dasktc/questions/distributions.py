@@ -16,7 +16,7 @@ from dasktc.answers.frames import array_module, external_ids
 from dasktc.answers.vertex_counts import coefficients, degrees, known_edges, pairs_of, triangles_by_id
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
-from dasktc.pipeline.edge_keys import unpack
+from dasktc.pipeline.stages.edge_keys import unpack
 
 if TYPE_CHECKING:
     import pandas as pd

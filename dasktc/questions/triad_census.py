@@ -17,7 +17,7 @@ import numpy as np
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
 from dasktc.options import whole_number
-from dasktc.pipeline.attributes import AGAINST, ALONG
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG
 from dasktc.questions.weighted_clustering import attributes_of, over_triples
 from dasktc.wording import advice
 

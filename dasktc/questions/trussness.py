@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from dasktc.answers.vertex_frames import Columns, refuse_series, vertex_answer
 from dasktc.counting.context import CountingContext
 from dasktc.options import whole_number
 from dasktc.pipeline.build_blocks import GridPartition
-from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Sizes
 from dasktc.questions.peeling import Facts, core_vector, truss
@@ -34,11 +35,7 @@ def core_number(graph: CountingContext, frame: str | None = None, vertices: Any 
     return vertex_answer(graph, [cores], CORES, kind, vertices)
 
 
-def _wide(numbers: Array) -> Array:
-    return numbers.astype("int64")
-
-
-CORES: Columns = {"core_number": _wide}
+CORES: Columns = {"core_number": methodcaller("astype", "int64")}
 
 
 def trussness(graph: CountingContext, frame: str | None = None, edges: Any = None) -> Any:

@@ -25,8 +25,8 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, jobs, task_of
 from dasktc.errors import CountError, InputError, shown
 from dasktc.options import weight_name
-from dasktc.pipeline.attributes import EdgeAttributes
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.attributes import EdgeAttributes
 from dasktc.wording import advice, option, plural
 
 __all__ = ["attributes_of", "clustering", "over_triples"]

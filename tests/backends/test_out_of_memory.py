@@ -19,7 +19,7 @@ from dasktc.executors import memory_budget as budgets
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method
-from dasktc.pipeline import prepare as stages
+from dasktc.pipeline.planes import Plane
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
 from tests.support.emulation.host import compiler
@@ -198,7 +198,7 @@ def large(*_):
 
 def test_the_host(capsys, tmp_path):
     (tmp_path / "edges.txt").write_text("0 1\n")
-    with mock.patch.object(stages, "orient", side_effect=large):
+    with mock.patch.object(Plane, "oriented", large):
         with pytest.raises(DasktcError, match=rf"{HOST}memory=\.\.\., "):
             dasktc.triangle_count(([0], [1]), backend="cpu")
         assert cli.main(["count", str(tmp_path / "edges.txt")]) == 1

@@ -23,7 +23,7 @@ from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.vertices import DeviceVertices
-from dasktc.pipeline.vertex_ids import IdRange
+from dasktc.pipeline.stages.ids import IdRange
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import HostDevice, compiler
 

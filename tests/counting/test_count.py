@@ -33,8 +33,8 @@ from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method
-from dasktc.pipeline import build_blocks as building
-from dasktc.pipeline import canonicalize as edge_stage
+from dasktc.pipeline.planes import base, process
+from dasktc.pipeline.stages import blocks as building
 from dasktc.planning import scratch
 from dasktc.planning.plan import Triple
 from tests.support.keywords import keywords
@@ -163,13 +163,13 @@ def with_a_column_changed(block):
 
 
 def build_with(damage, place=(0, 0)):
-    stack = building._stack
+    stack = building.stack
 
     def damaged(slabs, at, layout, backend):
         block = stack(slabs, at, layout, backend)
         return damage(block) if at == place else block
 
-    return mock.patch.object(building, "_stack", damaged)
+    return mock.patch.object(building, "stack", damaged)
 
 
 @pytest.mark.parametrize("partition", [{"partition": "whole"}, {"partition": "hash2d", "parts": 2}])
@@ -212,11 +212,11 @@ def test_a_task_refuses_blocks_of_other_places():
             counting._count(job, *right[:role], other, *right[role + 1 :])
 
 
-@pytest.mark.parametrize("stage", ["_keys", "distinct"])
-def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(stage):
+@pytest.mark.parametrize(("module", "stage"), [(base, "keys_of"), (process, "distinct")])
+def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(module, stage):
     """No later check can notice them; only the source's known answer and its duplicates reveal them."""
-    honest = getattr(edge_stage, stage)
-    with mock.patch.object(edge_stage, stage, lambda *args: honest(*args)[:-1]), pytest.raises(CountError):
+    honest = getattr(module, stage)
+    with mock.patch.object(module, stage, lambda *args: honest(*args)[:-1]), pytest.raises(CountError):
         dasktc.triangle_count(source_of(complete(9), triangles=84))
 
 

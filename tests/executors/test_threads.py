@@ -35,7 +35,7 @@ from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.executors.threads import completed
 from dasktc.options import Method, Options
-from dasktc.pipeline import canonicalize
+from dasktc.pipeline.planes import choose
 from tests.support.oracle import (
     complete,
     messy,
@@ -53,6 +53,7 @@ from tests.support.slow_pipeline import (
     pairwise_cover,
     skewed_edges,
     source_of,
+    tuned,
 )
 
 EDGES = skewed_edges(90, 900, 5)
@@ -61,7 +62,7 @@ EDGES = skewed_edges(90, 900, 5)
 @contextmanager
 def as_if_large():
     """Partitions, frames and threads as for large graphs."""
-    with mock.patch.object(canonicalize, "ONE_PARTITION", 1), mock.patch.object(local, "FEW_EDGES", 0):
+    with tuned(one_partition=1), mock.patch.object(local, "FEW_EDGES", 0):
         yield
 
 
@@ -127,7 +128,7 @@ def test_out_of_core_too(tmp_path_factory, edges, partition, kept):
 
 
 def test_frames_of_a_file_that_is_read_as_a_whole_are_shared_out(large):
-    frames = canonicalize.read(LocalExecutor(threads=4), source_of(EDGES)).frames
+    frames = list(choose(LocalExecutor(threads=4), Options()).read(source_of(EDGES)).frames)
     assert [len(frame) for frame in frames] == [225, 225, 225, len(frames[-1])]
     assert sum(map(len, frames)) == sum(u != v for u, v in EDGES)
 

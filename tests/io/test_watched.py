@@ -20,8 +20,8 @@ from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import ReadOptions
 from dasktc.io.watched import Stamp, WatchedPart, stamp
-from dasktc.options import RunOptions
-from dasktc.pipeline.canonicalize import read
+from dasktc.options import Options, RunOptions
+from dasktc.pipeline.planes import choose
 from tests.io.test_files import PROPERTIES, SAMPLES
 from tests.support.keywords import keywords
 from tests.support.oracle import triangles
@@ -130,11 +130,11 @@ def test_what_is_read_again_is_watched_too(tmp_path):
     path = tmp_path / "edges.npy"
     np.save(path, EDGES)
     source = as_source(path, read_options())
-    executor = LocalExecutor()
-    assert read(executor, source).rows == read(executor, source).rows == len(EDGES)
+    plane = choose(LocalExecutor(), Options())
+    assert plane.read(source).rows == plane.read(source).rows == len(EDGES)
     replaced(path, "npy")
     with pytest.raises(InputError, match=CHANGED):
-        read(executor, source)
+        plane.read(source)
     with pytest.raises(InputError, match=CHANGED):
         dasktc.triangle_count(source)
 

@@ -18,7 +18,7 @@ from dasktc.executors.base import CPU
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline import attributes
+from dasktc.pipeline.stages import attributes
 from dasktc.questions import triad_census as census
 from dasktc.questions import weighted_clustering
 from tests.support import oracle

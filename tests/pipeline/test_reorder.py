@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dasktc.executors.base import CPU
-from dasktc.pipeline import reorder
-from dasktc.pipeline.orient import order_by, wedges_of
+from dasktc.pipeline.stages import reorder
+from dasktc.pipeline.stages.orient import order_by, wedges_of
 from tests.support.oracle import complete, multigraphs, star
 from tests.support.slow_pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_edges, skewed_edges
 from tests.support.tiers import some
@@ -115,7 +115,7 @@ def test_only_degree_order_says_that_columns_lie_below_rows(how):
     found = prepared(random_edges(40, 200, 3), reorder=how)
     assert found.partition.layout.graph.ordered == (how == "degree")
     if found.partition.layout.graph.ordered:
-        keys, mask = np.concatenate(found.graph.partitions), (1 << found.partition.shift) - 1
+        keys, mask = np.concatenate(list(found.graph.partitions)), (1 << found.partition.shift) - 1
         assert (keys & mask < keys >> found.partition.shift).all()
 
 

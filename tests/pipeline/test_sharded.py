@@ -31,15 +31,15 @@ from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
-from dasktc.pipeline import canonicalize as edges
-from dasktc.pipeline import orient_sharded as by_shard
+from dasktc.pipeline.planes import choose
+from dasktc.pipeline.planes import distinct as numbering
+from dasktc.pipeline.planes.distinct import numbered, places
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.sharded import unique as numbering
 from dasktc.pipeline.sharded import vertex_budget as vertex_room
-from dasktc.pipeline.sharded.unique import integers, numbered, places
-from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
-from dasktc.pipeline.vertex_ids import texts
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.ids import texts
+from dasktc.pipeline.stages.shards import even, integers, refuse_beyond
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import SCHEMES
 from dasktc.reports.outputs import Outputs
@@ -54,7 +54,7 @@ from tests.support.oracle import (
     triangles_per_vertex,
 )
 from tests.support.processes import patience
-from tests.support.slow_pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
+from tests.support.slow_pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 SPARSE = 7
@@ -73,7 +73,7 @@ def in_shards(count):
 
 def many_partitions(large):
     """Lower the limits, so that a handful of edges are treated as many."""
-    return mock.patch.multiple(edges, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large})
+    return tuned(one_partition=1, partition_edges={"cpu": large})
 
 
 def arrays_of(graph, tasks):
@@ -257,7 +257,7 @@ def test_entries_are_taken_and_added_across_shards(size, count, seed):
     vector = rng.integers(0, 9, size)
     ids = [np.flatnonzero(rng.random(size) < share) for share in (0.0, 0.3, 0.9)]
     parts = [vector[a:b] for a, b in pairwise(starts)]
-    answers = taken(LocalExecutor(), "a test", Sharded(starts, parts), list(ids))
+    answers = gather_entries(LocalExecutor(), "a test", Sharded(starts, parts), list(ids))
     assert [np.concatenate(found).tolist() for found in answers] == [vector[of].tolist() for of in ids]
     values = [rng.integers(1, 9, len(of)) for of in ids]
     sums, least = np.zeros(size, "int64"), np.full(size, 7)
@@ -265,7 +265,7 @@ def test_entries_are_taken_and_added_across_shards(size, count, seed):
         np.add.at(sums, of, found)
         np.minimum.at(least, of, found)
     for how, expected in ((("add", 0), sums), (("minimum", 7), least)):
-        found = added(LocalExecutor(), "a test", list(ids), list(values), starts, how)
+        found = scatter_entries(LocalExecutor(), "a test", list(ids), list(values), starts, how)
         assert np.concatenate(found.parts).tolist() == expected.tolist()
 
 
@@ -277,7 +277,7 @@ def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
     ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), 3 * size)
     assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
     assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
-    there = moved(LocalExecutor(), "a test", Sharded(starts, parts), place)
+    there = permuted(LocalExecutor(), "a test", Sharded(starts, parts), place)
     assert np.concatenate(there.parts).tolist() == sorted(keys.tolist())
     assert np.concatenate(parts).tolist() == keys.tolist()
 
@@ -402,26 +402,26 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
     """Of one call within a budget; of a thread's share of its worker, where more is merged at once; else unlimited."""
     options = Options(reorder="collective", memory="20MB")
     on_disk = LocalExecutor(FileStore(WorkDir(tmp_path), 20_000))
-    assert vertex_budget_of(on_disk, options, "text") == VertexBudget(
+    assert choose(on_disk, options).vertex_budget("text") == VertexBudget(
         15_000, "text", "collective", memory=20_000_000 / 15_000
     )
-    assert vertex_budget_of(DaskExecutor(client), options, "int") == VertexBudget(
+    assert choose(DaskExecutor(client), options).vertex_budget("int") == VertexBudget(
         20_000_000, "int", "collective", 3, memory=1.0
     )
     assert (
-        vertex_budget_of(DaskExecutor(client), Options(), "int").memory_per_call
+        choose(DaskExecutor(client), Options()).vertex_budget("int").call_memory
         == DaskExecutor(client).memory()
         > 20_000_000
     )
-    assert vertex_budget_of(DaskExecutor(client), Options(memory=1), "int").memory_per_call == vertex_room.LEAST_MEMORY
-    assert vertex_budget_of(LocalExecutor(), options, "int").memory_per_call is None
+    assert choose(DaskExecutor(client), Options(memory=1)).vertex_budget("int").call_memory == vertex_room.LEAST_MEMORY
+    assert choose(LocalExecutor(), options).vertex_budget("int").call_memory is None
     on_disk.close()
 
 
 def test_weights_that_do_not_fit_64_bits_are_refused():
     with pytest.raises(InputError, match=r"4,294,967,296 weights of 2,147,483,648 vertices do not fit 64 bits"):
-        by_shard._refuse_beyond(2**32, 31)
-    by_shard._refuse_beyond(2**31, 31)
+        refuse_beyond(2**32, 31)
+    refuse_beyond(2**31, 31)
 
 
 @pytest.fixture(scope="module")

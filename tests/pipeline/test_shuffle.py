@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
@@ -16,21 +15,25 @@ from dasktc.backends import get_backend
 from dasktc.backends.cpu import edges as cpu_edges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.executors.base import CPU, Fold, tree
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
-from dasktc.pipeline import canonicalize as edge_stage
-from dasktc.pipeline import shuffle
-from dasktc.pipeline.canonicalize import canonical
-from dasktc.pipeline.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
-from dasktc.pipeline.id_maps import MAX_VERTICES
-from dasktc.pipeline.orient import total
+from dasktc.pipeline.planes import Frames, Handles, Tuning, choose
+from dasktc.pipeline.planes.budget import BudgetPlane
+from dasktc.pipeline.planes.exchange import Inputs
+from dasktc.pipeline.planes.process import ProcessPlane
+from dasktc.pipeline.planes.tuning import TUNING
+from dasktc.pipeline.planes.workers import WorkersPlane
 from dasktc.pipeline.prepare import silent
-from dasktc.pipeline.vertex_ids import vertex_map
+from dasktc.pipeline.stages.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
+from dasktc.pipeline.stages.orient import total
+from dasktc.pipeline.stages.read import Span
+from dasktc.pipeline.stages.shuffle import WANTED_SAMPLES
 from tests.support import oracle
 from tests.support.oracle import multigraphs
-from tests.support.slow_pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
+from tests.support.slow_pipeline import EVERY_REORDER, orientation, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 EDGES = skewed_edges(60, 700, 3)
@@ -125,11 +128,9 @@ def test_two_steps_bring_together_what_one_does(keys, starts, many):
         made.append(len(args[2]) * args[3])
         return transpose(*args)
 
-    with (
-        mock.patch.object(shuffle, "DIRECT", 0 if many else 10**6),
-        mock.patch.object(LocalExecutor, "transpose", counted),
-    ):
-        ranges = shuffle.exchange(tasks, "test", shuffle.Inputs(list(keys)), starts, 100)
+    plane = BudgetPlane(tasks, Options(), Tuning(direct=0 if many else 10**6))
+    with mock.patch.object(LocalExecutor, "transpose", counted):
+        ranges = plane.exchange("test", Inputs(list(keys)), starts, 100)
     borders = [0, *starts, 10**9]
     assert len(ranges) == len(starts) + 1
     for found, low, high in zip(ranges, borders, borders[1:], strict=False):
@@ -141,11 +142,10 @@ def test_two_steps_bring_together_what_one_does(keys, starts, many):
 
 
 def test_a_cluster_goes_in_two_steps(client, monkeypatch):
-    monkeypatch.setattr(shuffle, "DIRECT", 1)
-    monkeypatch.setattr(edge_stage, "partition_count", lambda *_: 5)
-    result = build(
-        DaskExecutor(client), source_of(EDGES, parts=4), Options(partition="hash2d", parts=3)
-    ).triangle_count()
+    monkeypatch.setattr(WorkersPlane, "partitions", lambda *_: 5)
+    with tuned(direct=1):
+        graph = build(DaskExecutor(client), source_of(EDGES, parts=4), Options(partition="hash2d", parts=3))
+    result = graph.triangle_count()
     assert int(result) == oracle.triangles(EDGES)
 
 
@@ -154,8 +154,6 @@ def test_a_cluster_goes_in_two_steps(client, monkeypatch):
 
 class Watched(LocalExecutor):
     """An executor with the partitions of several workers, which records the arrays that reach the client."""
-
-    shares_memory = False
 
     def __init__(self, workers):
         super().__init__()
@@ -171,11 +169,16 @@ class Watched(LocalExecutor):
         return found
 
 
-@contextmanager
+class Exchanging(ProcessPlane):
+    """A plane of this process that exchanges the keys of large graphs, too."""
+
+    def _sorts_in_place(self, keys):
+        return False
+
+
 def many_partitions(large=8):
-    """Lower the limits, so that a handful of edges are treated as many."""
-    with mock.patch.multiple(edge_stage, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large}):
-        yield
+    """Sizes at which a handful of edges are treated as many."""
+    return tuned(one_partition=1, partition_edges={"cpu": large})
 
 
 def ranges(sizes, workers):
@@ -185,8 +188,8 @@ def ranges(sizes, workers):
         src = rng.integers(number * 10**6, (number + 1) * 10**6, size)
         frames.append(pd.DataFrame({"src": src, "dst": 10**8 + rng.integers(0, 10**8, size)}))
     tasks = Watched(workers)
-    vertices, _ = vertex_map(tasks, frames, "int")
-    found = canonical(tasks, edge_stage.Frames(list(frames), sum(sizes), 0, None), vertices, vertices.size)
+    plane, given = Exchanging(tasks, Options(), TUNING), Frames(Handles(frames), sum(sizes), 0)
+    found = plane.canonical(given, plane.number(given, "int"))
     return [len(partition) for partition in found.partitions], sum(map(len, tasks.arrays))
 
 
@@ -203,7 +206,7 @@ def test_samples_do_not_grow_with_the_edges(size):
     """Some 2^14 keys reach the client, whatever the size of a part; ranges then differ by a few percent."""
     held, sampled = ranges([size] * 10, 4)
     assert sum(held) > 9 * size
-    assert 0 < sampled <= shuffle.WANTED_SAMPLES + 10
+    assert 0 < sampled <= WANTED_SAMPLES + 10
     assert max(held) < 1.05 * sum(held) / 4
 
 
@@ -219,10 +222,11 @@ def test_few_edges_stay_in_one_partition():
 )
 def test_frames_hold_their_two_columns_and_nothing_else(edges):
     """An index of the kept rows would be as large as the ids, and travel with them."""
-    frames, rows, loops, *_ = edge_stage.read(LocalExecutor(), source_of(edges))
-    assert (rows, loops, len(frames[0])) == (len(edges), len(edges) - 3, 3)
-    assert list(frames[0].columns) == ["src", "dst"]
-    assert isinstance(frames[0].index, pd.RangeIndex)
+    found = choose(LocalExecutor(), Options()).read(source_of(edges))
+    frame = next(iter(found.frames))
+    assert (found.rows, found.loops, len(frame)) == (len(edges), len(edges) - 3, 3)
+    assert list(frame.columns) == ["src", "dst"]
+    assert isinstance(frame.index, pd.RangeIndex)
 
 
 # Any number of partitions
@@ -305,15 +309,13 @@ def test_handles_are_given_up_once_they_are_used():
 
 def test_partitions_hold_each_edge_once_in_ascending_order():
     edges = skewed_edges(200, 4_000, 1)
-    with many_partitions(large=100):
-        tasks = Watched(3)
-        frames = [part.read(get_backend("cpu")) for part in source_of(edges, parts=5).parts]
-        vertices, _ = vertex_map(tasks, frames, "int", span=edge_stage.Span(0, 2**40, 1))
-        proper = [frame[frame["src"] != frame["dst"]] for frame in frames]
-        given = edge_stage.Frames(proper, sum(map(len, proper)), 0, None)
-        found = canonical(tasks, given, vertices, vertices.size)
+    plane = Exchanging(Watched(3), Options(), Tuning(one_partition=1, partition_edges={"cpu": 100}))
+    frames = [part.read(get_backend("cpu")) for part in source_of(edges, parts=5).parts]
+    proper = [frame[frame["src"] != frame["dst"]] for frame in frames]
+    given = Frames(Handles(proper), sum(map(len, proper)), 0, Span(0, 2**40, 1))
+    found = plane.canonical(given, plane.number(given, "int"))
     assert len(found.partitions) > 10
-    keys = np.concatenate(found.partitions)
+    keys = np.concatenate(list(found.partitions))
     assert (np.diff(keys) > 0).all()
-    assert len(keys) == edge_stage.edges_of(tasks, found) == len(orientation(edges).edges)
-    assert not proper
+    assert len(keys) == len(orientation(edges).edges)
+    assert not given.frames

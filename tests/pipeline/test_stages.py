@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from unittest import mock
@@ -25,17 +26,17 @@ from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method, Options, RunOptions
-from dasktc.pipeline import canonicalize as edge_stage
-from dasktc.pipeline import shuffle
 from dasktc.pipeline.autotune import rules
-from dasktc.pipeline.edge_keys import cut, distinct
-from dasktc.pipeline.orient import row_starts
-from dasktc.pipeline.vertex_ids import IdRange
+from dasktc.pipeline.planes import choice
+from dasktc.pipeline.stages.edge_keys import cut, distinct
+from dasktc.pipeline.stages.ids import IdRange
+from dasktc.pipeline.stages.orient import row_starts
+from dasktc.pipeline.stages.shuffle import quantiles
 from dasktc.planning import cost_model
 from dasktc.registry import KERNELS
 from tests.support import oracle
 from tests.support.processes import patience, until
-from tests.support.slow_pipeline import random_edges, skewed_edges, source_of
+from tests.support.slow_pipeline import random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
 
 EDGES = skewed_edges(300, 4_000, 5)
@@ -51,7 +52,7 @@ def workers(request):
             n_workers=request.param, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-        mock.patch.object(edge_stage, "ONE_PARTITION", 1),
+        tuned(one_partition=1),
         mock.patch.object(cost_model, "ONE_PARTITION", 1),
     ):
         yield cluster, client
@@ -175,7 +176,8 @@ def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
     tasks = DaskExecutor(client)
     if pieces:
         tasks.task_bytes = 0
-        monkeypatch.setitem(shuffle.FEW, "cpu", 2)
+        tuning = replace(choice.TUNING, passes={"cpu": 2})
+        monkeypatch.setattr(choice, "TUNING", tuning)
     graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
     for place, block in plain._context.blocks.items():
         (there,) = tasks.gather([graph._context.blocks[place]])
@@ -335,9 +337,9 @@ def test_keys_of_several_arrays_are_distinct(batch, monkeypatch):
 def test_weighted_quantiles():
     """A sample of one part may stand for more keys than that of another."""
     samples = [np.arange(0, 100, 10), np.arange(100, 200)]
-    assert shuffle.quantiles(samples, [1_000, 1_000], 2) == [100]
-    assert shuffle.quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
-    assert shuffle.quantiles([np.arange(0)], [0], 4) == []
+    assert quantiles(samples, [1_000, 1_000], 2) == [100]
+    assert quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
+    assert quantiles([np.arange(0)], [0], 4) == []
 
 
 @pytest.mark.parametrize("scale", [1, 40], ids=["as wide as rows", "wide"])

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc.backends import vertex_maps
+from dasktc.backends.vertex_maps import TableMap
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap
 from dasktc.pipeline.prepare import prepare_edges
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
 from tests.support.oracle import GRAPHS, multigraphs, text_multigraphs
 from tests.support.slow_pipeline import by_dense_id, orientation, random_edges, source_of
 

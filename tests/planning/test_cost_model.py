@@ -22,6 +22,7 @@ from dasktc.api import opener
 from dasktc.api.count import build
 from dasktc.api.plan import GPU_MEMORY, Rates
 from dasktc.backends.csr import BlockTask
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
@@ -29,7 +30,6 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Method, Options
-from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.planning.cost_model import network, predict
 from dasktc.planning.placement import Shares
 from dasktc.planning.rates import CALL_SECONDS, RATES

@@ -19,13 +19,13 @@ import dasktc
 from dasktc.backends import GraphBounds, TaskSize, scratch_bytes
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
+from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options, bytes_of, format_size
-from dasktc.pipeline import build_blocks as building
-from dasktc.pipeline.build_blocks import build_blocks
-from dasktc.pipeline.id_maps import MAX_VERTICES
+from dasktc.pipeline.planes import Plane
+from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.prepare import lay_out, prepare_edges
 from dasktc.planning.grid import Axis
 from dasktc.planning.plan import BlockSizes, Limits, make_plan
@@ -367,10 +367,11 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     found = prepare_edges(LocalExecutor(), source_of(edges, parts=2), Options(reorder=reorder))
     order, slow = found.graph.order.whole, orientation(edges)
     shape = found.partition.layout.graph
-    partition = lay_out(LocalExecutor(), found.graph, "hash2d", parts, found.options, shape)
+    plane = choose_plane(LocalExecutor(), found.options)
+    partition = lay_out(plane, found.graph, "hash2d", parts, found.options, shape)
     layout, grid = partition.layout, partition.sizes.edges
-    with mock.patch.object(building, "partition_count", return_value=slabs * parts**2):
-        blocks = build_blocks(LocalExecutor(), found.graph, layout)
+    with mock.patch.object(Plane, "partitions", return_value=slabs * parts**2):
+        blocks = plane.blocks(found.graph, layout)
     pairs = []
     for (i, j), block in blocks.items():
         assert (block.stride, block.row_first, block.column_first, block.place) == (parts, i, j, (i, j))
@@ -393,11 +394,10 @@ def test_a_whole_graph_says_what_its_vertices_take():
 
 def test_one_slab_a_worker_has_about_equally_many_edges():
     """In degree order the rows of hubs are short, so ranges of rows are cut by edges and not by numbers of rows."""
-    from dasktc.pipeline.build_blocks import _cuts
-
     found = prepare_edges(LocalExecutor(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
     out = found.graph.out_degree.whole
-    starts = [*_cuts(LocalExecutor(), "blocks", found.graph.out_degree, Axis(len(out), 1), 4)[0], len(out)]
+    plane = choose_plane(LocalExecutor(), Options())
+    starts = [*plane.cut_evenly("blocks", found.graph.out_degree, Axis(len(out), 1), 4)[0], len(out)]
     edges = [int(out[a:b].sum()) for a, b in pairwise(starts)]
     assert max(edges) - min(edges) <= 2 * int(out.max())
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, Options
-from dasktc.pipeline.edge_keys import unpack
+from dasktc.pipeline.planes import choice
+from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.prepare import Prepared, prepare_edges
+from dasktc.pipeline.stages.edge_keys import unpack
 from dasktc.registry import KERNELS, ORDERS
 from tests.support.oracle import Edge, clean
 
@@ -128,6 +131,11 @@ def pairwise_cover(*factors: list[Any]) -> list[tuple[Any, ...]]:
         left.difference_update(combinations(row, 2))
         chosen.append(tuple(factors[i][k] for i, k in row))
     return chosen
+
+
+def tuned(**fields: Any) -> Any:
+    """Patch sizes on which planes depend, so that a handful of edges are treated as many."""
+    return mock.patch.object(choice, "TUNING", replace(TUNING, **fields))
 
 
 def cpu() -> Any:

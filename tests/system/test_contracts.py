@@ -27,7 +27,10 @@ from dasktc.executors.stores import shared_file_store
 from dasktc.executors.stores.file_store import FileStore, SpillableResult
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import Method, Options, bytes_of
-from dasktc.pipeline import build_blocks, canonicalize, orient_sharded
+from dasktc.pipeline.planes import Plane, choose
+from dasktc.pipeline.planes.choice import sharded
+from dasktc.pipeline.planes.process import ProcessPlane
+from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.planning import plan as planning
 from dasktc.planning.cost_model import PROBES_PER_WEDGE, counting_seconds, in_words, work_of_triples
@@ -39,7 +42,7 @@ from dasktc.planning.plan import BlockSizes, Limits, even_blocks, make_plan
 from dasktc.planning.rates import RATES, probes_of
 from dasktc.planning.schemes import Sizes, considered, scheme_of
 from dasktc.planning.scratch import plan_count, scratch_of
-from dasktc.registry import SCHEMES
+from dasktc.registry import ORDERS, SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import source_of
@@ -69,9 +72,8 @@ def test_rows_read_are_edges_and_what_was_dropped(edges, text):
 
 
 def test_partitions_are_about_equally_large(monkeypatch):
-    monkeypatch.setattr(canonicalize, "ONE_PARTITION", 1)
-    monkeypatch.setattr(canonicalize, "sorts_here", lambda executor, keys: False)
-    monkeypatch.setattr(canonicalize, "partition_count", lambda *given: 4)
+    monkeypatch.setattr(ProcessPlane, "_sorts_in_place", lambda plane, keys: False)
+    monkeypatch.setattr(ProcessPlane, "partitions", lambda *given: 4)
     edges = np.random.default_rng(1).integers(0, 2**40, (4000, 2)).tolist()
     found = prepare_edges(LocalExecutor().for_backend("cpu"), source_of(edges, parts=3), Options())
     held = [len(keys) for keys in found.graph.partitions]
@@ -81,11 +83,11 @@ def test_partitions_are_about_equally_large(monkeypatch):
 
 def test_few_edges_are_cut_where_memory_is_short(tmp_path):
     roomy, tight = (
-        LocalExecutor(FileStore(WorkDir(tmp_path), budget)).for_backend("cpu") for budget in (1 << 30, 4000)
+        choose(LocalExecutor(FileStore(WorkDir(tmp_path), budget)), Options()) for budget in (1 << 30, 4000)
     )
-    assert canonicalize.partition_count(1000, roomy) == 1
-    most = tight.memory_in_parallel // canonicalize.EDGE_BYTES["cpu"]
-    assert canonicalize.partition_count(1000, tight) == -(-1000 // most) > 1
+    assert roomy.partitions(1000) == 1
+    most = tight.executor.memory_in_parallel // TUNING.edge_bytes["cpu"]
+    assert tight.partitions(1000) == -(-1000 // most) > 1
 
 
 @pytest.mark.parametrize("first", [0, 1, 5, 7])
@@ -101,17 +103,17 @@ class Placed(Exception):
 
 @pytest.mark.parametrize(("workers", "anywhere"), [(9, True), (4, False)])
 def test_slabs_of_few_blocks_may_be_built_by_any_worker(monkeypatch, workers, anywhere):
-    def placed(executor, stage, keys, copies, starts, bound, function, calls, at=None, **more):
-        raise Placed(at)
+    def placed(plane, stage, keys, copies, starts, bound, function, calls, where=()):
+        raise Placed(where)
 
-    monkeypatch.setattr(build_blocks, "redistribute", placed)
-    monkeypatch.setattr(build_blocks, "partition_count", lambda *given: 12)
     executor = LocalExecutor().for_backend("cpu")
     graph = prepare_edges(executor, source_of(oracle.complete(40)), Options()).graph
+    monkeypatch.setattr(Plane, "redistribute", placed)
+    monkeypatch.setattr(Plane, "partitions", lambda *given: 12)
     executor.workers, axis = workers, Axis(40, 2)
     layout = Layout(axis, (axis,), Shape(40, 6, True))
     with pytest.raises(Placed) as raised:
-        build_blocks.build_blocks(executor, graph, layout, where=dict.fromkeys(layout.places, "w0"))
+        choose(executor, Options()).blocks(graph, layout, where=dict.fromkeys(layout.places, "w0"))
     (at,) = raised.value.args
     assert len(at) > len(layout.places)
     assert (set(at) == {None}) == anywhere
@@ -119,8 +121,9 @@ def test_slabs_of_few_blocks_may_be_built_by_any_worker(monkeypatch, workers, an
 
 def test_bands_of_more_vertices_than_64_bits_hold_are_refused():
     graph = SimpleNamespace(order=SimpleNamespace(size=2**31, starts=(0, 2**31)))
+    plane = sharded(choose(LocalExecutor(), Options()), 2)
     with pytest.raises(InputError, match="do not fit 64 bits"):
-        orient_sharded.by_banded_collective_degree(LocalExecutor(), graph, 32)
+        plane.reorder(graph, ORDERS["collective-banded"], 32)
 
 
 # planning

@@ -74,7 +74,7 @@ def test_a_refusal_is_remembered_and_another_error_is_not():
 
 
 def test_a_registry_is_filled_once():
-    names = Registry("reorder", "dasktc.pipeline.orders:OWN", "dasktc.pipeline.orders:Order")
+    names = Registry("reorder", "dasktc.planning.orders:OWN", "dasktc.planning.orders:Order")
     assert len({id(found) for found in at_once(lambda: names._entries)}) == 1
 
 

@@ -44,11 +44,11 @@ from dasktc.executors.progress.tracker import Tracker
 from dasktc.io.formats import bvgraph, entries, metis
 from dasktc.io.write import write_frames
 from dasktc.options import Method
-from dasktc.pipeline import orient
-from dasktc.pipeline.orient import order_by
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.sharded import vertex_budget
-from dasktc.pipeline.sharded.unique import _number, integers
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.stages import orient
+from dasktc.pipeline.stages.orient import order_by
+from dasktc.pipeline.stages.shards import integers, number_values
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Triple
 from dasktc.questions import distributions, estimate, measures, triad_census
@@ -128,7 +128,7 @@ def test_weights_are_ordered_whatever_they_are(top):
 
 def test_numbers_of_a_shard_pass_16_bits():
     among = np.arange(0, 300_000, 3)
-    numbers = _number(among[[0, 40_000, 99_999]], among, 2**31 - 100_000, integers(CPU))
+    numbers = number_values(among[[0, 40_000, 99_999]], among, 2**31 - 100_000, integers(CPU))
     assert numbers.tolist() == [2**31 - 100_000 + k for k in (0, 40_000, 99_999)]
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor
-from dasktc.options import Ids, Options, bytes_of, format_size
+from dasktc.options import Ids, format_size
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.wording import advice, option, plural
 
-__all__ = ["VertexBudget", "vertex_budget_of"]
+__all__ = ["VertexBudget"]
 
 ID_BYTES = {"int": 42, "text": 200}
 """Bytes a vertex that merging the ids of two partitions takes (text: ids of about ten characters)."""
@@ -37,7 +36,7 @@ class VertexBudget(NamedTuple):
 
     Attributes
     ----------
-    memory_per_call : int or None
+    call_memory : int or None
         Bytes that one call may take; None: unbounded.
     ids : {"int", "text"}
     how : str
@@ -50,10 +49,10 @@ class VertexBudget(NamedTuple):
     width : float
         Length of the text ids relative to `USUAL_TEXT`; at least 1.
     at_a_time : int
-        Calls that share `memory_per_call`: one call on whole vectors has all of it, calls on shards a share each.
+        Calls that share `call_memory`: one call on whole vectors has all of it, calls on shards a share each.
     """
 
-    memory_per_call: int | None
+    call_memory: int | None
     ids: Ids = "int"
     how: str = "degree"
     times: int = 1
@@ -77,16 +76,16 @@ class VertexBudget(NamedTuple):
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors fit the memory of one call."""
-        return self.memory_per_call is None or self.need(vertices) <= self.memory_per_call
+        return self.call_memory is None or self.need(vertices) <= self.call_memory
 
     def shards(self, vertices: int) -> int:
         """The number of shards of a vertex vector."""
         return min(MOST_SHARDS, self._wanted(vertices))
 
     def _wanted(self, vertices: int) -> int:
-        if self.memory_per_call is None or self.fits(vertices):
+        if self.call_memory is None or self.fits(vertices):
             return LEAST_SHARDS
-        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.memory_per_call))
+        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.call_memory))
 
     @property
     def _vertex_bytes(self) -> int:
@@ -114,41 +113,20 @@ class VertexBudget(NamedTuple):
     def why(self, vertices: int) -> str:
         """Say, for the plan, whether vertex vectors are whole or sharded, and why."""
         count = self.shards(vertices)
-        if self.memory_per_call is None:
+        if self.call_memory is None:
             return f"vertices in {_parts_text(count)}"
         if not self.fits(vertices):
             return f"vertices in {_parts_text(count)}: {self._fact(vertices)}"
         need = format_size(self.need(vertices))
-        within = format_size(self.memory_per_call)
+        within = format_size(self.call_memory)
         return f"vertices in one piece: {need} while they are numbered and ranked, within {within}"
 
     def _fact(self, vertices: int) -> str:
         return (
             f"{plural(vertices, 'vertex takes', 'vertices take')} {format_size(self.need(vertices))} while they are "
-            f"numbered and ranked, more than the {format_size(self.memory_per_call or 0)} that one stage may take"
+            f"numbered and ranked, more than the {format_size(self.call_memory or 0)} that one stage may take"
         )
 
 
 def _parts_text(count: int) -> str:
     return "one piece" if count == 1 else f"{count:,} shards"
-
-
-def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBudget:
-    """Derive the memory budget of vertex vectors from an executor and the options.
-
-    Parameters
-    ----------
-    executor : Executor
-    options : Options
-    ids : {"int", "text"}
-    """
-    backend, how, given = executor.backend, options.chosen_reorder, bytes_of(options.memory)
-    if backend.on_device or executor.memory_per_call is not None or not executor.distributed:
-        at_a_time = 1 if executor.distributed else executor.workers
-        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend.on_device, at_a_time=at_a_time)
-        return (
-            budget._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else budget
-        )
-    share = executor.memory(given)
-    budget = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
-    return budget._replace(memory=given / share) if given and share else budget

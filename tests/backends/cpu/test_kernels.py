@@ -34,7 +34,7 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.options import Method
-from dasktc.pipeline.orient import inverse, order_by
+from dasktc.pipeline.stages.orient import inverse, order_by
 from tests.support.processes import patience
 from tests.support.tiers import each_once, some
 

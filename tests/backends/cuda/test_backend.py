@@ -44,7 +44,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict, cupy_strict
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
+from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -405,16 +405,14 @@ def test_many_chunks_and_partitions(emulated, monkeypatch):
     """Every loop over chunks runs more than once."""
     from dasktc.backends.cuda import backend as cuda
     from dasktc.backends.cuda import frames as cuda_frames
-    from dasktc.pipeline import canonicalize as edge_stage
 
-    for module, name in ((cuda_frames, "CHUNK"), (cuda, "CHUNK"), (edge_stage, "PIECE_EDGES"), (device_visit, "ENDS")):
+    for module, name in ((cuda_frames, "CHUNK"), (cuda, "CHUNK"), (device_visit, "ENDS")):
         monkeypatch.setattr(module, name, 7)
     chunk = emulated.chunk
     object.__setattr__(emulated, "chunk", 7)
-    monkeypatch.setattr(edge_stage, "ONE_PARTITION", 1)
-    monkeypatch.setitem(edge_stage.PARTITION_EDGES, "cuda", 50)
     for reorder in EVERY_REORDER:
-        graph = dasktc.prepare(source_of(EDGES, parts=2), backend="cuda", method=Method(reorder=reorder))
+        with tuned(piece_edges=7, one_partition=1, partition_edges={"cuda": 50}):
+            graph = dasktc.prepare(source_of(EDGES, parts=2), backend="cuda", method=Method(reorder=reorder))
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
     object.__setattr__(emulated, "chunk", chunk)
 

@@ -22,9 +22,10 @@ from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source
 from dasktc.options import Method, Options
 from dasktc.pipeline import autotune as choose
-from dasktc.pipeline import canonicalize as edge_stage
-from dasktc.pipeline import orient
-from dasktc.pipeline.edge_keys import shift_of
+from dasktc.pipeline.planes import choice
+from dasktc.pipeline.planes.tuning import Tuning
+from dasktc.pipeline.stages import orient
+from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
@@ -196,7 +197,7 @@ def emulated(monkeypatch):
     """The CUDA backend on stand-ins that count bytes; pieces and chunks are small beside a graph, as on a device."""
     if compiler() is None:
         pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    monkeypatch.setattr(edge_stage, "PIECE_EDGES", 1 << 10)
+    monkeypatch.setattr(choice, "TUNING", Tuning(piece_edges=1 << 10))
     monkeypatch.setattr(orient, "CHUNK", 1 << 10)
     monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
     with emulated_cuda.backend() as found:

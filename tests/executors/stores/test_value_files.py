@@ -23,6 +23,7 @@ from hypothesis.extra import numpy as arrays
 
 import dasktc
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.vertex_maps import TableMap
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.base import CPU
 from dasktc.executors.dask.worker_state import WorkerState
@@ -35,7 +36,7 @@ from dasktc.executors.stores.value_files import ALIGNMENT, flatten, load, store
 from dasktc.executors.stores.work_dir import WorkDir, check_place
 from dasktc.io.write import write_page
 from dasktc.options import RunOptions
-from dasktc.pipeline.id_maps import TableMap, TextMap
+from dasktc.pipeline.stages.id_maps import TextMap
 from dasktc.planning.schemes import Triple, hash2d
 
 NUMBERS = arrays.arrays(st.sampled_from(["int32", "int64", "bool", "float64"]), arrays.array_shapes(min_side=0))

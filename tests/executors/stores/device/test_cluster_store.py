@@ -32,7 +32,8 @@ from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
-from dasktc.pipeline.canonicalize import EDGE_BYTES
+from dasktc.pipeline.planes import choice
+from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.sharded import vertex_budget
 from tests.executors.stores.device.test_store import OOC, TO_FILES, TO_HOST, same, values
 from tests.executors.test_memory_budget import facts
@@ -141,7 +142,7 @@ def test_text_ids_and_files(client, tmp_path):
 @pytest.mark.parametrize(("options", "host"), [(OOC[0], TO_FILES), (OOC[2], TO_HOST)], ids=str)
 def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, monkeypatch, options, host):
     """Two devices have two budgets, which one stand-in holds together here; the bytes in use are also measured."""
-    monkeypatch.setitem(EDGE_BYTES, "cuda", 80)  # fewer tasks
+    monkeypatch.setattr(choice, "TUNING", Tuning(edge_bytes={"cpu": 40, "cuda": 80}))  # fewer tasks
     used, all_at_once = cupy_strict.MEMORY_USED, Options(backend="cuda", kernel="plain")
     gc.collect()  # what other tests left would go meanwhile, and make the peak seem lower
     used.peak = before = used.now

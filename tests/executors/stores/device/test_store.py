@@ -33,7 +33,9 @@ from dasktc.executors.stores.file_store import LEAST
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
-from dasktc.pipeline import build_blocks, canonicalize
+from dasktc.pipeline.planes import Plane, budget
+from dasktc.pipeline.planes.budget import BudgetPlane
+from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.executors.test_memory_budget import facts
@@ -50,6 +52,7 @@ from tests.support.slow_pipeline import (
     random_edges,
     skewed_edges,
     source_of,
+    tuned,
 )
 from tests.support.tiers import each_once, some
 
@@ -509,16 +512,13 @@ def test_pieces_go_one_by_one(small, tmp_path):
 )
 def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeypatch, options, host):
     """With several partitions: block by block, measured by remainders (4 divides 12, 5 does not)."""
-    from dasktc.pipeline import orient
-
-    monkeypatch.setattr(canonicalize, "_piece_edges", lambda edges, executor: 150)
-    monkeypatch.setattr(canonicalize, "EDGE_BYTES", {"cpu": 40, "cuda": 500})
-    monkeypatch.setattr(canonicalize, "ROW_BYTES", {"int": 500, "text": 500})
-    dealt, rows_of = [], orient._rows_of
-    monkeypatch.setattr(orient, "_rows_of", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
+    monkeypatch.setattr(Plane, "piece_edges", lambda plane, edges: 150)
+    dealt, rows_of = [], budget.first_rows
+    monkeypatch.setattr(budget, "first_rows", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
     source = kronecker(7, 8, parts=3)
     expected = dasktc.triangle_count(source, backend="cuda", **keywords(**options))
-    with on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
+    small_calls = tuned(edge_bytes={"cpu": 40, "cuda": 500}, row_bytes={"int": 500, "text": 500})
+    with small_calls, on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
         graph = build(tasks, source, Options(backend="cuda", memory="1GB", **options))
         result = graph.triangle_count(verify=0.5)
         assert facts(result)[:4] == facts(expected)[:4]
@@ -530,13 +530,13 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeyp
 
 
 def test_edges_that_a_block_lost_are_an_error(small, emulated, tmp_path):
-    filling = build_blocks._Filling((0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True)), 5, emulated)
+    place, layout = (0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True))
     slab = cupy_strict.asarray(np.array([0, 1, 1])), cupy_strict.asarray(np.array([0], "int32"))
     more = cupy_strict.asarray(np.array([0, 2, 3])), cupy_strict.asarray(np.array([0, 1, 2], "int32"))
     with on_gpu(tmp_path, 0, TO_HOST) as tasks:
         slabs = [tasks.submit("a", lambda of=of: of) for of in (slab, more)]
         with pytest.raises(CountError, match="holds 4 edges, the plan 5"):
-            build_blocks._filled(tasks, slabs, filling)
+            BudgetPlane(tasks, Options(), TUNING)._filled(slabs, place, layout, emulated, 5)
 
 
 def test_inputs_come_while_the_call_before_computes(small, tmp_path):

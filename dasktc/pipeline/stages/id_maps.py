@@ -7,12 +7,14 @@ from typing import Any
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
-from dasktc.backends.vertex_maps import MAX_VERTICES, TableMap, VertexMap, check_size
 from dasktc.options import Ids
 
 __all__ = [
-    "MAX_VERTICES", "SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "check_size", "map_of",
-]  # fmt: skip
+    "SortedMap",
+    "TextMap",
+    "arrays_of",
+    "map_of",
+]
 
 Array = Any
 

@@ -8,45 +8,35 @@ its own values alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from dasktc.backends import Backend
-from dasktc.backends.csr import on_host
+from dasktc.backends.vertex_maps import check_size
 from dasktc.executors.base import Executor, tree
-from dasktc.pipeline.id_maps import check_size
-from dasktc.pipeline.sharded.vectors import Sharded, cut, zipped
+from dasktc.pipeline.planes.vectors import Sharded, zipped
+from dasktc.pipeline.stages.shards import (
+    ValueOps,
+    in_place,
+    integers,
+    number_values,
+    sample_values,
+    sorted_keys,
+)
 
-__all__ = ["ValueOps", "integers", "mixed", "numbered", "places", "unite"]
+__all__ = [
+    "ARITY",
+    "ARITY_WITHIN",
+    "MARGIN",
+    "SAMPLES",
+    "numbered",
+    "places",
+]
 
 Array = Any
 ARITY, ARITY_WITHIN = 8, 3
 """Number of lists merged at a time, without and with a memory budget."""
 SAMPLES, MARGIN = 256, 1.1
 """Sampled values per shard; and the margin by which the number of distinct values may exceed its estimate."""
-
-
-class ValueOps(NamedTuple):
-    """Operations on ascending lists of distinct values, by the type of the values.
-
-    Attributes
-    ----------
-    cut : callable (values, starts) -> list of lists
-        Cuts a list before each of `starts`.
-    unite : callable (list of lists) -> list
-    find : callable (values, among) -> array
-        Position of each value in a list that contains it.
-    hash : callable (values) -> array of uint64
-        Hashes below 2^63.
-    """
-
-    cut: Callable[[Any, list[Any]], list[Any]]
-    unite: Callable[[list[Any]], Any]
-    find: Callable[[Any, Any], Array]
-    hash: Callable[[Any], Array]
 
 
 def numbered(
@@ -78,7 +68,7 @@ def numbered(
     check_size(sum(sizes))
     distinct = Sharded(tuple(accumulate(sizes, initial=0)), parts)
     numbers = [
-        executor.map(stage, _number, of_shard, part, first, ops)
+        executor.map(stage, number_values, of_shard, part, first, ops)
         for of_shard, part, first in zip(ranges, parts, distinct.starts, strict=False)
     ]
     return distinct, [list(answers) for answers in zip(*numbers, strict=True)]
@@ -95,24 +85,10 @@ def _starts(
     total = sum(executor.gather(executor.map(stage, len, list(values))))
     most = shards(total)
     share = min(1.0, SAMPLES * most / max(1, total))
-    samples = executor.gather(executor.map(stage, _sample, list(values), share, ops))
+    samples = executor.gather(executor.map(stage, sample_values, list(values), share, ops))
     sampled = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
     count = min(most, shards(int(MARGIN * len(sampled) / share)))
     return sorted({sampled[len(sampled) * r // count] for r in range(1, count)}) if sampled else []
-
-
-def _sample(values: Any, share: float, ops: ValueOps) -> Any:
-    """The values whose hashes are below the given share of the hash range, on the host."""
-    if share < 1:
-        chosen = ops.hash(values) < np.uint64(share * 2**63)
-        values = values[chosen] if hasattr(values, "dtype") else values.take(np.flatnonzero(chosen))
-    return on_host(values)
-
-
-def _number(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
-    numbers = ops.find(values, among).astype("int32")
-    numbers += first
-    return numbers
 
 
 def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[Sharded, Sharded]:
@@ -134,48 +110,7 @@ def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[S
     place : Sharded
         The position of each key there, sharded as `keys`.
     """
-    sorted_shards = executor.map(stage, _ascending, list(keys.parts), bound, executor.backend)
+    sorted_shards = executor.map(stage, sorted_keys, list(keys.parts), bound, executor.backend)
     ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(executor.backend))
-    parts = executor.map(stage, _in_place, zipped(list(keys.parts), numbers), executor.backend)
+    parts = executor.map(stage, in_place, zipped(list(keys.parts), numbers), executor.backend)
     return ascending, Sharded(keys.starts, parts)
-
-
-def _ascending(keys: Array, bound: int, backend: Backend) -> Array:
-    return backend.sort(keys.copy(), bound)
-
-
-def _in_place(given: list[Any], backend: Backend) -> Array:
-    xp, (keys, numbers) = backend.array, given
-    place = xp.empty(len(keys), dtype="int32")
-    place[keys.argsort()] = xp.concatenate(numbers)
-    return place
-
-
-def unite(lists: list[Array], backend: Backend) -> Array:
-    """Merge lists to ascending distinct values; the CPU sorts in place, since a hash table takes twice the memory."""
-    xp = backend.array
-    values = xp.concatenate(lists)
-    if backend.name != "cpu":
-        return backend.distinct(values)
-    values.sort(kind="stable")
-    new = xp.ones(len(values), dtype=bool)
-    xp.not_equal(values[1:], values[:-1], out=new[1:])
-    return values[new]
-
-
-def _find(values: Array, among: Array) -> Array:
-    return among.searchsorted(values)
-
-
-def integers(backend: Backend) -> ValueOps:
-    """Operations on ascending arrays of int64."""
-    return ValueOps(partial(cut, backend=backend), partial(unite, backend=backend), _find, mixed)
-
-
-def mixed(values: Array) -> Array:
-    """Hash integers to uint64 below 2^63."""
-    hashes = values.astype("uint64")
-    for shift, factor in ((32, 0x9E3779B97F4A7C15), (29, 0xD6E8FEB86659FD93)):
-        hashes ^= hashes >> np.uint64(shift)
-        hashes *= np.uint64(factor)
-    return hashes >> np.uint64(1)

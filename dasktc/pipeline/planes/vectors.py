@@ -1,9 +1,9 @@
 """Sharded vertex vectors, for graphs whose vertex arrays exceed one process.
 
 Shard s holds entries `starts[s]` to `starts[s + 1]`. A partition of edges contains few of the vertices. It gathers
-their entries (`taken`) by an ascending list of vertices, cut at the shards' borders, and scatters updates
-(`added`) likewise. Lists and entries are inputs of tasks and go directly from worker to worker. Where vertex arrays fit
-one process, a vector has one shard (`Sharded.whole`).
+their entries (`gather_entries`) by an ascending list of vertices, cut at the shards' borders, and scatters updates
+(`scatter_entries`) likewise. Lists and entries are inputs of tasks and go directly from worker to worker. Where vertex
+arrays fit one process, a vector has one shard (`Sharded.whole`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
+from dasktc.pipeline.stages.shards import by_place, cut, cut_pairs, entries_of, filled, joined, put
 
-__all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "taken", "there", "with_entries", "zipped"]
+__all__ = [
+    "GROUP",
+    "Sharded",
+    "gather_entries",
+    "permuted",
+    "scatter_entries",
+    "vectors_on_host",
+    "zipped",
+]
 
 Array = Any
 GROUP = 8
@@ -69,11 +75,6 @@ class Sharded:
         ]
 
 
-def even(size: int, count: int) -> tuple[int, ...]:
-    """Starts of `count` shards of about equal length, followed by the size."""
-    return tuple(size * shard // count for shard in range(count + 1))
-
-
 def zipped(*lists: list[Any]) -> list[list[Any]]:
     """Zip lists of handles into the inputs of one call each; the lists are emptied, so that inputs can be freed."""
     rows = [list(entries) for entries in zip(*lists, strict=True)]
@@ -82,7 +83,7 @@ def zipped(*lists: list[Any]) -> list[list[Any]]:
     return rows
 
 
-def there(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
+def vectors_on_host(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
     """The executor for work on the host, and the vectors there."""
     if not executor.backend.on_device:
         return executor, list(vectors)
@@ -90,7 +91,7 @@ def there(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, 
     return executor.for_backend("cpu"), copies
 
 
-def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
+def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
     """Gather entries of a sharded vector by many lists of indices.
 
     Parameters
@@ -111,37 +112,13 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
         stage, executor.map(stage, cut, list(ids), vector.starts[1:-1], executor.backend), count
     )
     answers = [
-        executor.map(stage, _entries, of_shard, part, first)
+        executor.map(stage, entries_of, of_shard, part, first)
         for of_shard, part, first in zip(requests, vector.parts, vector.starts, strict=False)
     ]
     return [list(entries) for entries in zip(*answers, strict=True)]
 
 
-def with_entries(given: list[Any], function: Any, *shared: Any) -> Any:
-    """Call `function(keys, *entries, *shared)` of keys and, for each vector, their entries as `taken` has them.
-
-    The last of `shared` is the backend.
-    """
-    keys, *vectors = given
-    xp = shared[-1].array
-    return function(keys, *(xp.concatenate(entries) for entries in vectors), *shared)
-
-
-def cut(values: Array, starts: Any, backend: Backend) -> list[Array]:
-    """Cut an ascending list before each of `starts`."""
-    return [values[begin:end] for begin, end in pairwise(_cuts(values, starts, backend))]
-
-
-def _cuts(values: Array, starts: Any, backend: Backend) -> list[int]:
-    wanted = backend.array.asarray(np.asarray(starts, dtype=values.dtype))
-    return [0, *values.searchsorted(wanted).tolist(), len(values)]
-
-
-def _entries(ids: Array, part: Array, first: int) -> Array:
-    return part.take(ids - first)
-
-
-def added(
+def scatter_entries(
     executor: Executor,
     stage: str,
     ids: list[Any],
@@ -171,13 +148,13 @@ def added(
     """
     inputs = [list(pair) for pair in zip(ids, values, strict=True)]
     updates = executor.transpose(
-        stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1], executor.backend), len(starts) - 1
+        stage, executor.map(stage, cut_pairs, inputs, starts[1:-1], executor.backend), len(starts) - 1
     )
     group, parts = GROUP if executor.memory_per_call is None else 1, []
     for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
-            partial(_filled, end - first, how[1], executor.backend),
-            partial(_put, first=first, how=how[0], backend=executor.backend),
+            partial(filled, end - first, how[1], executor.backend),
+            partial(put, first=first, how=how[0], backend=executor.backend),
             partial(joined, how=how[0], backend=executor.backend),
         )
         groups = [of_shard[start : start + group] for start in range(0, len(of_shard), group)]
@@ -186,44 +163,7 @@ def added(
     return Sharded(starts, parts)
 
 
-def _cut_pairs(pair: list[Array], starts: Any, backend: Backend) -> list[tuple[Array, Array]]:
-    ids, values = pair
-    return [(ids[begin:end], values[begin:end]) for begin, end in pairwise(_cuts(ids, starts, backend))]
-
-
-def _filled(size: int, value: int, backend: Backend) -> Array:
-    return backend.array.full(size, value, dtype="int64")
-
-
-def _put(vector: Array, updates: list[Any], first: int, how: str, backend: Backend) -> Array:
-    function = getattr(backend.array, how)
-    for ids, values in updates:
-        places = ids - first
-        vector[places] = function(vector.take(places), values)
-    return vector
-
-
-def joined(vectors: list[Array], how: str, backend: Backend) -> Array:
-    """Combine vectors into a new one by a binary function of the array module, one input at a time.
-
-    The list belongs to the task and is emptied vector by vector: one that is mapped from a file is in memory only while
-    it is combined.
-    """
-    function, result = getattr(backend.array, how), vectors.pop().copy()
-    while vectors:
-        function(result, vectors.pop(), out=result)
-    return result
-
-
-def either(vectors: list[Array]) -> Array:
-    """Combine vectors by bitwise OR into a new one; parameters as of `joined`."""
-    result = vectors.pop().copy()
-    while vectors:
-        result |= vectors.pop()
-    return result
-
-
-def moved(
+def permuted(
     executor: Executor,
     stage: str,
     vector: Sharded,
@@ -241,12 +181,6 @@ def moved(
     starts : tuple of int, optional
         Starts of the result's shards; default: those of `vector`.
     """
-    pairs = executor.map(stage, _by_place, zipped(list(vector.parts), list(place.parts)))
+    pairs = executor.map(stage, by_place, zipped(list(vector.parts), list(place.parts)))
     ids, values = executor.transpose(stage, pairs, 2)
-    return added(executor, stage, ids, values, starts or vector.starts)
-
-
-def _by_place(given: list[Array]) -> list[Array]:
-    values, places = given
-    order = places.argsort()
-    return [places.take(order), values.take(order)]
+    return scatter_entries(executor, stage, ids, values, starts or vector.starts)

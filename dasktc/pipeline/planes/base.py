@@ -1,0 +1,470 @@
+"""The protocol of a plane: how partitions of a graph move in one execution mode; and the verbs that all modes share.
+
+A stage is arithmetic (`pipeline.stages`): arrays in, arrays out. A plane calls its functions through an executor, and
+knows where their results are: in this process, on workers, or within a budget. `prepare` calls the verbs in the order
+in which they stand here. What one verb returns is given to the next one of the same plane, which may return more than
+the protocol says: its subclasses of `Frames`, `Canonical` and `Oriented` are its own business.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from dasktc.backends import Backend
+from dasktc.executors.base import Executor, Fold, tree
+from dasktc.executors.dask.worker_events import stage_ended, with_steps
+from dasktc.io.source import Part, Source
+from dasktc.options import Ids, Options
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
+from dasktc.pipeline.planes.tuning import Tuning
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.planes.vertices import number_integers, number_texts
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.blocks import (
+    block_keys,
+    block_of_slab,
+    checked_block,
+    edges_per_block,
+    places_before,
+    slab,
+    slab_spans,
+    sums_of_parts,
+)
+from dasktc.pipeline.stages.canonical import keys_in_chunks, keys_of
+from dasktc.pipeline.stages.edge_keys import distinct
+from dasktc.pipeline.stages.ids import IdRange, map_of_degrees
+from dasktc.pipeline.stages.orient import (
+    CUTS,
+    Facts,
+    add_degrees,
+    add_sources,
+    dense_ids,
+    facts_of,
+    in_degrees,
+    inverse,
+    order_by,
+    out_degrees,
+    total,
+    totals_of,
+    zero_degrees,
+)
+from dasktc.pipeline.stages.read import Counts, judged, read_parts, slices_of_ends
+from dasktc.pipeline.stages.reorder import by_band_and_visit, by_visit, collective_degree, first_visit, relabel, take
+from dasktc.pipeline.stages.shards import joined
+from dasktc.planning.grid import Axis, Layout
+from dasktc.planning.orders import Order, Ranking
+from dasktc.planning.placement import NOWHERE, Where
+from dasktc.planning.schemes import Block, Sizes
+
+__all__ = [
+    "Blocks",
+    "Plane",
+    "add_up_degrees",
+    "add_up_sources",
+    "facts_for_plan",
+    "read_group",
+]
+
+Array = Any
+Blocks = dict[Block, Any]
+"""Handles of OrientedCSR by place (i, j) in the partition's grid."""
+
+
+@dataclass(frozen=True)
+class Plane(ABC):
+    """Moves the partitions of a graph from stage to stage.
+
+    Parameters
+    ----------
+    executor : Executor
+        Calls the stages' functions, and keeps their results.
+    options : Options
+        Of the run; the backend is chosen.
+    tuning : Tuning
+
+    Attributes
+    ----------
+    shards : int
+        Shards of vertex vectors; 1 where they are whole.
+    stage_memory : int or None
+        Bytes that one call of a stage may take beside what is kept; None: no bound.
+    """
+
+    executor: Executor
+    options: Options
+    tuning: Tuning
+    shards = 1
+
+    @property
+    @abstractmethod
+    def stage_memory(self) -> int | None: ...  # noqa: D102
+
+    @property
+    def backend(self) -> Backend:
+        """The backend of the stages."""
+        return self.executor.backend
+
+    # 1. from a source to edge frames
+
+    @abstractmethod
+    def read(self, source: Source) -> Frames:
+        """Read the parts of a source; of each frame the rows, loops, span and a sample come to the client."""
+
+    # 2. from the caller's ids to dense ids
+
+    def number(self, frames: Frames, ids: Ids) -> Numbering:
+        """Number the vertices 0..V-1, ascending by the caller's ids, and count them; the frames stay as they are."""
+        budget = self.vertex_budget(ids)
+        if ids == "text":
+            return number_texts(self.executor, frames, budget)
+        return number_integers(self.executor, frames, budget, self.stage_memory)
+
+    @abstractmethod
+    def vertex_budget(self, ids: Ids) -> VertexBudget:
+        """What vectors of all vertices may take; it decides whether they are whole."""
+
+    # 3. from frames to distinct undirected edges
+
+    @abstractmethod
+    def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
+        """Relabel frames by dense ids, drop directions, and keep each edge once; takes the frames over.
+
+        Partitions are ranges of ascending keys with about equally many edges.
+        """
+
+    def for_edges(self, rows: int) -> Self:
+        """The plane for a graph of about this number of edges: the same, or one with fewer threads."""
+        return self
+
+    # 4. from degrees to directions
+
+    @abstractmethod
+    def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
+        """Rank the vertices by degree, and direct every edge to its end of higher degree; takes the edges over.
+
+        Vertices without an edge come last in the ranks, and are left out of the graph.
+
+        Returns
+        -------
+        graph : Oriented
+        names : handle of VertexMap, or Sharded
+            The caller's ids by dense id; made on first access where ids were numbered by their range.
+        """
+
+    # 5. from ranks to another order
+
+    def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
+        """Relabel the graph by a vertex order, and take it over; it is returned as it is where the ranks stay the ids.
+
+        Parameters
+        ----------
+        graph : Oriented
+            Over ranks.
+        order : Order
+        shift : int
+            Bits of an id in an edge key.
+        """
+        if order.ordered:
+            return graph
+        executor = self.executor
+        ranks = _RANKS[order.ranking](executor, graph, shift)
+        place = executor.submit("reorder", inverse, ranks, executor.backend)
+        partitions = executor.map("reorder", relabel, graph.partitions.take(), place, shift, executor.backend)
+        dense, outward, inward = (
+            Sharded(vector.starts, [executor.submit("reorder", take, vector.whole, ranks)])
+            for vector in (graph.order, graph.out_degree, graph.in_degree)
+        )
+        return Oriented(Handles(partitions), dense, outward, inward, graph.wedges, graph.edges)
+
+    # 6. from a layout to the sizes of its blocks
+
+    def measure(self, graph: Oriented, layout: Layout) -> Sizes:
+        """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
+        if layout.shape == (1, 1):
+            return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
+        executor = self.executor
+        counts = executor.gather(executor.map("plan", edges_per_block, graph.inputs(), layout, executor.backend))
+        return Sizes(np.array(counts, dtype="int64").sum(axis=0).reshape(layout.shape), *layout.sizes)
+
+    def cut_evenly(self, stage: str, vector: Sharded, axis: Axis, count: int) -> list[list[int]]:
+        """Cut each part's share of a vector into `count` ranges of equal sums; return the ranges' first positions.
+
+        Sums run over all shards; each shard counts its positions before every cut, and these counts are added.
+        """
+        if count == 1:
+            return [[0]] * axis.parts
+        executor = self.executor
+        sums = np.array(executor.gather(vector.map(executor, stage, sums_of_parts, axis)), dtype="int64")
+        before = (np.cumsum(sums, axis=0) - sums).tolist()
+        wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
+        places = executor.gather(
+            executor.submit(stage, places_before, part, first, axis, sums_before, wanted, executor.backend)
+            for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
+        )
+        return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
+
+    # 7. from edges to blocks
+
+    def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
+        """Build the CSR blocks of a layout, and take the graph's partitions over.
+
+        Each block has a contiguous range of keys: an edge from row r to column c of a block of C columns gets the
+        block's first key + r·C + c. One exchange thus brings the edges of each block together, ordered by row and,
+        within a row, by column.
+
+        Parameters
+        ----------
+        graph : Oriented
+        layout : Layout
+        edges : array of int64, shape of the grid, optional
+            Edges that each block must have (else a CountError). Default: not checked.
+        where : mapping of (i, j) to str, optional
+            The worker that should build each block.
+        """
+        places, backend = layout.places, self.backend
+        planned = [None if edges is None else int(edges[place]) for place in places]
+        # With fewer blocks than workers a block is built in slabs of rows, so that every worker has a share.
+        copies = graph.edges * len(layout.families)
+        largest = copies if edges is None else int(edges.max()) * len(places)
+        rows = self.first_rows(graph, layout, -(-self.partitions(largest) // len(places)))
+        spans = [(*span, backend) for span in slab_spans(layout, rows)]
+        starts, bound = [span[0] for span in spans[1:]], max(1, layout.first_keys[-1])
+        # Blocks that are as many as the workers are built where the plan has them; slabs of few blocks anywhere.
+        homes = [
+            where.get(place) if len(places) >= self.executor.workers else None for place in places for _ in rows[0]
+        ]
+        share = "blocks", self.keys_by_block(graph, layout), copies, starts, bound
+        if len(rows[0]) == 1 and len(places) > 1:
+            calls = [(*span, place, layout, count) for span, place, count in zip(spans, places, planned, strict=True)]
+            return dict(zip(places, self.redistribute(*share, block_of_slab, calls, homes), strict=True))
+        return self.stack(self.redistribute(*share, slab, spans, homes), layout, planned, where)
+
+    def first_rows(self, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
+        """For each row of the grid, the first rows of `slabs` ranges with about equally many edges."""
+        axis = layout.rows
+        if slabs == 1 or graph.facts is None or not graph.facts.cuts or axis.starts is not None or slabs > CUTS:
+            return self.cut_evenly("blocks", graph.out_degree, axis, slabs)
+        cuts = [graph.facts.cuts[CUTS * number // slabs] // axis.parts for number in range(slabs)]
+        return [[0, *cuts[1:]]] * axis.parts  # vertices dealt out in turn: every part has the same share of each range
+
+    def keys_by_block(self, graph: Oriented, layout: Layout) -> Inputs:
+        """Inputs of the exchange, as keys in their blocks' ranges; takes the graph's partitions over."""
+        backend, families = self.backend, len(layout.families)
+        if layout.shape == (1, 1):
+            return Inputs(graph.partitions.take())
+        if families == 1:
+            inputs = graph.inputs()
+            graph.partitions.take()
+            return Inputs(inputs, block_keys, (layout, 0, backend))
+        return Inputs(self.keys_of_families(graph, layout))
+
+    def keys_of_families(self, graph: Oriented, layout: Layout) -> list[Any]:
+        """Handles of the keys in the ranges of the blocks of every family, made one family after another.
+
+        Two families' keys at once would enlarge the partitions.
+        """
+        keys, families = list[Any](), len(layout.families)
+        for family in range(families):
+            partitions = graph.partitions.take() if family == families - 1 else list(graph.partitions)
+            keys += self.executor.map("blocks", block_keys, partitions, layout, family, self.backend)
+        return keys
+
+    def stack(self, slabs: list[Any], layout: Layout, planned: list[int | None], where: Where) -> Blocks:
+        """Stack every block from its slabs, and take their handles over."""
+        calls, executor = self.stacks(slabs, layout, planned), self.executor
+        if len(calls) == 1:
+            return {layout.places[0]: executor.submit("blocks", checked_block, *calls.pop())}
+        return dict(zip(layout.places, executor.submit_all("blocks", checked_block, calls), strict=True))
+
+    def stacks(self, slabs: list[Any], layout: Layout, planned: list[int | None]) -> list[tuple[Any, ...]]:
+        """Arguments of `checked_block` for each block; nothing else then holds the slabs."""
+        count = len(slabs) // len(layout.places)
+        stacks = [slabs[start : start + count] for start in range(0, len(slabs), count)]
+        slabs.clear()  # so that stacking, which empties its list, frees each slab that it has copied
+        places = zip(layout.places, stacks, planned, strict=True)
+        return [(stack, place, layout, self.backend, edges) for place, stack, edges in places]
+
+    # what the verbs are made of
+
+    def partitions(self, edges: int, edge_bytes: int | None = None) -> int:
+        """Number of partitions for the given edges: one per worker thread, unless memory or the backend needs more."""
+        largest, one = self.largest_partition(edges, edge_bytes), self.tuning.one_partition
+        if edges < min(one, largest):
+            return 1
+        return max(1 if edges < one else self.executor.workers, -(-edges // largest))
+
+    def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
+        """Most edges in a partition of a graph with the given edges; `edge_bytes` of memory each, if they are known."""
+        return self.tuning.partition_edges[self.backend.name]
+
+    def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
+        """Bring the keys of each range together: cut every input before each of `starts`, and collect the slices."""
+        return exchange(self.executor, stage, inputs, starts, bound)
+
+    def redistribute(
+        self,
+        stage: str,
+        inputs: Inputs,
+        keys: int,
+        starts: list[int],
+        bound: int,
+        reduce: Callable[..., Any],
+        calls: Sequence[tuple[Any, ...]],
+        where: Sequence[str | None] = (),
+    ) -> list[Any]:
+        """Exchange keys by range, and reduce the keys of each range to one result.
+
+        Parameters
+        ----------
+        stage : str
+        inputs : Inputs
+        keys : int
+            About the number of keys of all inputs.
+        starts : list of int
+            The first key of the second and of each later range, ascending.
+        bound : int
+            Every key is below `bound`.
+        reduce : callable (list of arrays, *call) -> result
+            It may empty the list.
+        calls : sequence of tuples
+            Further arguments for each range; no handles.
+        where : sequence of str or None
+            The worker for each range. Default: the plane's choice.
+        """
+        ranges = self.exchange(stage, inputs, starts, bound)
+        return reduce_ranges(self.executor, stage, ranges, reduce, calls)[0]
+
+    @property
+    def make_keys(self) -> Callable[..., Array]:
+        """The function that makes keys of frames: in chunks on a device, whose memory is short."""
+        return keys_in_chunks if self.backend.on_device else keys_of
+
+    def distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
+        """Arguments of `edge_keys.distinct` for each range of canonical keys."""
+        bound = 1 << 2 * shift
+        return [(bound, self.backend, span) for span in pairwise([0, *starts, bound])]
+
+    def keep_distinct(self, inputs: Inputs, rows: int, starts: list[int], shift: int) -> Canonical:
+        """Exchange keys of edges, and keep each once."""
+        calls = self.distinct_calls(starts, shift)
+        partitions = self.redistribute("canonical", inputs, rows, starts, 1 << 2 * shift, distinct, calls)
+        return Canonical(Handles(partitions), rows)
+
+    def frames(self, source: Source, parts: Sequence[Part], handles: list[Any], facts: list[Counts]) -> Frames:
+        """Frames with what reading has found out."""
+        notes = [note for counts in facts for note in counts.notes]
+        rows, loops = sum(counts.rows for counts in facts), sum(counts.loops for counts in facts)
+        spans = [counts.span for counts in facts if counts.span is not None]
+        samples = tuple((counts.sample, counts.rows - counts.loops) for counts in facts if counts.sample is not None)
+        reading = replace(judged(source, parts, notes), rows=rows)
+        span = type(spans[0]).of(spans) if spans and len(spans) == len(facts) else None
+        return Frames(Handles(handles), rows, loops, span, samples, reading)
+
+    def piece_edges(self, edges: int) -> int:
+        """Largest number of edges in one edge array of a device that has all edges of a graph."""
+        tuning = self.tuning
+        least = min(tuning.piece_edges, max(tuning.split_edges, -(-edges // tuning.least_pieces)))
+        return max(least, -(-edges // (tuning.device_pieces * self.executor.workers)))
+
+    def split_frames(self, handles: list[Any], facts: list[Counts]) -> list[Any]:
+        """Slice frames above the size limit of a device's edge arrays; the slices are views."""
+        rows = [counts.rows for counts in facts]
+        slices, largest = list[Any](), self.piece_edges(sum(rows))
+        while handles:
+            frame, size = handles.pop(), rows.pop()
+            fits = size <= largest
+            slices += [frame] if fits else self.executor.stream("read-rows", slices_of_ends, [(frame, largest)])
+        return slices
+
+    def oriented(
+        self,
+        partitions: list[Any],
+        vectors: Any,
+        facts: Facts,
+        numbering: Numbering,
+        kind: Callable[..., Oriented] = Oriented,
+        **more: Any,
+    ) -> tuple[Oriented, Any]:
+        """The result of `orient` from whole vectors, which `facts_for_plan` describes; its own are made when read."""
+        executor, vertices = self.executor, facts.vertices
+        order, outward, inward = (
+            Sharded((0, vertices), partial(_vector, executor, function, vectors, vertices, executor.backend))
+            for function in (dense_ids, out_degrees, in_degrees)
+        )
+        graph = kind(Handles(partitions), order, outward, inward, facts.wedges, facts.edges, facts, **more)
+        ids = numbering.span
+        if ids is None:
+            return graph, numbering.names
+        return graph, Sharded((0, vertices), partial(_observed, executor, vectors, ids))
+
+
+def read_group(
+    parts: list[tuple[Part, Any]], step_of: Callable[[int], int], backend: Backend, runs: int
+) -> tuple[Any, Counts]:
+    """Read parts in one call, as `read_parts` does; a worker's heartbeats say how far it is."""
+    frame, counts = read_parts(with_steps(parts), step_of, backend, runs)
+    stage_ended("read")
+    return frame, counts
+
+
+def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
+    """Statistics for the plan, from degrees and ranks by id and out-degrees by rank; tells when orientation ends."""
+    totals = totals_of(vectors, backend)
+    stage_ended("orient")
+    return facts_of(vectors, totals, cuts, backend)
+
+
+def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold:
+    """Make the fold that reduces partitions of canonical edges to the degrees of all ids below `size`."""
+    return Fold(partial(zero_degrees, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
+
+
+def add_up_sources(size: int, shift: int, backend: Backend) -> Fold:
+    """Make the fold that reduces partitions of oriented edges to the out-degrees of all ranks below `size`."""
+    return Fold(partial(zero_degrees, size, backend), partial(add_sources, shift=shift, backend=backend), total)
+
+
+def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
+    return [executor.submit("degrees", function, vectors, *given)]
+
+
+def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
+    return [executor.submit("ids", map_of_degrees, vectors, ids, executor.backend)]
+
+
+# ranks in other orders than by degree, by whole vectors
+
+
+def _by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Any:
+    return executor.submit("reorder", inverse, graph.order.whole, executor.backend)
+
+
+def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
+    return executor.submit("reorder", order_by, graph.in_degree.whole, executor.backend)
+
+
+def _by_collective_degree(ranked: Callable[..., Array], executor: Executor, graph: Oriented, shift: int) -> Any:
+    out, backend, stage = graph.out_degree.whole, executor.backend, "reorder"
+    sums = executor.map(stage, collective_degree, list(graph.partitions), out, shift, backend)
+    visited = executor.submit(stage, order_by, tree(executor, stage, total, sums), backend)
+    visit = executor.submit(stage, inverse, visited, backend)
+    firsts = executor.map(stage, first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
+    first = tree(executor, stage, partial(joined, how="minimum", backend=backend), firsts)
+    return executor.submit(stage, ranked, out, first, graph.order.whole, backend)
+
+
+_RANKS: dict[Ranking, Callable[[Executor, Oriented, int], Any]] = {
+    Ranking.COLLECTIVE: partial(_by_collective_degree, by_visit),
+    Ranking.BANDED: partial(_by_collective_degree, by_band_and_visit),
+    Ranking.IN_DEGREE: _by_in_degree,
+    Ranking.CALLERS_ID: _by_dense_id,
+}
+"""Handle of the ranks in the new order, by what it ranks by."""

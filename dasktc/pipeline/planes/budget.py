@@ -1,0 +1,240 @@
+"""The plane within `--memory`, in this process or on workers: what is kept may stand in files, or of a GPU on the host.
+
+What happens to an edge: its part is read in chunks, each a frame of its own. Keys are made as they are cut into ranges,
+and the slices of a range, as many as fit a call, are merged. On a GPU every pass moves the partitions to the host and
+back, so passes are saved: degrees are added up as the keys are made; edges are dealt to ranges of rows as they are
+oriented, of which the single block is built range by range; and with them remainders are counted, which measure grids.
+A block may be larger than what a call may take: it is allocated once, and filled by one slab after another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.csr import on_host
+from dasktc.executors.base import Fold
+from dasktc.io.evidence import runs_of
+from dasktc.io.source import Source
+from dasktc.options import Ids, bytes_of
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, reduce_ranges, splitters
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
+from dasktc.pipeline.stages.canonical import keys_in_range, keys_of_samples
+from dasktc.pipeline.stages.edge_keys import distinct
+from dasktc.pipeline.stages.orient import (
+    CUTS,
+    RESIDUES,
+    add_sums,
+    first_rows,
+    no_sums,
+    oriented,
+    oriented_slices,
+    ranks_of,
+)
+from dasktc.pipeline.stages.read import NoPart, join_parts, read_chunks
+from dasktc.pipeline.stages.shuffle import quantiles
+from dasktc.planning.grid import Layout
+from dasktc.planning.placement import NOWHERE, Where
+from dasktc.planning.schemes import Sizes
+from dasktc.registry import ORDERS, SCHEMES
+
+__all__ = ["BudgetPlane", "DealtGraph", "SampledEdges"]
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False)
+class SampledEdges(Canonical):
+    """Canonical edges, with keys of sampled ones, loops and duplicates among them, on the host; None: none."""
+
+    sample: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class DealtGraph(Oriented):
+    """An oriented graph whose edges were dealt to ranges of rows as they were oriented.
+
+    Attributes
+    ----------
+    rows : list of int
+        First row of each range; every range has equally many consecutive partitions.
+    residues : array of uint64, shape (RESIDUES²,)
+        Number of edges for each pair of remainders of source and target.
+    """
+
+    rows: list[int] = field(default_factory=list)
+    residues: Any = None
+
+    def inputs(self) -> list[Any]:
+        """Handles of the partitions, a list for each range of rows."""
+        partitions, count = list(self.partitions), len(self.partitions) // len(self.rows)
+        return [partitions[first : first + count] for first in range(0, len(partitions), count)]
+
+
+class BudgetPlane(Plane):
+    """Calls take no more than their share of `--memory`, and what they return may be moved out of memory."""
+
+    @property
+    def stage_memory(self) -> int | None:
+        """What the budget leaves to one call."""
+        return self.executor.memory_per_call
+
+    @property
+    def _call_memory(self) -> int:
+        """What the budget leaves to each of several calls at a time."""
+        memory = self.executor.memory_in_parallel
+        assert memory is not None
+        return memory
+
+    def read(self, source: Source) -> Frames:
+        """Read every part in chunks that fit a call; each is kept before the next one is read."""
+        executor, backend, parts = self.executor, self.backend, source.parts or (NoPart(source.ids),)
+        rows = max(1, self._call_memory // self.tuning.row_bytes[source.ids])
+        if backend.on_device:
+            parts = join_parts(parts, rows)
+        upstream, runs = executor.upstream([part.upstream for part in parts]), runs_of(len(parts))
+        calls = [(part, value, rows, backend, runs) for part, value in zip(parts, upstream, strict=True)]
+        streamed = executor.stream("read-rows", read_chunks, calls)
+        handles, facts = streamed[::2], executor.gather(streamed[1::2])
+        streamed.clear()
+        frames = self.frames(source, parts, handles, facts)
+        if source.ids == "int" and backend.on_device:
+            return replace(frames, frames=Handles(self.split_frames(frames.frames.take(), facts)))
+        return frames
+
+    def vertex_budget(self, ids: Ids) -> VertexBudget:
+        """The memory of a call on whole vectors; calls on shards, which run at the same time, share it."""
+        executor, memory, given = self.executor, self.stage_memory, bytes_of(self.options.memory)
+        at_a_time = 1 if executor.distributed else executor.workers
+        order, on_device = self.options.chosen_reorder, self.backend.on_device
+        budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time)
+        return budget._replace(memory=given / memory) if given and memory else budget
+
+    def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
+        """Exchange keys by range, each range small enough to be sorted in a call."""
+        executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
+        shift, count, handles, samples = numbering.shift, self.partitions(rows), frames.frames.take(), None
+        # Ranges come from samples that reading took where these suffice; then keys are made as they are cut.
+        if numbering.span is not None:
+            samples = [keys_in_range(ends, numbering.span, shift) for ends, _ in frames.samples]
+        elif backend.on_device and frames.samples:
+            ends = [pair for pair, _ in frames.samples]
+            (samples,) = executor.gather(
+                [executor.submit("canonical", keys_of_samples, vertices, ends, shift, backend)]
+            )
+        if samples is not None:
+            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
+            starts = quantiles(samples, [edges for _, edges in frames.samples], count)
+        else:
+            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
+            starts = splitters(executor, "canonical", inputs.handles, rows, count)
+        # In this process degrees are added up in the pass that makes the partitions.
+        ranges, degrees = self.exchange("canonical", inputs, starts, 1 << 2 * shift), None
+        if not executor.distributed:
+            degrees = add_up_degrees(numbering.size, shift, backend)
+        calls = self.distinct_calls(starts, shift)
+        partitions, folded = reduce_ranges(executor, "canonical", ranges, distinct, calls, degrees)
+        return SampledEdges(Handles(partitions), rows, folded, np.concatenate(samples) if samples else None)
+
+    def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
+        """What a call may sort; on a GPU at most a piece of all edges."""
+        bytes_each = edge_bytes or self.tuning.edge_bytes[self.backend.name]
+        largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // bytes_each))
+        return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
+
+    def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
+        """Cut every input once; in two steps where slices are tasks of a scheduler, and many."""
+        many = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
+        function = exchange_in_two_steps if many and starts and self.executor.transpose_submits else exchange
+        return function(self.executor, stage, inputs, starts, bound)
+
+    def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
+        """Orient the partitions and add up out-degrees in one pass, which may deal edges to ranges of rows as well."""
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        degrees = edges.degrees
+        if degrees is None:
+            degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
+        rank = executor.submit("orient", ranks_of, [degrees], backend)
+        rows, residues = self._rows_to_deal_to(edges, rank, shift), None
+        handles = edges.partitions.take()
+        if rows is None:
+            sources = add_up_sources(size, shift, backend)
+            partitions, outward = executor.map_and_fold("orient", oriented, handles, sources, rank, shift, backend)
+        else:
+            sums = Fold(partial(no_sums, size, backend), partial(add_sums, shift=shift, backend=backend), list.pop)
+            starts = [row << shift for row in rows[1:]]
+            slices, folded = executor.map_and_fold(
+                "orient", oriented_slices, handles, sums, rank, starts, shift, backend
+            )
+            (outward,), residues = executor.transpose("orient", [folded], 2)
+            partitions = [piece for of_range in executor.transpose("orient", slices, len(rows)) for piece in of_range]
+            residues = on_host(executor.gather(residues)[0])
+        vectors, cuts = [degrees, rank, outward], CUTS if backend.on_device else 0
+        (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
+        if rows is None:
+            return self.oriented(partitions, vectors, facts, numbering)
+        return self.oriented(partitions, vectors, facts, numbering, DealtGraph, rows=rows, residues=residues)
+
+    def _rows_to_deal_to(self, edges: Canonical, rank: Any, shift: int) -> list[int] | None:
+        """First rows of the ranges to deal edges to, where every pass moves them to the host and back; else None.
+
+        A single block is built from these ranges; a grid by remainder is measured by the remainders counted with them.
+        Rows are cut by a sample of the canonical keys, which must fit a call with both ends and the result.
+        """
+        executor, backend, asked = self.executor, self.backend, self.options.partition
+        alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
+        ordered = ORDERS[self.options.chosen_reorder].ordered
+        count = self.partitions(edges.rows)
+        if executor.distributed or not backend.on_device or not alike or not ordered or count == 1:
+            return None
+        sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
+        if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
+            return None
+        (rows,) = executor.gather([executor.submit("orient", first_rows, sample, rank, count, shift, backend)])
+        return list(rows)
+
+    def measure(self, graph: Oriented, layout: Layout) -> Sizes:
+        """Measure a layout by the remainders that were counted, where the grid's parts divide their modulus."""
+        parts = layout.residues
+        if not isinstance(graph, DealtGraph) or layout.shape == (1, 1) or not parts or RESIDUES % parts:
+            return super().measure(graph, layout)
+        apart = np.asarray(graph.residues, dtype="int64").reshape(RESIDUES // parts, parts, RESIDUES // parts, parts)
+        return Sizes(apart.sum(axis=(0, 2)), *layout.sizes)
+
+    def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
+        """Build the single block from the ranges that edges were dealt to; build other blocks as every plane does."""
+        if not isinstance(graph, DealtGraph) or layout.shape != (1, 1):
+            return super().blocks(graph, layout, edges, where)
+        ranges, spans = graph.inputs(), [(*span, self.backend) for span in slab_spans(layout, [graph.rows])]
+        graph.partitions.take()
+        slabs, _ = reduce_ranges(self.executor, "blocks", ranges, slab, spans)
+        return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
+
+    def stack(self, slabs: list[Any], layout: Layout, planned: list[int | None], where: Where) -> Blocks:
+        """Stack one block after another: a whole one may take more than a thread's share of the budget."""
+        several = len(slabs) > len(layout.places)
+        calls = self.stacks(slabs, layout, planned)
+        calls.reverse()
+        if several and not self.executor.distributed and None not in planned:
+            return {place: self._filled(*calls.pop()) for place in layout.places}
+        if len(calls) == 1:
+            return {layout.places[0]: self.executor.submit("blocks", checked_block, *calls.pop())}
+        return {
+            place: self.executor.submit("blocks", checked_block, *calls.pop(), prefer=where.get(place))
+            for place in layout.places
+        }
+
+    def _filled(self, slabs: list[Any], *block: Any) -> Any:
+        """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""
+        place, layout, backend, edges = block
+        filling = Filling(place, layout, edges, backend)
+        self.executor.make_room(filling.nbytes + 2 * filling.nbytes // len(slabs))
+        handle = self.executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
+        filling.check()
+        return handle

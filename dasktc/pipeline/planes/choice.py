@@ -1,0 +1,52 @@
+"""Chooses the plane of a run: the only place that asks in which mode it goes."""
+
+from __future__ import annotations
+
+from dasktc.executors.base import Executor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.options import Options
+from dasktc.pipeline.planes.base import Plane
+from dasktc.pipeline.planes.budget import BudgetPlane
+from dasktc.pipeline.planes.graph import Numbering
+from dasktc.pipeline.planes.process import ProcessPlane
+from dasktc.pipeline.planes.sharded import ShardedPlane
+from dasktc.pipeline.planes.tuning import TUNING, Tuning
+from dasktc.pipeline.planes.workers import WorkersPlane
+
+__all__ = ["choose", "sharded", "with_vertices"]
+
+
+def choose(executor: Executor, options: Options, tuning: Tuning | None = None) -> Plane:
+    """The plane for an executor: within its memory budget, on its workers, or in this process.
+
+    Parameters
+    ----------
+    executor : Executor
+        With the options' backend.
+    options : Options
+    tuning : Tuning, optional
+        Default: `tuning.TUNING`.
+    """
+    kind: type[Plane] = ProcessPlane
+    if executor.memory_per_call is not None:
+        kind = BudgetPlane
+    elif isinstance(executor, DaskExecutor):
+        kind = WorkersPlane
+    return kind(executor, options, tuning or TUNING)
+
+
+def with_vertices(plane: Plane, numbering: Numbering) -> Plane:
+    """The plane for a graph with these vertices: with sharded vectors where whole ones do not fit one process.
+
+    Raises
+    ------
+    InputError
+        Shards do not fit either, or the scheme that the options name needs whole vectors.
+    """
+    numbering.budget.check(numbering.size, plane.options.partition)
+    return sharded(plane, numbering.budget.shards(numbering.size))
+
+
+def sharded(plane: Plane, shards: int) -> Plane:
+    """The plane with vertex vectors in so many shards; the same plane where there is one."""
+    return plane if shards == 1 else ShardedPlane.over(plane, shards)

@@ -1,0 +1,137 @@
+"""Exchange of keys by range: every partition is cut at the same keys, and the slices of a range are brought together.
+
+Pieces go from every worker to every worker at once, as inputs of tasks (the p2p shuffle of dask.dataframe would take
+every edge through the host's memory and disk). Where every slice is a task, P partitions and R ranges make P·R tasks in
+one step. In two steps the keys first go to about √R wide ranges, and from these, in partitions as large as before, to
+the R ranges: 2·P·√R tasks, for one more pass over the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from dasktc.executors.base import Executor, Fold
+from dasktc.pipeline.stages.shuffle import cut_input, cut_together, reduce_slices, sample, sample_step
+
+__all__ = [
+    "Inputs",
+    "Ranges",
+    "exchange",
+    "exchange_in_two_steps",
+    "reduce_ranges",
+    "splitters",
+]
+
+Array = Any
+Ranges = list[list[Any]]
+"""Handles of the slices of each range."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs of an exchange, and the function that makes keys of them.
+
+    Attributes
+    ----------
+    handles : list of handles
+        The exchange takes them over.
+    keys : callable (input, *shared) -> array of int64, or None
+        Makes the keys of an input, cheaply enough to be called once per range; None: the inputs are keys.
+    shared : tuple
+        Further arguments of `keys`.
+    """
+
+    handles: list[Any]
+    keys: Callable[..., Any] | None = None
+    shared: tuple[Any, ...] = ()
+
+
+def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
+    """Collect the slices of every partition that belong to each range.
+
+    Parameters
+    ----------
+    executor : Executor
+    stage : str
+    inputs : Inputs
+        Keys are made and cut in the same call.
+    starts : list of int
+        The first key of the second and of each later range, ascending.
+    bound : int
+        Every key is below `bound`.
+
+    Returns
+    -------
+    list of lists of handles
+        Entry r holds the slices of range r: one from each partition, or in two steps from each group of slices.
+    """
+    handles, keys, shared = inputs.handles, inputs.keys, inputs.shared
+    if not starts:
+        return [handles if keys is None else executor.map(stage, keys, handles, *shared)]
+    slices = executor.map(stage, cut_input, handles, keys, starts, bound, executor.backend, *shared)
+    return executor.transpose(stage, slices, len(starts) + 1)
+
+
+def exchange_in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
+    """Exchange as `exchange` does, by way of wide ranges; parameters and result are the same."""
+    ranges, width = [], isqrt(len(starts)) + 1
+    wide = starts[width - 1 :: width]
+    for number, slices_of_range in enumerate(exchange(executor, stage, inputs, wide, bound)):
+        # A group has as many slices as make about one partition.
+        groups = [
+            slices_of_range[first : first + len(wide) + 1] for first in range(0, len(slices_of_range), len(wide) + 1)
+        ]
+        slices_of_range.clear()
+        within = starts[number * width : (number + 1) * width - 1]
+        slices = executor.map(stage, cut_together, groups, within, bound, executor.backend)
+        ranges += executor.transpose(stage, slices, len(within) + 1)
+    return ranges
+
+
+def reduce_ranges(
+    executor: Executor,
+    stage: str,
+    ranges: Ranges,
+    reduce: Callable[..., Any],
+    calls: Sequence[tuple[Any, ...]],
+    fold: Fold | None = None,
+) -> tuple[list[Any], Any]:
+    """Reduce the slices of each range to one result, and take the slices over.
+
+    Parameters
+    ----------
+    executor : Executor
+    stage : str
+    ranges : list of lists of handles
+        Emptied.
+    reduce : callable (list of arrays, *call) -> result
+        It may empty the list.
+    calls : sequence of tuples
+        Further arguments for each range; no handles.
+    fold : Fold, optional
+        Reduction over all results, in the same pass where they go out of core.
+
+    Returns
+    -------
+    results : list of handles
+    folded : handle, or None
+    """
+    pairs = [list(pair) for pair in zip(ranges, calls, strict=True)]
+    ranges.clear()
+    if fold is None:
+        return executor.map(stage, reduce_slices, pairs, reduce), None
+    return executor.map_and_fold(stage, reduce_slices, pairs, fold, reduce)
+
+
+def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count: int) -> list[int]:
+    """Sample keys that cut `total` keys into at most `count` ranges of about equal size (sample sort)."""
+    if count == 1:
+        return []
+    step = sample_step(total, count)
+    samples = np.sort(np.concatenate(executor.gather(executor.map(stage, sample, list(keys), step))))
+    return sorted({int(samples[len(samples) * r // count]) for r in range(1, count)}) if len(samples) else []

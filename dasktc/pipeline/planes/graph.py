@@ -1,0 +1,190 @@
+"""A graph on its way through the stages: handles of its partitions, and the facts that the client knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dasktc.io.evidence import Reading
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.pipeline.stages.ids import IdRange
+from dasktc.pipeline.stages.orient import Facts
+from dasktc.pipeline.stages.read import Span
+
+__all__ = [
+    "Canonical",
+    "Frames",
+    "Handles",
+    "Numbering",
+    "Oriented",
+    "SplitIds",
+]
+
+Array = Any
+
+
+class Handles:
+    """Handles of results, and their owner: whoever takes them decides when each result can be freed.
+
+    Parameters
+    ----------
+    handles : iterable of handles
+    """
+
+    def __init__(self, handles: Iterable[Any] = ()) -> None:
+        self._handles = list(handles)
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._handles)
+
+    def take(self) -> list[Any]:
+        """Hand over all handles, in order; none are left here."""
+        handles, self._handles = self._handles, []
+        return handles
+
+    def drain(self) -> Iterator[Any]:
+        """Hand over one handle after another, in order; each is no longer held here when it is yielded."""
+        handles = self.take()
+        handles.reverse()
+        while handles:
+            yield handles.pop()
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """The edge frames of a source, and the statistics gathered while reading.
+
+    Attributes
+    ----------
+    frames : Handles
+        Of edge frames, or of lists of edge frames; at least one. Without loops; pairs of arrays (src, dst), loops
+        included, where ids are integers and the backend keeps edges so.
+    rows, loops : int
+        Rows read, and how many of them were loops.
+    span : Span or None
+        Smallest and largest id, where ids are integers.
+    samples : list of (array of shape (2, any), int)
+        Of each result of reading, in NumPy, a sample of its edges and their number, where ids are integers.
+    reading : Reading
+        What was read.
+    """
+
+    frames: Handles
+    rows: int
+    loops: int
+    span: Span | None = None
+    samples: tuple[tuple[Any, int], ...] = ()
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def edges(self) -> int:
+        """Rows that are no loops: an upper bound on the number of canonical edges."""
+        return self.rows - self.loops
+
+
+class SplitIds(NamedTuple):
+    """Sharded ids of a graph's vertices, with the edges over each frame's own vertices.
+
+    Attributes
+    ----------
+    ids : Sharded
+        The caller's ids by dense id.
+    edges : Handles of arrays of int32, shape (2, rows)
+        For each frame, the positions of both ends among the frame's ascending distinct ids.
+    numbers : Handles of lists of handles of arrays of int32
+        The dense ids of each frame's distinct ids, one array per shard.
+    """
+
+    ids: Sharded
+    edges: Handles
+    numbers: Handles
+
+
+class Numbering(NamedTuple):
+    """How the vertices of a graph are numbered.
+
+    Attributes
+    ----------
+    vertices : handle of VertexMap, or IdRange, or SplitIds
+        The map of the caller's ids; a range of ids that needs none; or ids in shards.
+    size : int
+        Number of vertices; of a range, the number of its ids.
+    budget : VertexBudget
+        What vectors of all vertices may take.
+    """
+
+    vertices: Any
+    size: int
+    budget: VertexBudget
+
+    @property
+    def shift(self) -> int:
+        """Bits of an id in an edge key."""
+        return shift_of(self.size)
+
+    @property
+    def names(self) -> Any:
+        """The map of the caller's ids, or the ids in shards; the range, where it needs no map."""
+        return self.vertices.ids if isinstance(self.vertices, SplitIds) else self.vertices
+
+    @property
+    def span(self) -> IdRange | None:
+        """The range of ids, where it needs no map."""
+        return self.vertices if isinstance(self.vertices, IdRange) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Canonical:
+    """The canonical edges of a graph.
+
+    Attributes
+    ----------
+    partitions : Handles of int64 arrays
+        Distinct keys, ascending within and across partitions.
+    rows : int
+        Rows that they were made of, without loops: an upper bound on their number.
+    degrees : handle of array of int32, or None
+        Degrees by id, where they were added up in the pass that made the keys.
+    """
+
+    partitions: Handles
+    rows: int
+    degrees: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Oriented:
+    """An oriented graph over ranks, or over the ids of another order.
+
+    Attributes
+    ----------
+    partitions : Handles of int64 arrays
+        Keys source << shift | target with target < source over ranks, in no order.
+    order : Sharded, of int32
+        The dense id of each vertex.
+    out_degree, in_degree : Sharded, of int32
+        Degrees; in-degrees of int64 where vertices are in shards.
+    wedges : int
+        Σ in(v)·out(v).
+    edges : int
+    facts : Facts or None
+        Statistics of the vertices, where their vectors are whole and ids are ranks.
+    """
+
+    partitions: Handles
+    order: Sharded
+    out_degree: Sharded
+    in_degree: Sharded
+    wedges: int
+    edges: int
+    facts: Facts | None = None
+
+    def inputs(self) -> list[Any]:
+        """Handles of the partitions as inputs of calls over all edges; they stay here."""
+        return list(self.partitions)

@@ -1,0 +1,200 @@
+"""The plane of this process without a memory budget: threads over shared arrays, or one GPU.
+
+What happens to an edge: its part is read to a frame by one thread. Ids become dense ids by a look-up, and the two of an
+edge become one key. On the CPU the threads deal the keys of a large graph into one array by their leading digit, and
+each sorts ranges of it and drops repeats while these are in cache; keys are oriented in place, dealt once more, and
+written as rows of the one block. Small graphs, graphs of several blocks, and graphs on a GPU go by way of an exchange:
+every partition is cut at sampled keys, and the slices of a range are merged.
+
+A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges, and
+adds up degrees in the pass that makes the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.protocol import Buckets
+from dasktc.executors.local import LocalExecutor
+from dasktc.io.evidence import runs_of
+from dasktc.io.source import Source
+from dasktc.options import Ids
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
+from dasktc.pipeline.planes.exchange import Inputs, reduce_ranges, splitters
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.blocks import check_edges, fill_rows, stack
+from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of, keys_in_range, keys_of_samples
+from dasktc.pipeline.stages.edge_keys import distinct
+from dasktc.pipeline.stages.orient import CUTS, oriented, oriented_in_place, ranks_of
+from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
+from dasktc.pipeline.stages.shuffle import quantiles, sample_step
+from dasktc.planning.grid import Layout
+from dasktc.planning.placement import NOWHERE, Where
+
+__all__ = ["Dealt", "ProcessPlane"]
+
+Array = Any
+
+
+class Dealt(NamedTuple):
+    """Keys in this process's memory, dealt to buckets by their leading digit and not yet sorted.
+
+    Attributes
+    ----------
+    buckets : Buckets
+    spans : list of (int, int)
+        Half-open ranges of buckets, one per call.
+    """
+
+    buckets: Buckets
+    spans: list[tuple[int, int]]
+
+
+class ProcessPlane(Plane):
+    """Partitions are values of this process, in host memory or on its GPU."""
+
+    executor: LocalExecutor
+
+    @property
+    def stage_memory(self) -> int | None:
+        """No bound."""
+        return None
+
+    def read(self, source: Source) -> Frames:
+        """Read each part in a call of its own; generated parts are joined for a GPU, and long frames sliced."""
+        executor, backend, parts = self.executor, self.backend, source.parts or (NoPart(source.ids),)
+        if backend.on_device:
+            rows = sum(getattr(part, "rows", 0) for part in parts)
+            parts = join_parts(parts, min(self.piece_edges(rows), -(-rows // executor.workers)))
+        upstream = executor.upstream([part.upstream for part in parts])
+        step = partial(sample_step, ranges=executor.workers, parts=len(parts))
+        pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
+        results = executor.map("read-rows", _read, pairs, step, backend, runs_of(len(parts)))
+        handles, small = executor.transpose("read-rows", results, 2)
+        facts = executor.gather(small)
+        frames = self.frames(source, parts, handles, facts)
+        if backend.on_device:
+            return (
+                replace(frames, frames=Handles(self.split_frames(frames.frames.take(), facts)))
+                if source.ids == "int"
+                else frames
+            )
+        return self._shared_out(frames)
+
+    def _shared_out(self, frames: Frames) -> Frames:
+        """Slice the frames of a file that is read as a whole, so that every thread has some; the slices are views."""
+        workers, one = self.executor.workers, self.tuning.one_partition
+        if len(frames.frames) >= workers or frames.rows <= one:
+            return frames
+        calls = [(frame, max(one, -(-frames.rows // workers))) for frame in frames.frames.take()]
+        return replace(frames, frames=Handles(self.executor.stream("read-rows", slices_of_rows, calls)))
+
+    def vertex_budget(self, ids: Ids) -> VertexBudget:
+        """No bound: vectors of all vertices are whole."""
+        on_device, threads = self.backend.on_device, self.executor.workers
+        return VertexBudget(None, ids, self.options.chosen_reorder, on_device=on_device, at_a_time=threads)
+
+    def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
+        """Sort the keys in shared memory; those of a small graph, or of a GPU, by an exchange."""
+        executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
+        shift, handles = numbering.shift, frames.frames.take()
+        if self._sorts_in_place(rows):
+            return Canonical(Handles(self._sorted(handles, rows, numbering)), rows)
+        # Ranges come from samples that reading took where these suffice; then keys are made as they are cut.
+        count, samples = self.partitions(rows), None
+        if numbering.span is not None:
+            samples = [keys_in_range(ends, numbering.span, shift) for ends, _ in frames.samples]
+        elif backend.on_device and frames.samples:
+            ends = [pair for pair, _ in frames.samples]
+            (samples,) = executor.gather(
+                [executor.submit("canonical", keys_of_samples, vertices, ends, shift, backend)]
+            )
+        if samples is not None:
+            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
+            starts = quantiles(samples, [edges for _, edges in frames.samples], count)
+        else:
+            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
+            starts = splitters(executor, "canonical", inputs.handles, rows, count)
+        # Degrees are added up in the pass that makes the partitions.
+        ranges = self.exchange("canonical", inputs, starts, 1 << 2 * shift)
+        degrees = add_up_degrees(numbering.size, shift, backend)
+        calls = self.distinct_calls(starts, shift)
+        partitions, folded = reduce_ranges(executor, "canonical", ranges, distinct, calls, degrees)
+        return Canonical(Handles(partitions), rows, folded)
+
+    def _sorts_in_place(self, keys: int) -> bool:
+        """Whether the threads sort this number of keys together, in shared memory."""
+        return keys >= self.tuning.one_partition and not self.backend.on_device
+
+    def _sorted(self, frames: list[Any], rows: int, numbering: Numbering) -> list[Any]:
+        """Canonical keys as ascending slices of one array; takes the frames over."""
+        executor, backend, shift, span = self.executor, self.backend, numbering.shift, numbering.span
+        if span is not None and rows >= self.tuning.made_twice:
+            keys = [ends for frame in frames for ends in ends_of(frame, span, shift, backend)]
+            frames.clear()
+        else:
+            keys = executor.map("canonical", self.make_keys, frames, numbering.vertices, shift, backend)
+        dealt = self._deal("canonical", keys, 1 << 2 * shift)
+        return executor.map("canonical", distinct_in_buckets, list(dealt.spans), dealt.buckets, shift)
+
+    def _deal(self, stage: str, keys: list[Any], bound: int) -> Dealt:
+        """Deal keys into one array by their leading digit; takes over the arrays, which are only read.
+
+        The call that sorts a range of buckets also processes its keys while they are in cache. Neither ranges nor
+        arrays are copied.
+        """
+        executor = self.executor
+        buckets = self.backend.dealt(keys, bound, (0, bound), partial(executor.map, stage))
+        return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * executor.workers))
+
+    def for_edges(self, rows: int) -> Self:
+        """One thread for a small graph: starting others takes longer than they save."""
+        return replace(self, executor=self.executor.for_edges(rows))
+
+    def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
+        """Orient keys in place on the CPU, and into new arrays on a GPU."""
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        degrees = edges.degrees
+        if degrees is None:
+            degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
+        rank = executor.submit("orient", ranks_of, [degrees], backend)
+        direct = oriented if backend.on_device else oriented_in_place
+        partitions = executor.map("orient", direct, edges.partitions.take(), rank, shift, backend)
+        outward = executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))
+        vectors, cuts = [degrees, rank, outward], CUTS if backend.on_device else 0
+        (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
+        return self.oriented(partitions, vectors, facts, numbering)
+
+    def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
+        """What the backend sorts at once, and on a GPU a piece of all edges."""
+        largest = super().largest_partition(edges, edge_bytes)
+        return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
+
+    def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
+        """Build the single block of a large graph in shared memory, and other blocks by an exchange."""
+        if layout.shape != (1, 1) or not self._sorts_in_place(graph.edges):
+            return super().blocks(graph, layout, edges, where)
+        block = self._single_block(graph, layout)
+        check_edges(block, None if edges is None else int(edges[0, 0]))
+        return {(0, 0): block}
+
+    def _single_block(self, graph: Oriented, layout: Layout) -> OrientedCSR:
+        """Build the single block: threads fill ranges of rows of shared arrays."""
+        ((rows,),) = layout.sizes[0].tolist()
+        offsets = np.zeros(rows + 1, np.int64)
+        dealt = self._deal("blocks", graph.partitions.take(), 1 << 2 * layout.shift)
+        columns = np.empty(dealt.buckets.size, np.int32)
+        call = dealt.buckets, layout.shift, layout.loose_bits, offsets, columns
+        self.executor.map("blocks", fill_rows, list(dealt.spans), *call)
+        return stack([(offsets, columns)], (0, 0), layout, self.backend)
+
+
+def _read(parts: list[Any], step_of: Callable[[int], int], backend: Any, runs: int) -> list[Any]:
+    return list(read_group(parts, step_of, backend, runs))

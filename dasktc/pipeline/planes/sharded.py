@@ -1,0 +1,211 @@
+"""The plane for vertex vectors that exceed one process: they are in shards, and partitions see the entries they need.
+
+It wraps the plane of the run, which reads, exchanges keys and builds blocks as before. Each partition of edges is
+treated as a small graph: its own vertices, ascending, and its edges over their positions. The functions of the stages
+run on it unchanged, with vectors as long as its list of vertices. Entries of vertex vectors are fetched from the shards
+(`vectors.gather_entries`), and counts are added to the shards (`vectors.scatter_entries`). Ranks come from one sort by
+degree and id across the shards (`distinct.places`). Ids equal those of whole vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+from dasktc.executors.base import Executor
+from dasktc.io.source import Source
+from dasktc.options import Ids
+from dasktc.pipeline.planes.base import Blocks, Plane
+from dasktc.pipeline.planes.distinct import places
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, splitters
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, SplitIds
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries, zipped
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.canonical import keys_of_places
+from dasktc.pipeline.stages.orient import wedges_of
+from dasktc.pipeline.stages.reorder import collective_degree, first_visit, relabel, visit_keys
+from dasktc.pipeline.stages.shards import (
+    even,
+    id_bits,
+    in_degree_of,
+    largest,
+    localised,
+    oriented_locally,
+    refuse_beyond,
+    tie_of,
+    weight_keys,
+    with_degrees,
+    with_entries,
+)
+from dasktc.planning.grid import Layout
+from dasktc.planning.orders import Order, Ranking
+from dasktc.planning.placement import NOWHERE, Where
+from dasktc.planning.schemes import Sizes
+
+__all__ = ["ShardedPlane"]
+
+
+@dataclass(frozen=True)
+class ShardedPlane(Plane):
+    """A plane with sharded vertex vectors.
+
+    Parameters
+    ----------
+    executor, options, tuning
+        Those of `whole`.
+    whole : Plane
+        The plane of the run, as it would be with whole vectors.
+    shards : int
+    """
+
+    whole: Plane
+    shards: int
+
+    @classmethod
+    def over(cls, plane: Plane, shards: int) -> ShardedPlane:
+        """Shard the vertex vectors of a plane."""
+        return cls(plane.executor, plane.options, plane.tuning, plane, shards)
+
+    @property
+    def stage_memory(self) -> int | None:
+        """That of the run's plane."""
+        return self.whole.stage_memory
+
+    def read(self, source: Source) -> Frames:
+        """Read as the run's plane does."""
+        return self.whole.read(source)
+
+    def vertex_budget(self, ids: Ids) -> VertexBudget:
+        """That of the run's plane."""
+        return self.whole.vertex_budget(ids)
+
+    def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
+        """Make keys from the dense ids of each frame's own vertices, and exchange them as the run's plane does."""
+        split, executor, shift = numbering.vertices, self.executor, numbering.shift
+        if not isinstance(split, SplitIds):
+            return self.whole.canonical(frames, numbering)
+        frames.frames.take()
+        ends = zipped(split.edges.take(), split.numbers.take())
+        keys = executor.map("canonical", with_entries, ends, keys_of_places, shift, self.backend)
+        count = self.partitions(frames.edges, self.tuning.split_bytes)
+        starts = splitters(executor, "canonical", keys, frames.edges, count)
+        return self.whole.keep_distinct(Inputs(keys), frames.edges, starts, shift)
+
+    def for_edges(self, rows: int) -> Self:
+        """Shards over the run's plane for so many edges."""
+        whole = self.whole.for_edges(rows)
+        return replace(self, executor=whole.executor, whole=whole)
+
+    def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
+        """Orient each partition over its own vertices; degrees are added up, and ranks fetched, shard by shard."""
+        executor, backend, size, shift, stage = self.executor, self.backend, numbering.size, numbering.shift, "orient"
+        starts = even(size, self.shards)
+        number = sum(executor.gather(executor.map("canonical", len, list(edges.partitions))))
+        results = executor.map(stage, with_degrees, edges.partitions.take(), shift, backend)
+        ids, local, degrees = executor.transpose(stage, results, 3)
+        degree = scatter_entries(executor, stage, ids, degrees, starts)
+        degrees.clear()
+        # One sort of all vertices by degree gives their ranks, of which each partition fetches those of its vertices.
+        ascending, rank, top = _by_weight(executor, stage, degree)
+        del degree
+        ranks = gather_entries(executor, stage, rank, ids)
+        del rank
+        results = executor.map(stage, with_entries, zipped(local, ranks), oriented_locally, shift, backend)
+        partitions, ids, sources = executor.transpose(stage, results, 3)
+        outward = scatter_entries(executor, stage, ids, sources, ascending.starts)
+        # The sorted keys hold degrees and ids by rank.
+        bits = id_bits(size)
+        pairs = zipped(list(ascending.parts), list(outward.parts))
+        inward = Sharded(ascending.starts, executor.map(stage, in_degree_of, pairs, top, bits))
+        order = Sharded(ascending.starts, executor.map(stage, tie_of, ascending.parts, bits))
+        pairs = zipped(list(inward.parts), list(outward.parts))
+        wedges = sum(executor.gather([executor.submit(stage, wedges_of, *pair) for pair in pairs]))
+        return Oriented(Handles(partitions), order, outward, inward, wedges, number), numbering.names
+
+    def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
+        """Relabel each partition by the new ids of its own vertices."""
+        if order.ordered:
+            return graph
+        executor, stage = self.executor, "reorder"
+        place = _PLACES[order.ranking](executor, graph, shift)
+        pairs = executor.map(stage, localised, graph.partitions.take(), shift, executor.backend)
+        ids, local = executor.transpose(stage, pairs, 2)
+        new_ids = gather_entries(executor, stage, place, ids)
+        partitions = executor.map(stage, with_entries, zipped(local, new_ids), relabel, shift, executor.backend)
+        dense, outward, inward = (
+            permuted(executor, stage, vector, place) for vector in (graph.order, graph.out_degree, graph.in_degree)
+        )
+        return Oriented(Handles(partitions), dense, outward, inward, graph.wedges, graph.edges)
+
+    def measure(self, graph: Oriented, layout: Layout) -> Sizes:
+        """Measure as the run's plane does."""
+        return self.whole.measure(graph, layout)
+
+    def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
+        """Build blocks as the run's plane does."""
+        return self.whole.blocks(graph, layout, edges, where)
+
+    def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
+        """That of the run's plane."""
+        return self.whole.largest_partition(edges, edge_bytes)
+
+    def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
+        """Exchange as the run's plane does."""
+        return self.whole.exchange(stage, inputs, starts, bound)
+
+
+def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded, Sharded, int]:
+    """Sort vertices by descending weight, ties by ascending id.
+
+    Returns
+    -------
+    ascending : Sharded
+        `(top - weight) << bits | id`, in the sorted order of the vertices.
+    place : Sharded
+        Position of each vertex in that order.
+    top : int
+        The largest weight.
+    """
+    top, bits = max(executor.gather(weight.map(executor, stage, largest)), default=0), id_bits(weight.size)
+    refuse_beyond(top + 1, bits)
+    keys = Sharded(weight.starts, weight.map(executor, stage, weight_keys, top, bits, executor.backend))
+    return *places(executor, stage, keys, (top + 1) << bits), top
+
+
+# new ids of the ranks in other orders than by degree
+
+
+def _by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Sharded:
+    return graph.order
+
+
+def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
+    return _by_weight(executor, "reorder", graph.in_degree)[1]
+
+
+def _by_collective_degree(banded: bool, executor: Executor, graph: Oriented, shift: int) -> Sharded:
+    size, starts, stage, backend = graph.order.size, graph.order.starts, "reorder", executor.backend
+    bits, bands = id_bits(size), (3 if banded else 1) * (size + 1)
+    refuse_beyond(bands, bits)
+    pairs = executor.map(stage, localised, list(graph.partitions), shift, backend)
+    ids, local = executor.transpose(stage, pairs, 2)
+    # Vertices are visited by descending collective degree; each is numbered by the first visit that points to it.
+    inputs = zipped(list(local), gather_entries(executor, stage, graph.out_degree, ids))
+    sums = executor.map(stage, with_entries, inputs, collective_degree, shift, backend)
+    _, visit, _ = _by_weight(executor, stage, scatter_entries(executor, stage, ids, sums, starts))
+    inputs = zipped(local, gather_entries(executor, stage, visit, ids))
+    firsts = executor.map(stage, with_entries, inputs, first_visit, size, shift, backend)
+    first = scatter_entries(executor, stage, ids, firsts, starts, ("minimum", size))
+    triples = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
+    keys = Sharded(starts, executor.map(stage, visit_keys, triples, size, bits, banded))
+    return places(executor, stage, keys, bands << bits)[1]
+
+
+_PLACES: dict[Ranking, Callable[[Executor, Oriented, int], Sharded]] = {
+    Ranking.COLLECTIVE: partial(_by_collective_degree, False),
+    Ranking.BANDED: partial(_by_collective_degree, True),
+    Ranking.IN_DEGREE: _by_in_degree,
+    Ranking.CALLERS_ID: _by_dense_id,
+}

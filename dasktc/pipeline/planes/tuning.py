@@ -1,0 +1,74 @@
+"""`Tuning`: the thresholds at which a plane changes how it moves partitions, in one object that tests replace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dasktc.backends import PARTITION_EDGES
+from dasktc.planning.placement import ONE_PARTITION
+
+__all__ = ["TUNING", "Tuning"]
+
+
+def _by_name(**values: Any) -> Any:
+    return field(default_factory=lambda: dict(values))
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes on which the movement of partitions depends; by backend, where they are mappings.
+
+    Attributes
+    ----------
+    one_partition : int
+        Edges below which a graph is one partition, unless memory is short.
+    partition_edges : mapping of str to int
+        Most edges of a partition.
+    row_bytes : mapping of {"int", "text"} to int
+        Bytes for each row of a chunk of a part: decoded, as a frame, without loops, with its ids looked up, and as
+        keys.
+    edge_bytes : mapping of str to int
+        Bytes an edge of a partition at the stage that takes most memory: a sorted copy of a partition from a file. Six
+        times as many on a device, so that most of the budget is left for results, which then stay there.
+    split_bytes : int
+        The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges.
+    device_pieces, piece_edges : int
+        In one process a device holds its edges in this number of arrays, each of at least so many edges, so that the
+        results and the sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays
+        would be a task.
+    split_edges, least_pieces : int
+        Edges from which a device holds them in at least so many arrays: one array's scratch is then a third of all
+        edges.
+    made_twice : int
+        Rows from which keys are not stored before they are dealt out: both passes over them make them anew from the
+        edges' ends, which takes as long as writing them, and no memory.
+    direct : int
+        Largest number of slice tasks in a shuffle of one step.
+    passes : mapping of str to int
+        Most ranges for which a pass per range over a partition is cheap, so that the partition need not be cut.
+    partial_sums : int
+        Most partial sums that are handed to their consumers without a task that adds them up.
+    ranges_a_thread : int
+        Ranges of buckets per thread; several, because they take unlike times, and a free thread takes the next.
+    """
+
+    one_partition: int = ONE_PARTITION
+    partition_edges: Mapping[str, int] = field(default_factory=lambda: dict(PARTITION_EDGES))
+    row_bytes: Mapping[str, int] = _by_name(int=160, text=640)
+    edge_bytes: Mapping[str, int] = _by_name(cpu=40, cuda=240)
+    split_bytes: int = 100
+    device_pieces: int = 8
+    piece_edges: int = 1 << 26
+    split_edges: int = 1 << 22
+    least_pieces: int = 3
+    made_twice: int = 1 << 21
+    direct: int = 1 << 12
+    passes: Mapping[str, int] = _by_name(cpu=4, cuda=64)
+    partial_sums: int = 8
+    ranges_a_thread: int = 4
+
+
+TUNING = Tuning()
+"""The values of every run; a test that needs others replaces this object."""

@@ -1,0 +1,124 @@
+"""Numbers vertices: dense ids 0..V-1 in ascending order of the caller's ids, without a Python object per vertex.
+
+The distinct ids of all frames are merged in a tree, and every worker that relabels edges looks their ids up in the
+resulting map (of size V, or of the ids' range). Where such a map does not fit one process, the ids stay in shards
+(`planes.vectors`), and each frame receives the dense ids of its own vertices alone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dasktc.backends.vertex_maps import MAX_VERTICES, check_size
+from dasktc.executors.base import Executor, Fold, tree
+from dasktc.options import Ids
+from dasktc.pipeline.planes.distinct import numbered
+from dasktc.pipeline.planes.graph import Frames, Handles, Numbering, SplitIds
+from dasktc.pipeline.planes.vectors import zipped
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.id_maps import map_of
+from dasktc.pipeline.stages.ids import (
+    IdRange,
+    clear_marks,
+    distinct_integers,
+    distinct_texts,
+    map_of_integers,
+    map_of_marks,
+    map_of_texts,
+    mark_ids,
+    places_of_integers,
+    places_of_texts,
+    text_size,
+    texts,
+    unite_texts,
+)
+from dasktc.pipeline.stages.read import Span
+from dasktc.pipeline.stages.shards import integers, logical_or, unite
+
+__all__ = [
+    "STAGE",
+    "TABLE_BYTES",
+    "number_integers",
+    "number_texts",
+]
+
+STAGE = "vertices"
+TABLE_BYTES = 21
+"""Bytes per id of the range that building a table takes: flags, the table, and the ids twice."""
+
+
+def number_integers(executor: Executor, frames: Frames, budget: VertexBudget, memory: int | None) -> Numbering:
+    """Number integer ids: their range as it is, or a table, a sorted array, or shards of ids.
+
+    Ids of a range no wider than the number of rows need no map, provided that there is no memory budget or that a
+    device has room for vectors of the range: their offsets are used as ids until the degrees are known.
+
+    Parameters
+    ----------
+    executor : Executor
+    frames : Frames
+    budget : VertexBudget
+        Decides whether ids are sharded.
+    memory : int or None
+        Bytes that a call may take; None: unbounded.
+    """
+    span, backend = frames.span, executor.backend
+    if span is None:
+        span = Span.of(executor.gather(executor.map(STAGE, Span.measured, list(frames.frames))))
+    low, width, rows = span.low, span.high - span.low + 1, span.rows
+    spacious = memory is None or (budget.on_device and budget.fits(width))
+    if spacious and width <= min(rows + 65_536, MAX_VERTICES) and budget.shards(width) == 1:
+        return Numbering(IdRange(low, width), width, budget)
+    if budget.shards(min(width, 2 * rows)) > 1:
+        places = executor.map(STAGE, places_of_integers, list(frames.frames), low, width, backend)
+        return _split(executor, places, "int", budget)
+    widest = 4 * rows + 65_536 if memory is None else min(4 * rows + 65_536, memory // TABLE_BYTES)
+    if width <= widest:
+        mark = Fold(partial(clear_marks, width, backend), partial(mark_ids, low=low, backend=backend), logical_or)
+        marks = executor.fold(STAGE, mark, list(frames.frames))
+        return _counted(executor, executor.submit(STAGE, map_of_marks, marks, low, width, backend), budget)
+    ids = executor.map(STAGE, distinct_integers, list(frames.frames), backend)
+    united = tree(executor, STAGE, partial(unite, backend=backend), ids)
+    return _counted(executor, executor.submit(STAGE, map_of_integers, united, backend), budget)
+
+
+def number_texts(executor: Executor, frames: Frames, budget: VertexBudget) -> Numbering:
+    """Number text ids: by a sorted column, or in shards, where the columns turn out to be too large together.
+
+    The numbering's budget knows how long the ids are. Parameters are those of `number_integers`.
+    """
+    backend = executor.backend
+    ids = executor.map(STAGE, distinct_texts, list(frames.frames), backend)
+    if not (budget.on_device and budget.call_memory is None):
+        sizes = executor.gather(executor.map(STAGE, text_size, list(ids), backend))
+        total, nbytes = (sum(of_all) for of_all in zip(*sizes, strict=True))
+        budget = budget.of(total, nbytes)
+        if budget.shards(total) > 1:
+            inputs = zipped(list(frames.frames), ids)
+            return _split(executor, executor.map(STAGE, places_of_texts, inputs, backend), "text", budget)
+    united = tree(executor, STAGE, partial(unite_texts, backend=backend), ids)
+    return _counted(executor, executor.submit(STAGE, map_of_texts, united, backend), budget)
+
+
+def _counted(executor: Executor, vertices: Any, budget: VertexBudget) -> Numbering:
+    (size,) = executor.gather([executor.submit(STAGE, _size_of, vertices)])
+    return Numbering(vertices, size, budget)
+
+
+def _size_of(vertices: Any) -> int:
+    return int(vertices.size)
+
+
+def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, budget: VertexBudget) -> Numbering:
+    """Number ids in shards; by a map where the distinct ids turn out to fit one shard.
+
+    `ids_and_places` has for each frame its ascending distinct ids, and the positions of both ends among them.
+    """
+    distinct_ids, edges = executor.transpose(STAGE, ids_and_places, 2)
+    operations = texts(executor.backend) if ids == "text" else integers(executor.backend)
+    distinct, numbers = numbered(executor, STAGE, distinct_ids, budget.shards, operations)
+    check_size(distinct.size)
+    if budget.shards(distinct.size) > 1:
+        return Numbering(SplitIds(distinct, Handles(edges), Handles(numbers)), distinct.size, budget)
+    return _counted(executor, executor.submit(STAGE, map_of, list(distinct.parts), ids, executor.backend), budget)

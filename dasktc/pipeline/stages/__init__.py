@@ -1,0 +1,1 @@
+"""Stages of the pipeline as pure functions: arrays in, arrays and small facts out; no executor."""

@@ -1,0 +1,270 @@
+"""Orientation: ranks vertices by degree, and directs every edge from its end of lower degree to that of higher.
+
+Rank 0 is the vertex of highest degree; ties are broken by dense id. After relabelling by rank an oriented edge points
+from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
+ICDE 2015; TRUST, section 2.2).
+
+Σ in(v)·out(v) of the oriented graph is the number of wedges that a count must stream. It is computed here from the
+degrees alone, and every count is checked against it.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backends import Backend
+from dasktc.backends.csr import aligned, on_host
+from dasktc.backends.cuda.launch_trust import SMALL_ROW
+from dasktc.pipeline.stages.edge_keys import cut, unpack
+
+__all__ = [
+    "CHUNK",
+    "CUTS",
+    "RESIDUES",
+    "Facts",
+    "Ranks",
+    "add_degrees",
+    "add_sources",
+    "add_sums",
+    "dense_ids",
+    "facts_of",
+    "first_rows",
+    "in_degrees",
+    "inverse",
+    "no_sums",
+    "order_by",
+    "oriented",
+    "oriented_in_place",
+    "oriented_in_ranges",
+    "oriented_slices",
+    "out_degrees",
+    "ranks_and_starts",
+    "ranks_of",
+    "row_starts",
+    "sum_of",
+    "total",
+    "totals_of",
+    "wedges_of",
+    "zero_degrees",
+]
+
+Array = Any
+Frame = Any
+CHUNK = 1 << 22
+"""Vertices whose wedges are summed in one pass."""
+CUTS = 1024
+"""Ranges of rows with about equally many edges; the row ranges of blocks are made of these."""
+RESIDUES = 12
+"""Modulus of the ends' remainders by which edges are counted: measures grids of n parts where n divides it."""
+
+
+class Facts(NamedTuple):
+    """Statistics of an oriented graph's vertices that the plan needs.
+
+    Attributes
+    ----------
+    vertices, edges, wedges : int
+        The vertices with an edge; Σ in(v)·out(v).
+    lengths : array of int64
+        Number of rows of each length, on the host.
+    cuts : list of int, length CUTS + 1
+        Entry k: the row in which the running sum of row lengths reaches k / CUTS of the edges; empty where no caller
+        cuts rows.
+    processors : int
+        Multiprocessors of the device.
+    """
+
+    vertices: int
+    edges: int
+    wedges: int
+    lengths: Array
+    cuts: list[int]
+    processors: int
+
+
+class Ranks(NamedTuple):
+    """Ranks of the vertices, and ranges of rows with about equally many edges.
+
+    Attributes
+    ----------
+    rank : array of int32, shape (V,)
+        By dense id.
+    starts : list of int
+        First oriented key of each range but the first.
+    """
+
+    rank: Array
+    starts: list[int]
+
+
+def sum_of(vectors: list[Array]) -> Array:
+    """Sum of vectors; a single one is returned as it is."""
+    return total(vectors) if len(vectors) > 1 else vectors[0]
+
+
+def ranks_of(degrees: list[Array], backend: Backend) -> Array:
+    """Rank of each vertex by degree, from partial sums of degrees."""
+    return inverse(order_by(sum_of(degrees), backend), backend)
+
+
+def ranks_and_starts(degrees: list[Array], samples: list[Array], ranges: int, shift: int, backend: Backend) -> Ranks:
+    """Ranks, and the starts of ranges by samples of canonical keys; whoever has the same input computes the same."""
+    rank = ranks_of(degrees, backend)
+    return Ranks(rank, row_starts(samples, rank, ranges, shift, backend))
+
+
+def dense_ids(vectors: list[Array], vertices: int, backend: Backend) -> Array:
+    """Dense id of each rank: the vertex's position among the vertices with an edge."""
+    degree, rank, _ = vectors
+    order = inverse(rank, backend)[:vertices]
+    if vertices < len(degree):
+        order = (backend.array.cumsum(degree > 0, dtype="int64") - 1).take(order)
+    return order.astype("int32", copy=False)
+
+
+def out_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:
+    """Out-degree of each rank."""
+    return vectors[2][:vertices]
+
+
+def in_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:
+    """In-degree of each rank."""
+    degree, rank, outward = vectors
+    inward = degree.take(inverse(rank, backend)[:vertices])
+    inward -= outward[:vertices]
+    return inward
+
+
+def totals_of(vectors: list[Array], backend: Backend) -> tuple[int, int, int]:
+    """Vertices with an edge, edges and wedges, from degrees and ranks by id, and from out-degrees by rank."""
+    degree, _, outward = vectors
+    return int((degree > 0).sum()), int(outward.sum(dtype="int64")), backend.vertices.wedges(*vectors)
+
+
+def facts_of(vectors: list[Array], totals: tuple[int, int, int], cuts: int, backend: Backend) -> Facts:
+    """Statistics for the plan, from the vectors of `totals_of` and its result; `cuts` ranges of rows, or 0."""
+    vertices, edges, wedges = totals
+    rows = vectors[2][:vertices]
+    bins = 1 + max(SMALL_ROW, isqrt(2 * edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
+    counts = backend.vertices.lengths(rows, bins)
+    places = []
+    if cuts:
+        wanted = backend.array.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
+        places = backend.array.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
+    lengths = on_host(counts).astype("int64", copy=False)
+    return Facts(vertices, edges, wedges, lengths, places, backend.processors())
+
+
+def total(vectors: list[Array]) -> Array:
+    """Sum vectors into a new one; the inputs, which may also be other tasks' inputs, stay unchanged.
+
+    The list belongs to the task and is emptied vector by vector: one that is mapped from a file is in memory only while
+    it is added.
+    """
+    result = vectors.pop().copy()
+    while vectors:
+        result += vectors.pop()
+    return result
+
+
+def order_by(weight: Array, backend: Backend) -> Array:
+    """Sort the vertices by descending weight, ties by ascending id, with one integer sort.
+
+    Parameters
+    ----------
+    weight : array of integers, shape (V,), not negative
+    backend : Backend
+
+    Returns
+    -------
+    array of int32, shape (V,)
+        The vertices in this order; int64 where a weight and an id do not fit 63 bits together.
+    """
+    return backend.vertices.order(weight)
+
+
+def zero_degrees(size: int, backend: Backend) -> Array:
+    """Degrees of vertices without edges."""
+    return backend.array.zeros(size, dtype="int32")
+
+
+def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
+    """Add the degrees that canonical edges contribute to `degree`, in place."""
+    backend.edges.add_degrees(degree, keys, shift)
+    return degree
+
+
+def add_sources(out_degree: Array, keys: Array | list[Any], shift: int, backend: Backend) -> Array:
+    """Add the out-degrees that oriented edges, which may be cut, contribute to `out_degree`, in place."""
+    if isinstance(keys, list):
+        for some in keys:
+            add_sources(out_degree, some, shift, backend)
+    else:
+        backend.edges.add_sources(out_degree, keys, shift)
+    return out_degree
+
+
+def inverse(order: Array, backend: Backend) -> Array:
+    """The inverse of a permutation, int32: each vertex's rank in an order."""
+    return backend.vertices.inverse(order)
+
+
+def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
+    """Relabel canonical keys by rank, the larger rank as the source; the edges keep their positions."""
+    return backend.edges.oriented(keys, aligned(rank), shift)
+
+
+def oriented_in_ranges(keys: Array, ranks: Ranks, shift: int, backend: Backend) -> list[list[Array]]:
+    """Orient keys, and cut them into the ranges of rows, in one pass."""
+    directed = backend.edges.lazy_oriented(keys, aligned(ranks.rank), shift)
+    return [[slice_of_keys] for slice_of_keys in backend.edges.split(directed, ranks.starts)]
+
+
+def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
+    """First keys of all ranges of rows but the first, with about equally many edges each, by sampled canonical keys."""
+    rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
+    return [int(rows[len(rows) * number // ranges]) << shift if len(rows) else 0 for number in range(1, ranges)]
+
+
+def oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:
+    """Orient keys, and cut them before each of `starts`."""
+    return cut(oriented(keys, rank, shift, backend), starts, 1 << 2 * shift, backend)
+
+
+def no_sums(size: int, backend: Backend) -> list[Array]:
+    """Zeroed sums: out-degrees, and numbers of edges by the remainders of their two ends."""
+    return [zero_degrees(size, backend), backend.array.zeros(RESIDUES**2, dtype="uint64")]
+
+
+def add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backend) -> list[Array]:
+    """Add what slices of oriented keys contribute to the sums of `no_sums`, in place."""
+    # All memory is allocated before anything is added, because a call that lacks memory is repeated.
+    counted = [backend.edges.residues(keys, shift, RESIDUES) for keys in slices]
+    for keys, counts in zip(slices, counted, strict=True):
+        add_sources(sums[0], keys, shift, backend)
+        sums[1] += counts
+    return sums
+
+
+def first_rows(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
+    """Cut rows into ranges with about equally many edges, by a sample of canonical keys; return their first rows."""
+    sources, targets = unpack(on_host(oriented(backend.array.asarray(sample), rank, shift, backend)), shift)
+    sources = np.sort(sources[sources != targets])
+    return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})
+
+
+def oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
+    """Orient keys in place, as `oriented` does; nobody else may use these keys."""
+    return backend.edges.orient(keys, aligned(rank), shift)
+
+
+def wedges_of(inward: Array, outward: Array) -> int:
+    """Σ in·out as an exact Python int: factors are split so that no partial sum exceeds 64 bits."""
+    wedges = 0
+    for start in range(0, len(inward), CHUNK):
+        of, by = (vector[start : start + CHUNK].astype("int64", copy=False) for vector in (inward, outward))
+        wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
+    return wedges

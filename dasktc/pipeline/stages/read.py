@@ -1,0 +1,236 @@
+"""Reading: turns parts of a source into edge frames without loops, with the facts that later stages need of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backends import Backend
+from dasktc.backends.csr import on_host
+from dasktc.io.evidence import Notes, Reading, judge_all, say_zeros
+from dasktc.io.source import Part, Source
+from dasktc.options import Ids
+
+__all__ = [
+    "SAMPLED",
+    "Counts",
+    "NoPart",
+    "Span",
+    "ends_between",
+    "join_parts",
+    "judged",
+    "noted",
+    "part_size",
+    "read_chunks",
+    "read_parts",
+    "rows_of",
+    "sample_ends",
+    "slices_of_ends",
+    "slices_of_rows",
+    "without_loops",
+]
+
+Array = Any
+Frame = Any
+SAMPLED = 1 << 8
+"""Edges sampled from each array that a device reads within a budget."""
+
+
+class Counts(NamedTuple):
+    """Statistics of frames: rows, loops, where ids are integers their span and a sample of the edges; parts' notes."""
+
+    rows: int
+    loops: int
+    span: Span | None = None
+    sample: Any = None
+    notes: tuple[Notes, ...] = ()
+
+
+def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Reading:
+    """Judge the choice of a source's id columns by the rows that its parts noted, and return what was read.
+
+    Parameters
+    ----------
+    source : Source
+    parts : sequence of Part
+        Those that were read, in order.
+    notes : sequence of Notes
+        Of those of them that note their rows.
+
+    Raises
+    ------
+    InputError
+        As `evidence.judge`.
+    """
+    noting = [part for part in parts if hasattr(part, "noting")]
+    choices = [(getattr(part, "choice", None), getattr(part, "begins", True)) for part in noting]
+    samples = [(choice, of.sample(begins)) for (choice, begins), of in zip(choices, notes, strict=True)]
+    judge_all(samples)
+    if not any(doubt.zeros for part in parts if (doubt := getattr(part, "doubt", None))):  # else it was said
+        say_zeros(samples)
+    reading = source.read
+    return replace(reading, comments_below=reading.comments_below + sum(of.comments for of in notes))
+
+
+def part_size(part: Any) -> int:
+    """Rows or bytes of a part, to compare it with other parts of its source; 0 where the part states neither."""
+    start, stop, rows = (getattr(part, name, None) for name in ("start", "stop", "rows"))
+    if isinstance(rows, int):
+        return rows
+    return stop - start if isinstance(start, int) and isinstance(stop, int) else 0
+
+
+def join_parts(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
+    """Join generated parts into larger ones of at most `most` rows: a large part takes as many calls as a small one."""
+    if not all(hasattr(part, "joined") for part in parts):
+        return tuple(parts)
+    merged = list[Any]()
+    for part in parts:
+        fits = merged and merged[-1].rows + part.rows <= most  # type: ignore[attr-defined]
+        both = merged[-1].joined(part) if fits else None
+        merged[-1:] = [both] if both else [*merged[-1:], part]
+    return tuple(merged)
+
+
+@dataclass(frozen=True)
+class NoPart:
+    """The part of a source that has none: reads as an empty frame."""
+
+    ids: Ids
+    upstream: None = None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Frame:
+        """Return an empty frame."""
+        none = backend.frame.Series([], dtype="int32" if self.ids == "int" else "str")
+        return backend.frame.DataFrame({"src": none, "dst": none})
+
+
+def read_parts(
+    parts: Iterable[tuple[Part, Any]], step_of: Callable[[int], int], backend: Backend, runs: int = 1
+) -> tuple[Frame | list[Frame], Counts]:
+    """Read parts, drop loops and sample every `step_of(rows)`-th edge: a frame, or one frame a part, and its facts.
+
+    Each part comes with the value that it is made of, or None.
+    """
+    made, notes = list[Any](), list[Any]()
+    for part, upstream in parts:
+        noting, of_part = noted(part, runs)
+        made.append(without_loops(backend.read(noting, upstream), backend))
+        notes.append(of_part)
+    frames, counts = [frame for frame, _ in made], [of for _, of in made]
+    spans, total = [of.span for of in counts if of.span is not None], sum(of.rows for of in counts)
+    known = len(spans) == len(counts)
+    step = step_of(total)
+    sample = np.concatenate([sample_ends(frame, step) for frame in frames], axis=1) if known else None
+    of_parts = tuple(of for of in notes if of is not None)
+    facts = Counts(total, sum(of.loops for of in counts), Span.of(spans) if known else None, sample, of_parts)
+    return frames[0] if len(frames) == 1 else frames, facts
+
+
+def sample_ends(frame: Frame, step: int) -> Array:
+    """Both ends of every `step`-th edge of a frame of integers, on the host."""
+    ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
+    return np.stack([on_host(end[::step]).astype("int64") for end in ends])
+
+
+def slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
+    """Slice a frame into views of at most `most` rows."""
+    for first in range(0, max(1, len(frame)), most):
+        yield frame.iloc[first : first + most]
+
+
+def slices_of_ends(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
+    """Slice a pair of arrays into views of at most `most` edges."""
+    for first in range(0, len(ends[0]), most):
+        yield ends_between(ends, first, first + most)
+
+
+def noted(part: Any, runs: int) -> tuple[Any, Notes | None]:
+    """Return a part that notes at most `runs` runs of its rows as it is read, and these notes, where it can."""
+    if not hasattr(part, "noting"):
+        return part, None
+    notes = Notes(runs)
+    return part.noting(notes), notes
+
+
+def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: int = 1) -> Iterator[Any]:
+    """Read a part as frames of at most `most` rows, each followed by its statistics; the last ones have the notes.
+
+    A part without a chunked reader is read at once, and its frame is sliced.
+    """
+    part, notes = noted(part, runs)
+    counts: Counts | None = None
+    chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
+    for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
+        rows = rows_of(frame)
+        for first in range(0, max(1, rows), most):
+            some = (
+                ends_between(frame, first, first + most)
+                if isinstance(frame, tuple)
+                else frame.iloc[first : first + most]
+            )
+            if counts is not None:
+                yield counts
+            proper, counts = without_loops(some, backend)
+            if isinstance(proper, tuple):
+                counts = counts._replace(sample=sample_ends(proper, max(1, counts.rows // SAMPLED)))
+            yield proper
+    assert counts is not None
+    yield counts if notes is None else counts._replace(notes=(notes,))
+
+
+def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:
+    """Drop a frame's loops where its backend does not keep them, and count rows and loops."""
+    rows = rows_of(frame)
+    if isinstance(frame, tuple) or frame["src"].dtype.kind in "iu":
+        frame, loops, low, high = backend.edges.proper(frame)
+        return frame, Counts(rows, loops, Span.of_frame(low, high, rows_of(frame)))
+    proper = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
+    kept = int(proper.sum())
+    return frame if kept == rows else frame[proper].reset_index(drop=True), Counts(rows, rows - kept)
+
+
+def rows_of(frame: Frame) -> int:
+    """Number of rows of a frame, or of a pair of arrays."""
+    return len(frame[0] if isinstance(frame, tuple) else frame)
+
+
+def ends_between(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
+    """Both columns of a range of rows, from a frame or from a pair of arrays."""
+    if isinstance(frame, tuple):
+        return frame[0][start:stop], frame[1][start:stop]
+    rows = frame.iloc[start:stop]
+    return rows["src"], rows["dst"]
+
+
+class Span(NamedTuple):
+    """The smallest and largest id of some edges (low > high where there are none), and the number of their rows."""
+
+    low: int
+    high: int
+    rows: int
+
+    @classmethod
+    def of_frame(cls, low: int, high: int, rows: int) -> Span:
+        """The span of one frame; any low > high is an empty span."""
+        return cls(low, high, rows) if low <= high else cls(0, -1, 0)
+
+    @classmethod
+    def measured(cls, frame: Frame) -> Span:
+        """The span of a frame of integers, or of a list of frames."""
+        if isinstance(frame, list):
+            return cls.of([cls.measured(one) for one in frame])
+        if not len(frame):
+            return cls(0, -1, 0)
+        ends = [frame[name].values for name in ("src", "dst")]
+        return cls(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
+
+    @classmethod
+    def of(cls, frames: Sequence[Span]) -> Span:
+        """The span of all frames together."""
+        there = [span for span in frames if span.rows]
+        low, high = min((span.low for span in there), default=0), max((span.high for span in there), default=-1)
+        return cls(low, high, sum(span.rows for span in there))

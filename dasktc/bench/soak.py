@@ -261,8 +261,8 @@ def _submitted(client: Any) -> Batches:
     class Submissions(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         name = "dasktc-soak"
 
-        def update_graph(self, scheduler: Any, *, tasks: list[Any], **_: Any) -> None:
-            batches.append([str(key[0] if isinstance(key, tuple) else key) for key in tasks])
+        def update_graph(self, scheduler: Any, *, keys: set[Any], **_: Any) -> None:
+            batches.append([str(key[0] if isinstance(key, tuple) else key) for key in keys])
 
     client.cluster.scheduler.add_plugin(Submissions())
     return batches
@@ -292,10 +292,11 @@ def _start_control(workers: int) -> None:
 
 def _run_control(batches: Sequence[Sequence[str]]) -> dict[str, int]:
     """Run tasks that do nothing; return the bytes of this process, and of a worker on average."""
-    client, numbers = _CONTROL[0].client, itertools.count()
-    for names in batches:
+    client, numbers, results = _CONTROL[0].client, itertools.count(), [None]
+    for names in batches:  # each task needs a result, as most tasks of a count do
         keys = [(name, next(numbers)) for name in names]
-        client.gather(client.map(_no_op, range(len(keys)), key=keys, pure=False))
+        results = client.map(_no_op, itertools.islice(itertools.cycle(results), len(keys)), key=keys, pure=False)
+        client.gather(results)
     gc.collect()
     sizes = [psutil.Process(pid).memory_info().rss for pid in worker_pids(client)]
     return {"client": psutil.Process().memory_info().rss, "worker": int(mean(sizes))}
@@ -305,7 +306,7 @@ def _stop_control() -> None:
     _CONTROL.pop().close()
 
 
-def _no_op(number: int) -> None:
+def _no_op(result: None) -> None:
     """Do nothing."""
 
 

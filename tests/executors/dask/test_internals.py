@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import dask
@@ -11,6 +14,7 @@ import distributed
 import pytest
 from distributed import Client, LocalCluster
 
+import dasktc
 from dasktc.executors.dask import internals
 from dasktc.executors.process import usage
 from dasktc.executors.process.usage import Resources
@@ -180,6 +184,33 @@ def test_groups_that_need_each_other_have_places():
     places = internals.places_of_groups(needs)
     assert len(set(places.values())) == 4
     assert places["a"][0] > places["b"][0] > places["c"][0]
+
+
+DOCUMENTED = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+"""Of named tuples, and `os._exit`."""
+
+
+def test_no_private_attribute_of_a_dependency_is_used_elsewhere():
+    """A name with an underscore that this package does not define is another's; Numba's cache is `jit`'s alone."""
+    root = Path(dasktc.__file__).parent
+    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in root.rglob("*.py")}
+    nodes = [(name, node) for name, tree in trees.items() for node in ast.walk(tree)]
+    own = {node.name for _, node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)}
+    own |= {node.id for _, node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {
+        node.attr
+        for _, node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
+    }
+    private = {
+        (name, node.attr)
+        for name, node in nodes
+        if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr) and node.attr not in own | DOCUMENTED
+    }
+    assert private == {
+        ("backends/cpu/jit.py", "_cache"),
+        ("executors/dask/internals.py", "_inform_scheduler_of_futures"),
+    }
 
 
 def test_the_version_is_named():

@@ -44,13 +44,14 @@ from dasktc.saved.arrays import StoredArray, read_array
 from dasktc.saved.checks import (
     BlockRead,
     Totals,
+    block_and_totals,
     checked_block,
     checked_vectors,
     open_block,
     proxy_wedges,
     ranks,
     refuse_against_ranks,
-)  # fmt: skip
+)
 from dasktc.saved.folder import MANIFEST, check_sizes, damaged, damaged_file, joined, manifest_of
 from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural
@@ -319,17 +320,12 @@ def _read_blocks(
         handles, totals = executor.measured("open", checked_block, calls, workers)
     else:  # one at a time: a whole block may take more than a thread's share of the budget
         made = [
-            executor.submit("open", _block_and_totals, *call, prefer=worker)
+            executor.submit("open", block_and_totals, *call, prefer=worker)
             for call, worker in zip(calls, workers, strict=True)
         ]
         handles, small = executor.transpose("open", made, 2)
         totals = executor.gather(small)
     return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
-
-
-def _block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
-    checked = checked_block(read, backend)
-    return [checked.value, checked.facts]
 
 
 def _numbering(manifest: Manifest, partition: Partition, place: Block) -> tuple[int, int, int, bool]:

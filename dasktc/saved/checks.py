@@ -29,15 +29,9 @@ from dasktc.saved.manifest import BlockRecord
 from dasktc.wording import plural
 
 __all__ = [
-    "BlockRead",
-    "Totals",
-    "checked_block",
-    "checked_vectors",
-    "open_block",
-    "proxy_wedges",
-    "ranks",
-    "refuse_against_ranks",
-]
+    "BlockRead", "Totals", "block_and_totals", "checked_block", "checked_vectors", "open_block", "proxy_wedges",
+    "ranks", "refuse_against_ranks",
+]  # fmt: skip
 
 Array = Any
 ROWS = 1 << 20
@@ -99,15 +93,17 @@ class BlockRead:
 
 def open_block(read: BlockRead, backend: Backend) -> OrientedCSR:
     """Read and check a block. Runs on a worker."""
-    return _opened(read, backend)[0]
+    block: OrientedCSR = block_and_totals(read, backend)[0]
+    return block
 
 
 def checked_block(read: BlockRead, backend: Backend) -> Measured:
     """Read and check a block; its sums are the facts about it. Runs on a worker."""
-    return Measured(*_opened(read, backend))
+    return Measured(*block_and_totals(read, backend))
 
 
-def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
+def block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
+    """Read and check a block; return it and its sums. Runs on a worker."""
     record, by, url = read.record, read.by, read.url
     stride, row_first, column_first, ordered, place = read.numbering
     offsets = read_array(read.folder, record.offsets, backend)
@@ -133,7 +129,7 @@ def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
         totals = totals._replace(pairs=backend.block_facts.pair_total(offsets, columns, *ends))
     if read.expected is not None and totals != read.expected[0]:
         raise damaged_file(read.expected[1], f"its degrees are not those of block {place}")
-    return block, totals
+    return [block, totals]
 
 
 def _columns(read: BlockRead, by: Hash, backend: Backend) -> tuple[Array, int, int]:

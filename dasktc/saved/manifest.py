@@ -146,28 +146,18 @@ class Manifest(_Record, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    name : str
-        Of the source.
-    triangles : int or None
-        Number of triangles, where the source knows it.
+    name, triangles, read
+        Of the source; see `io.source.Source`.
     vertices, edges, rows, loops, wedges : int
         Of the graph; `rows` were read, `loops` of them dropped.
-    read : Reading
-    method : MethodRecord
-    backend : {"cpu", "cuda"}
     kernel : str or None
-        Chosen for that backend; None where another fits more memory.
-    choice : str
-        Why.
+        Chosen for `backend`, for the reason `choice`; None where another fits more memory.
     facts : dict of str to int
         `backends.kernel.Facts` but for the processors, which are those of the device that counts.
-    layout : GridRecord or PartsRecord
     blocks : list of BlockRecord
         In row-major order.
     order, out_degree, in_degree : list of StoredArray
         Dense ids by rank, and degrees by rank, in shards.
-    ids : IntegerIds or TextIds
-    attributes : AttributeRecord or None
     """
 
     name: str

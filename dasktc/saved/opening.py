@@ -50,7 +50,7 @@ from dasktc.saved.checks import (
     proxy_wedges,
     ranks,
     refuse_against_ranks,
-)  # fmt: skip
+)
 from dasktc.saved.folder import MANIFEST, check_sizes, damaged, damaged_file, joined, manifest_of
 from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural

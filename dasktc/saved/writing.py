@@ -34,7 +34,7 @@ from dasktc.saved.manifest import (
     PartsRecord,
     TextIds,
     TextRecord,
-)  # fmt: skip
+)
 from dasktc.wording import option
 
 __all__ = ["write_graph"]

@@ -197,7 +197,7 @@ def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable
 
 def _lengths(graph: CountingContext) -> tuple[int, int]:
     """Return the number of edges of a partition, and of a slice, which is cut into several."""
-    share, row_bytes = graph.executor.memory_in_parallel, SPLIT_BYTES if graph.plan.shards > 1 else FRAME_BYTES
+    share, row_bytes = graph.plane.frame_bytes, SPLIT_BYTES if graph.plan.shards > 1 else FRAME_BYTES
     limit = max(1, graph.edges if share is None else share // row_bytes)
     rows = max(1, min(limit, rows_of_partition(graph, 2, 1)))
     return rows, max(1, min(limit, WIDE * rows))
@@ -205,8 +205,8 @@ def _lengths(graph: CountingContext) -> tuple[int, int]:
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     """Refuse a frame of all edges that exceeds the memory budget of the caller, if that is the one process."""
-    memory, needed = graph.executor.memory_per_call, FRAME_BYTES * graph.edges
-    if kind.whole and not graph.executor.distributed and memory is not None and needed > memory:
+    memory, needed = graph.plane.caller_bytes, FRAME_BYTES * graph.edges
+    if kind.whole and memory is not None and needed > memory:
         raise InputError(
             f"a frame of {plural(graph.edges, 'edge')} takes {format_size(needed)} while it is made, more than the "
             f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
@@ -216,7 +216,7 @@ def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
 
 def _alone(graph: CountingContext, kind: FrameKind) -> bool:
     """Whether the caller's process makes the whole frame in its own memory."""
-    return kind.whole and not graph.executor.distributed and graph.executor.memory_in_parallel is None
+    return kind.whole and graph.plane.in_one_memory
 
 
 def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
@@ -274,7 +274,7 @@ def _slices(
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
     order = None if sharded else graph.prepared.graph.order.whole
-    backend, host = graph.options.chosen_backend, sharded or executor.memory_per_call is not None
+    backend, host = graph.options.chosen_backend, sharded or not graph.plane.frames_on_device
     calls = [
         (graph.blocks[place], of_block, order, start, start + step, backend, host, oriented, then)
         for place, of_block in by_place.items()
@@ -429,7 +429,7 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     known = np.minimum(*ends) >= 0
     distinct = np.unique(keys[known])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
-    share = graph.executor.memory_in_parallel
+    share = graph.plane.frame_bytes
     slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // SPLIT_BYTES)))
     matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
     counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)

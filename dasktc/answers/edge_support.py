@@ -34,7 +34,7 @@ from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 from dasktc.wording import advice, plural
 
-__all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_supports", "zeros_of"]
+__all__ = ["edge_supports", "kernel_and_bytes", "support_kernel", "vertex_supports", "zeros_of"]
 
 Array = Any
 _log = logging.getLogger("dasktc")
@@ -118,9 +118,7 @@ def _sums(
             substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
             if substitute == kernel:
                 plan, needed = coarser, nbytes_coarse
-    if graph.executor.memory_per_call is None:  # a worker holds its part of the sums, and arrays about to be added
-        shares = plan.workers if graph.executor.distributed else 1
-        needed = min(plan.memory, needed + 2 * nbytes // shares)
+    needed = min(plan.memory, needed + graph.plane.bytes_of_sums(nbytes, plan.workers))
     graph.executor.set_task_memory(needed)
     _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
     blocks, work = graph.blocks, jobs(plan, kernel, graph.options.chosen_backend)
@@ -188,11 +186,6 @@ def support_kernel(graph: CountingContext) -> str:
     """Name the kernel that counts triangles by vertex and by edge; "visit" if they are visited one by one."""
     kernel, _ = kernel_and_bytes(graph)
     return "visit" if kernel == VISITED else kernel
-
-
-def refuse_beyond_memory(graph: CountingContext) -> None:
-    """Raise the InputError of `kernel_and_bytes` if a task does not fit a worker."""
-    kernel_and_bytes(graph)
 
 
 Visited = dict[Block, tuple[OrientedCSR, Array]]

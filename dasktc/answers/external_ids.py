@@ -58,7 +58,7 @@ def shares_of(
             if isinstance(numbering, tuple):
                 id, stride = numbering
                 start, stop = max(0, -((id - first) // stride)), max(0, -((id - end) // stride))
-                parts.append(executor.submit("triangles", _share, side, start, stop))
+                parts.append(executor.submit("triangles", share, side, start, stop))
                 places.append((id + start * stride - first, stride))
             else:
                 pair = executor.submit("triangles", _share_of_named, side, numbering, first, end)
@@ -68,7 +68,8 @@ def shares_of(
     return shares
 
 
-def _share(vector: Array, start: int, stop: int) -> Array:
+def share(vector: Array, start: int, stop: int) -> Array:
+    """Copy a slice of a vector to the host."""
     return on_host(vector[start:stop])
 
 

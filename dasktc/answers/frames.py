@@ -7,13 +7,12 @@ partitions to the caller, in one frame or as a Dask collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import accumulate, count
-from threading import RLock
+from itertools import accumulate
+from operator import methodcaller
 from typing import Any, Literal, get_args
-from uuid import uuid4
 
 import numpy as np
 
@@ -121,8 +120,8 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
         return PANDAS
     if frame is None:
         frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask", "polars": "polars"}.get(source or "", "pandas")
-        if of == "edges" and graph.executor.distributed:
-            frame = "dask"
+        if of == "edges":
+            frame = graph.plane.edge_frame or frame
     else:
         if not isinstance(frame, str):
             raise InputError(f"frame {shown(frame)} is not one of {', '.join(FRAMES)}; choose one of these")
@@ -140,13 +139,16 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     if frame != "dask":
         on_gpu = frame == "cudf"
     else:
-        on_gpu = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
-    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.executor.memory_per_call is None else "pandas"))
+        import dask
+
+        makes_cudf = source in ("cudf", "dask-cudf") or dask.config.get("dataframe.backend", "pandas") == "cudf"
+        on_gpu = on_device and makes_cudf
+    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.plane.frames_on_device else "pandas"))
 
 
 def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:
     """Make a Dask DataFrame's partitions cuDF if GPUs count without a budget."""
-    on_device = graph.options.chosen_backend in ON_DEVICE and graph.executor.memory_per_call is None
+    on_device = graph.options.chosen_backend in ON_DEVICE and graph.plane.frames_on_device
     return kind if kind.whole or not on_device else _checked(FrameKind("dask", "cudf"))
 
 
@@ -177,12 +179,6 @@ def _polars() -> Any:
             f"frame='polars' is asked for, but polars cannot be imported ({missing}): it is not installed with dasktc; "
             "pip install polars, or take frame='pandas'"
         ) from missing
-
-
-def _dask_on_gpu() -> bool:
-    import dask
-
-    return bool(dask.config.get("dataframe.backend", "pandas") == "cudf")
 
 
 # columns
@@ -300,64 +296,30 @@ def numbered(
     meta = empty({**dict.fromkeys(ids, id_type), **dict.fromkeys(numbers, "int64")}, kind.library)
     firsts = [0, *accumulate(rows)]
     divisions = (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
-    return spread(graph.executor, frames, meta, divisions)
+    return spread(graph, frames, meta, divisions)
 
 
-class _Kept:
-    """A partition that this process keeps within a budget, possibly in a file; only its own schedulers can load it."""
-
-    _loading = RLock()
-
-    def __init__(self, executor: Executor, handle: Any) -> None:
-        self._executor, self._handle = executor, handle
-
-    def __reduce__(self) -> Any:
-        raise InputError(
-            "partitions of a graph that was prepared in this process, within memory, are in its files: no worker "
-            "has them; compute with scheduler='threads', or prepare the graph with the client"
-        )
-
-    def load(self) -> Any:
-        """Load the partition, one at a time: within a budget calls run one at a time."""
-        with self._loading:
-            return self._executor.gather([self._handle])[0]
-
-
-def spread(executor: Executor, frames: list[Any], meta: Any, divisions: tuple[Any, ...] | None) -> Any:
+def spread(graph: CountingContext, frames: list[Any], meta: Any, divisions: tuple[Any, ...] | None) -> Any:
     """Make a Dask DataFrame or Series of partitions that stay where they are.
 
     Parameters
     ----------
-    executor : Executor
+    graph : CountingContext
     frames : list of handles of DataFrame or Series, at least one
     meta : DataFrame or Series
         An empty frame with the columns' types.
     divisions : tuple or None
         The first index of each partition, and the last index of all; None: unknown.
     """
-    import dask
     import dask.dataframe as dd
 
-    if executor.distributed:
-        parts = executor.values(frames)
-    elif executor.memory_per_call is None:
-        parts = [dask.delayed(frame, name=name, traverse=False) for frame, name in zip(frames, _names(), strict=False)]
-    else:
-        loads = [_Kept(executor, handle).load for handle in frames]
-        parts = [dask.delayed(load, name=name, pure=False)() for load, name in zip(loads, _names(), strict=False)]
-    return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
+    return dd.from_delayed(graph.plane.delayed(frames), meta=meta, divisions=divisions, verify_meta=False)
 
 
 def _text_bytes(ids: Any) -> int:
     """Bytes of a map or a shard of text ids."""
     column = getattr(ids, "ids", ids)
     return int(column.memory_usage(index=False) if hasattr(column, "memory_usage") else column.nbytes)
-
-
-def _names() -> Iterator[str]:
-    """Yield unique names of partitions."""
-    run = uuid4().hex[:8]
-    return (f"dasktc-{run}-{number}" for number in count())
 
 
 # labels
@@ -447,16 +409,12 @@ def external_ids(graph: CountingContext, dense: Array) -> Any:
 def _external_ids(graph: CountingContext, dense: Array) -> Any:
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
-        return column(executor.gather([executor.submit("ids", _external, vertices, dense)])[0])
+        return column(executor.gather([executor.submit("ids", methodcaller("external", dense), vertices)])[0])
     of_shards = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
     named = np.empty(len(dense), dtype=np.int64 if graph.prepared.source.ids == "int" else object)
     for places, ids in of_shards:
         named[places] = ids
     return column(named if named.dtype != object else named.tolist())
-
-
-def _external(vertices: VertexMap, dense: Array) -> Any:
-    return vertices.external(dense)
 
 
 def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]:

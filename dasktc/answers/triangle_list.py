@@ -113,7 +113,7 @@ def _shares(records: list[Record], remaining: int) -> dict[Job, int]:
 def _how(graph: CountingContext) -> tuple[Any, bool]:
     """Return the order that gives dense ids (None if sharded), and whether lists are copied to the host."""
     split = graph.plan.shards > 1
-    return None if split else graph.prepared.graph.order.whole, split or graph.executor.memory_per_call is not None
+    return None if split else graph.prepared.graph.order.whole, split or not graph.plane.frames_on_device
 
 
 def _first(

@@ -35,8 +35,6 @@ __all__ = [
 ]
 
 Array = Any
-KEPT = 8
-"""Results that no store accounts for may take one in KEPT bytes of the free memory."""
 UNEQUAL = "the vertices' triangles do not add up to 3 per triangle"
 
 
@@ -48,7 +46,7 @@ def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:
             return counted.by_edge, counted.triangles
         supports, count = edge_supports(graph)
         counted.agree(count)
-        if _is_cheap(graph, 4 * graph.edges):
+        if graph.plane.may_cache(4 * graph.edges):
             counted.by_edge = supports
         return supports, count
 
@@ -82,14 +80,6 @@ def known_triangles(graph: CountingContext, progress: Progress | None = None) ->
         return counted.triangles
 
 
-def _is_cheap(graph: CountingContext, nbytes: int) -> bool:
-    """Whether results of `nbytes` may be cached: if a store or Dask accounts for them, or if they are a small share."""
-    executor = graph.executor
-    if executor.distributed or executor.memory_per_call is not None:
-        return True
-    return KEPT * nbytes <= executor.memory()
-
-
 def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: bool = False) -> Sharded:
     """Add up every vertex's triangles over all sides of the blocks; with `twice` the sums are twice as large."""
     executor, starts = graph.executor, graph.prepared.graph.order.starts
@@ -114,7 +104,7 @@ def _ends_fit(graph: CountingContext) -> bool:
     Where supports were counted, the sums of a block fit beside it and its supports.
     """
     executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
-    if executor.memory_per_call is None:
+    if graph.plane.call_bytes is None:
         return True
     needed = 8 * (2 * plan.parts + 1) * int(max(sizes.rows.max(), sizes.columns.max()))
     if needed > plan.memory:

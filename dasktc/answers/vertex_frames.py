@@ -89,7 +89,7 @@ def vertex_answer(
     meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
     firsts = executor.gather(ends)
     known = all(len(of) for of in firsts)
-    return spread(executor, frames, meta, (*(of[0] for of in firsts), firsts[-1][-1]) if known else None)
+    return spread(graph, frames, meta, (*(of[0] for of in firsts), firsts[-1][-1]) if known else None)
 
 
 def vertex_partitions(
@@ -229,7 +229,7 @@ def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[A
 
 def refuse_series(graph: CountingContext) -> None:
     """Refuse a series if vectors are sharded because they do not fit the one process, which is the caller's."""
-    if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not graph.executor.distributed:
+    if graph.plan.shards > 1 and graph.plane.caller_bytes is not None:
         raise InputError(
             f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with "
             f"{advice('per_vertex')}, take frame='dask', or prepare with a larger {advice('memory')}"

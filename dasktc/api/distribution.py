@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dasktc.api.opener import Call
+from dasktc.backends import ON_DEVICE
 from dasktc.counting.one_call import threads_of_a_call
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.options import Options
 from dasktc.pipeline.prepare import limits_of
-from dasktc.pipeline.saved_graph import SavedGraph
 from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
-from dasktc.planning.rates import RATES, Rates
+from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
 from dasktc.reports.outputs import Outputs
+from dasktc.saved.opening import SavedGraph
 
 __all__ = ["ClusterRun", "distribution_of"]
 
@@ -61,13 +62,8 @@ def distribution_of(call: Call) -> ClusterRun | None:
     if wish != "auto":
         return ClusterRun(executor, Distribution("tasks" if wish == "always" else "call", "asked for"), limits)
     threads, backend = threads_of_a_call(executor), executor.backend.name
-    rates = _rates_of(executor)
+    rates = RATES[backend]
+    if backend in ON_DEVICE and executor.client.scheduler.address.startswith("ucx"):
+        rates = rates.changed(network=NVLINK)
     how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids, threads)
     return ClusterRun(executor, how, limits)
-
-
-def _rates_of(executor: DaskExecutor) -> Rates:
-    """The rates of the executor's backend, with the network of this cluster's protocol."""
-    backend = executor.backend.name
-    direct = executor.backend.on_device and executor.client.scheduler.address.startswith("ucx")
-    return RATES[backend].changed(network=NVLINK) if direct else RATES[backend]

@@ -23,11 +23,9 @@ from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
-from dasktc.io.saved_folder import check_new, new_folder
 from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
-from dasktc.pipeline.saved_graph import write_graph
 from dasktc.questions import measures, weighted_clustering
 from dasktc.questions import trussness as trusses
 from dasktc.questions.cliques import BOUND, clique_count
@@ -37,6 +35,8 @@ from dasktc.questions.triad_census import triad_census
 from dasktc.questions.update import Change, update
 from dasktc.registry import check_stages
 from dasktc.reports import plots
+from dasktc.saved.folder import check_new
+from dasktc.saved.writing import write_graph
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
@@ -84,11 +84,6 @@ def _close_apart(opened: ExitStack) -> None:
         threading.Thread(target=opened.close, name="dasktc-close").start()
     else:  # the process is ending and starts no more threads
         opened.close()
-
-
-def _address(client: Any) -> str:
-    """Address of a client's scheduler; of one that is gone the client may know nothing any more."""
-    return str(client.scheduler.address) if client.status == "running" else "a cluster that is gone"
 
 
 class _Closed:
@@ -204,7 +199,9 @@ class Graph(Summarised):
         plan, client = self.plan, self.client
         where = "in this process"
         if client is not None:
-            where = f"on {plural(plan.workers, 'worker thread')} of {_address(client)}"
+            # of a scheduler that is gone the client may know nothing any more
+            address = str(client.scheduler.address) if client.status == "running" else "a cluster that is gone"
+            where = f"on {plural(plan.workers, 'worker thread')} of {address}"
         budget = bytes_of(self._context.options.memory)
         budget_text = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
         return f"{format_size(plan.bytes_total)} {where}{budget_text}"
@@ -284,8 +281,8 @@ class Graph(Summarised):
         client: Any = getattr(executor, "client", None)
         apart = client is not None and not str(client.scheduler.address).startswith("inproc")
         reason = "each worker would write to its own, and nothing opens it" if apart else None
-        with new_folder(check_new(path, force, reason)) as (folder, content):
-            return write_graph(executor, context.prepared, context.blocks, context.options, folder, content)
+        out = check_new(path, force, reason)
+        return write_graph(executor, context.prepared, context.blocks, context.options, out)
 
     def __copy__(self) -> Graph:
         """Return a copy that shares the blocks, because a graph does not change."""
@@ -425,7 +422,7 @@ class Graph(Summarised):
         >>> graph.triangles(vertices=[3, 2]).to_dict()
         {3: 0, 2: 1}
         """
-        return measures.triangles(self._context, frame, vertices)
+        return measures.of_vertices(self._context, measures.TRIANGLES, frame, vertices)
 
     @overload
     def edge_support(self, *, frame: Literal["pandas"] | None = None, edges: Any = None) -> pd.DataFrame: ...
@@ -591,7 +588,7 @@ class Graph(Summarised):
         """
         if weight is not None or self.is_directed():
             return weighted_clustering.clustering(self._context, weight, frame, vertices)
-        return measures.clustering(self._context, frame, vertices)
+        return measures.of_vertices(self._context, measures.CLUSTERING, frame, vertices)
 
     @overload
     def measures(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.DataFrame: ...
@@ -635,7 +632,7 @@ class Graph(Summarised):
         2            3          1       0.333
         3            1          0       0.000
         """
-        return measures.measures(self._context, frame, vertices)
+        return measures.of_vertices(self._context, measures.MEASURES, frame, vertices)
 
     def is_directed(self) -> bool:
         """Whether the graph was prepared with directions."""

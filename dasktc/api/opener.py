@@ -30,10 +30,10 @@ from dasktc.io.formats.columns import check_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, IdsOption, Options, RunOptions, check_keywords, format_size, read_ids
 from dasktc.pipeline.prepare import choose_backend
-from dasktc.pipeline.saved_graph import SavedGraph, fitted, saved_graph
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS, check_choice
+from dasktc.saved.opening import SavedGraph, fitted, saved_graph
 from dasktc.wording import advice, option
 
 __all__ = ["Call", "as_source", "in_one_process", "opened", "read_options", "within_free_memory"]
@@ -60,6 +60,8 @@ class Call:
     tracker : Tracker
     attributes : AttributeOptions or None
         Weights and directions that the call keeps.
+    in_process : bool
+        Whether everything runs in this process.
     why_backend, why_memory : str
         For the plan: why the CPU counts although there may be a GPU, and why there is a budget that nobody gave.
     connection : ExitStack
@@ -72,6 +74,7 @@ class Call:
     run: RunOptions
     tracker: Tracker
     attributes: AttributeOptions | None
+    in_process: bool
     why_backend: str
     connection: ExitStack = field(repr=False)
     why_memory: str = ""
@@ -138,27 +141,22 @@ def opened(
             options = fitted(found, options)
         if attributes:
             options = in_one_process(attributes, options)
-            if not threads_here(place, options.backend):
-                way_out = f"leave it out, or pass {advice(threads=1)} or more"
-                raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
+        in_process = threads_here(place, options.backend) > 0
+        if attributes and not in_process:
+            way_out = f"leave it out, or pass {advice(threads=1)} or more"
+            raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
         with showing(progress, asked=question, source=found.name) as tracker, ExitStack() as connection:
             context = connect(place, options.backend, run)
             connection.push(context)  # before it is entered, so that an interrupt closes it
-            executor = context.__enter__()
-            options, why = _choose_backend(executor, found, options)
+            executor, why = context.__enter__(), ""
+            # Choose the backend: the CPU where a source is too small for a GPU of this process.
+            if in_process and options.backend == "auto" and options.chosen_kernel in KERNELS["cpu"]:
+                why = sooner_on_the_cpu(found.size.stored or None if found.size else None) or ""
+            options = choose_backend(executor, replace(options, backend="cpu") if why else options)
+            if options.chosen_backend in ON_DEVICE:
+                warn_of_tcp(executor)
             executor = with_all_threads(executor, place, options.chosen_backend)
-            yield Call(executor, found, options, run, tracker, attributes, why, connection)
-
-
-def _choose_backend(executor: Executor, source: Source, options: Options) -> tuple[Options, str]:
-    """Choose the backend for a source; return also, for the plan, the reason if the source is too small for a GPU."""
-    why = ""
-    if options.backend == "auto" and not executor.distributed and options.chosen_kernel in KERNELS["cpu"]:
-        why = sooner_on_the_cpu(source.size.stored or None if source.size else None) or ""
-    options = choose_backend(executor, replace(options, backend="cpu") if why else options)
-    if executor.distributed and options.chosen_backend in ON_DEVICE:
-        warn_of_tcp(executor)
-    return options, why
+            yield Call(executor, found, options, run, tracker, attributes, in_process, why, connection)
 
 
 def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = True) -> tuple[T, Call]:

@@ -32,16 +32,16 @@ from dasktc.options import (
 )
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.prepare import prepare_edges
-from dasktc.pipeline.saved_graph import SavedGraph, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, even_blocks
 from dasktc.planning.rates import CALL_SECONDS, RATES
 from dasktc.planning.rates import Rates as MeasuredRates
-from dasktc.planning.schemes import Block, considered
+from dasktc.planning.schemes import considered
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
+from dasktc.saved.opening import SavedGraph, open_plan
 from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
@@ -160,71 +160,66 @@ def plan(
     if (vertices is None) != (edges is None) or (source is None) == (vertices is None):
         raise InputError("a plan is for a source, or for numbers of vertices and edges: give one of the two")
     if vertices is not None and edges is not None:
-        return _plan_size(vertices, edges, wedges, chosen, planned, gpus, rates)
+        notes = ["all blocks are assumed to be equally large"]
+        if vertices > MAX_VERTICES:
+            notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
+        of_size = plan_of_size(vertices, edges, chosen, planned, gpus)
+        return _predict(of_size, chosen, rates, gpus, planned is None, notes=notes, wedges=wedges)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    with (
-        opened("plan", source, place, chosen, reading, run, progress) as call,
-        call.within_memory() as executor,
-    ):
+    planned_for = None if gpus is None else "cuda"
+    with opened("plan", source, place, chosen, reading, run, progress) as call, call.within_memory() as executor:
         limits = None if planned is None else _limits(executor, call.options, planned, gpus)
-        planned_for = None if gpus is None else "cuda"
         if isinstance(call.source, SavedGraph):
             prepared = open_plan(executor, call.source, call.options, limits, planned_for)
         else:
-            prepared = prepare_edges(
-                executor, call.source, call.options, call.tracker, limits=limits, planned_for=planned_for
-            )
-        worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
-    sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
-    nbytes: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
-    task_workers = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
+            prepared = prepare_edges(executor, call.source, call.options, call.tracker, limits, planned_for)
+        task_workers = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     explained = prepared.plan if gpus is not None else call.explained(prepared.plan)
-    size = SourceSize(prepared.rows, 0 if call.source.size is None else call.source.size.stored)
-    counting = planned_for or call.options.chosen_backend
-    in_process = planned is None and not call.executor.distributed
-    return predict(
+    sizes = np.ndenumerate(explained.scheme.block_bytes(prepared.sizes))
+    return _predict(
         explained,
-        rates.measured(counting, in_process),
-        nbytes,
-        prepared.wedges,
-        _notes(call.options, gpus),
-        task_workers,
-        size,
-        counting,
-        call.source.ids,
-        times=kernel_times(counting, call.options),
-        in_process=in_process,
-        kernel=_kernel(explained, prepared.options, counting),
+        call.options,
+        rates,
+        gpus,
+        planned is None and call.in_process,
+        prepared.options,
+        block_bytes={(int(i), int(j)): int(size) for (i, j), size in sizes},
+        wedges=prepared.wedges,
+        worker_threads=task_workers if workers is None and len(task_workers) == explained.workers else None,
+        size=SourceSize(prepared.rows, 0 if call.source.size is None else call.source.size.stored),
+        ids=call.source.ids,
     )
 
 
-def _plan_size(
-    vertices: int, edges: int, wedges: int | None, options: Options, workers: int | None, gpus: int | None, rates: Rates
+def _predict(
+    planned: Plan,
+    options: Options,
+    rates: Rates,
+    gpus: int | None,
+    in_process: bool,
+    prepared: Options | None = None,
+    notes: Sequence[str] = (),
+    **facts: Any,
 ) -> Prediction:
-    """Plan the count of a graph of a given size, whose blocks all have E/n² edges, and predict its time."""
-    planned = plan_of_size(vertices, edges, options, workers, gpus)
-    notes = [*_notes(options, gpus), "all blocks are assumed to be equally large"]
-    if vertices > MAX_VERTICES:
-        notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
-    backend, in_process = "cuda" if gpus is not None else options.chosen_backend, workers is None
-    measured, times = rates.measured(backend, in_process), kernel_times(backend, options)
+    """Predict the bytes and seconds of a plan for the options' backend, or for GPUs.
+
+    `prepared` are the options with kernel and order chosen, `facts` those of the graph, as for `cost_model.predict`.
+    """
+    backend = options.chosen_backend if gpus is None else "cuda"
+    kernel = lean_kernel(backend) if planned.lean else replace(prepared or options, backend=backend).chosen_kernel
+    if gpus is not None and options.memory is None:
+        notes = ["memory of a GPU: 80 % of an H200's; for other GPUs give the memory", *notes]
     return predict(
         planned,
-        measured,
-        None,
-        wedges,
-        notes,
+        rates.measured(backend, in_process),
+        notes=list(notes),
         backend=backend,
-        times=times,
+        times=kernel_times(backend, options),
         in_process=in_process,
-        kernel=_kernel(planned, options, backend),
+        kernel=str(kernel),
+        **facts,
     )
-
-
-def _kernel(planned: Plan, options: Options, backend: str) -> str:
-    """Return the kernel that a plan is for."""
-    return str(lean_kernel(backend)) if planned.lean else replace(options, backend=backend).chosen_kernel
 
 
 def plan_of_size(
@@ -314,12 +309,6 @@ def _limits(executor: Executor, options: Options, workers: int | None, gpus: int
         rates=RATES[backend],
         times=kernel_times(backend, options),
     )
-
-
-def _notes(options: Options, gpus: int | None) -> list[str]:
-    if gpus is None or options.memory is not None:
-        return []
-    return ["memory of a GPU: 80 % of an H200's; for other GPUs give the memory"]
 
 
 def _workers(workers: int | str | None, gpus: int | None) -> int | None:

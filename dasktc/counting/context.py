@@ -8,7 +8,7 @@ from dasktc.counting.counted import Counted
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
-from dasktc.pipeline.planes import Plane, choose, sharded
+from dasktc.pipeline.planes.answers import AnswerPlane, plane_of
 from dasktc.pipeline.prepare import Prepared
 from dasktc.planning.plan import Plan
 
@@ -38,14 +38,14 @@ class CountingContext:
     counted: Counted = field(default_factory=Counted, init=False, repr=False)
 
     @property
+    def plane(self) -> AnswerPlane:
+        """Where results are, and so how questions are answered."""
+        return plane_of(self.executor)
+
+    @property
     def plan(self) -> Plan:
         """The plan of the count."""
         return self.prepared.plan
-
-    @property
-    def plane(self) -> Plane:
-        """How the partitions of the graph move; it answers what depends on the execution mode."""
-        return sharded(choose(self.executor, self.options), self.plan.shards)
 
     @property
     def vertices(self) -> int:

@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from zlib import crc32
 
-from dasktc.backends import get_backend, lazy_backend
+from dasktc.backends import ON_DEVICE, get_backend, lazy_backend
 from dasktc.backends.calls import nothing_sent
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
@@ -208,7 +208,7 @@ def _home_worker(executor: DaskExecutor) -> str | None:
 def threads_of_a_call(executor: DaskExecutor) -> int:
     """Number of threads that every worker has for tasks; one if a device counts."""
     threads = Counter(executor.worker_threads)
-    return 1 if executor.backend.on_device else min(threads.values(), default=1)
+    return 1 if executor.backend.name in ON_DEVICE else min(threads.values(), default=1)
 
 
 def _sent(executor: DaskExecutor, source: Source, home: str | None) -> tuple[list[Any], list[Any]]:

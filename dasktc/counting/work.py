@@ -61,7 +61,7 @@ class Meter:
         threads, tasks = graph.executor.workers, (len(records), len(work))
         times = kernel_times(backend, graph.options)
         tracker.forecast["count"] = counting_seconds(plan, graph.prepared.wedges, times, backend)
-        tracker.planned(threads, tasks, everything, before, facts | self._said)
+        tracker.planned(threads, tasks, everything, before, facts | self._event_fields)
 
     def counted(self, record: Record) -> None:
         """Report a task that has ended."""
@@ -69,7 +69,7 @@ class Meter:
             self._add(record)
             job, count = record.job, record.count
             threads = self._graph.executor.workers
-            self._tracker.counted(record.worker, self._work(job), count.seconds, self._said, threads)
+            self._tracker.counted(record.worker, self._work(job), count.seconds, self._event_fields, threads)
 
     def _work(self, job: Job) -> float:
         """Return the planned work of a task, an equal share of its triple's work."""
@@ -84,7 +84,7 @@ class Meter:
         totals[:] = totals[0] + 1, totals[1] + count.probes, totals[2] + count.triangles, totals[3] + count.seconds
 
     @property
-    def _said(self) -> Event:
+    def _event_fields(self) -> Event:
         """Return the fields of events about the finished tasks."""
         return {
             "triangles": self._triangles,

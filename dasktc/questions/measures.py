@@ -28,14 +28,11 @@ from dasktc.pipeline.planes.vectors import Sharded
 
 __all__ = [
     "average_clustering",
-    "clustering",
     "edge_frames",
     "edge_support",
-    "measures",
     "of_vertices",
     "oriented_edges",
     "transitivity",
-    "triangles",
     "vertex_frames",
 ]
 
@@ -45,30 +42,15 @@ CLUSTERING: Columns = {"clustering": coefficients}
 MEASURES: Columns = {"degree": degrees, **TRIANGLES, **CLUSTERING}
 
 
-def triangles(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
-    """Count the triangles of every vertex; see `Graph.triangles`."""
-    return of_vertices(graph, TRIANGLES, frame, vertices)
-
-
-def clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
-    """Compute the local clustering coefficients; see `Graph.clustering`."""
-    return of_vertices(graph, CLUSTERING, frame, vertices)
-
-
-def measures(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
-    """Compute degree, triangles and clustering coefficient of every vertex; see `Graph.measures`."""
-    return of_vertices(graph, MEASURES, frame, vertices)
-
-
 def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, vertices: Any) -> Any:
     """Compute columns from each vertex's triangles, out-degree and in-degree, with one function per column."""
     kind = frame_kind(graph, frame)
     if kind.whole and vertices is None:
         refuse_series(graph)
-    return _said(graph, vertex_answer(graph, _vectors(graph), columns, kind, vertices))
+    return _record_kernel(graph, vertex_answer(graph, _vectors(graph), columns, kind, vertices))
 
 
-def _said(graph: CountingContext, answer: Any) -> Any:
+def _record_kernel(graph: CountingContext, answer: Any) -> Any:
     """Record the kernel that counted in the answer's `attrs`, if it has them, as pandas does."""
     if isinstance(getattr(answer, "attrs", None), dict):
         answer.attrs["kernel"] = support_kernel(graph)
@@ -100,7 +82,7 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
     if edges is None:
         refuse_frame(graph, kind)
     supports, count = known_edges(graph)
-    return _said(graph, edge_answer(graph, supports, "support", kind, edges, 3 * count))
+    return _record_kernel(graph, edge_answer(graph, supports, "support", kind, edges, 3 * count))
 
 
 def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:

@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from dasktc.answers.edge_support import VISITED
+from dasktc.answers.external_ids import share
 from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
-from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, in_halves, refuse_unless
@@ -108,11 +109,7 @@ def core_vector(graph: CountingContext) -> list[Any]:
     starts = graph.prepared.graph.order.starts
     if len(starts) == 2:
         return [result]
-    return [graph.executor.submit("cores", _share, result, *span) for span in pairwise(starts)]
-
-
-def _share(vector: Array, first: int, end: int) -> Array:
-    return on_host(vector[first:end])
+    return [graph.executor.submit("cores", share, result, *span) for span in pairwise(starts)]
 
 
 def _how(graph: CountingContext, trusses: bool = True) -> _How:
@@ -123,9 +120,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
         raise InputError(
             f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most {MOST:,}: prepare a part of it"
         )
-    threads = (
-        1 if executor.distributed or executor.memory_per_call is not None or backend != "cpu" else executor.workers
-    )
+    threads = graph.plane.threads_of_a_call if backend == "cpu" else 1
     kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
     if needed > plan.memory:
         raise InputError(
@@ -181,13 +176,9 @@ def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
 def _truss(how: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any]:
     whole = _together(how, blocks)
     block, values = _decomposed(how, whole) if k is None else _k_truss(how, whole, k)
-    empty = not block.edges
-    largest, total = (0, 0) if empty else (int(values.max()), int(values.sum(dtype="int64")))
-    return [block, values, Facts(_vertices(how, block), block.edges, largest, total)]
-
-
-def _vertices(how: _How, block: OrientedCSR) -> int:
-    return block.rows if block.members is not None else how.vertices
+    vertices = block.rows if block.members is not None else how.vertices
+    largest, total = (int(values.max()), int(values.sum(dtype="int64"))) if block.edges else (0, 0)
+    return [block, values, Facts(vertices, block.edges, largest, total)]
 
 
 def _together(how: _How, parts: list[OrientedCSR]) -> OrientedCSR:

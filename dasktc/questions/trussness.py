@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,7 @@ def core_number(graph: CountingContext, frame: str | None = None, vertices: Any 
     return vertex_answer(graph, [cores], CORES, kind, vertices)
 
 
-def _wide(numbers: Array) -> Array:
-    return numbers.astype("int64")
-
-
-CORES: Columns = {"core_number": _wide}
+CORES: Columns = {"core_number": methodcaller("astype", "int64")}
 
 
 def trussness(graph: CountingContext, frame: str | None = None, edges: Any = None) -> Any:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -159,7 +160,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         labels.name_index(vertices)
     # Write the new blocks.
     layout, edges = _layout(new), new.partition.sizes.edges
-    make = graph.plane.replicated if graph.plan.scheme.replicated else executor.submit
+    make = graph.plane.submit_replicated if graph.plan.scheme.replicated else executor.submit
     blocks = {
         place: make("blocks", _rebuild, block, edit, place, layout, backend, int(edges[place]))
         for place, block in graph.blocks.items()
@@ -191,7 +192,7 @@ def _refuse(graph: CountingContext) -> None:
             "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "
             "updated source"
         )
-    memory, largest = graph.executor.memory_per_call, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
+    memory, largest = graph.plane.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(
             f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "
@@ -423,7 +424,7 @@ def _count_closed(edges: Array, changed: Array, by_vertex: Array) -> int:
     neighbours = np.sort(np.concatenate([edges, pack(low, high, SHIFT)]))
     # Take the neighbours of the end that has fewer.
     u, v = unpack(changed, SHIFT)
-    range_u, range_v = (_neighbours(neighbours, end) for end in (u, v))
+    range_u, range_v = ([neighbours.searchsorted(end + k << SHIFT) for k in (0, 1)] for end in (u, v))
     swap = range_u[1] - range_u[0] > range_v[1] - range_v[0]
     short: Array = np.where(swap, v, u)
     long: Array = np.where(swap, u, v)
@@ -442,11 +443,6 @@ def _count_closed(edges: Array, changed: Array, by_vertex: Array) -> int:
             np.add.at(by_vertex, ends[is_first], 1)
         triangles += int(is_first.sum())
     return triangles
-
-
-def _neighbours(edges: Array, vertex: Array) -> tuple[Array, Array]:
-    """Return the ranges of vertices' neighbours."""
-    return edges.searchsorted(vertex << SHIFT), edges.searchsorted((vertex + 1) << SHIFT)
 
 
 def _expand(first: Array, sizes: Array) -> Array:
@@ -587,10 +583,6 @@ def _vector(edit: _Edit, name: str, backend: str) -> Array:
     return get_backend(backend).array.asarray(getattr(edit, name).astype("int32"))
 
 
-def _names(edit: _Edit) -> VertexMap:
-    return edit.names
-
-
 def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -> Prepared:
     """Make the facts that the pipeline would have of the new graph."""
     executor, prepared, plan, backend = graph.executor, graph.prepared, graph.plan, graph.options.chosen_backend
@@ -617,7 +609,7 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
         graph=Oriented(Handles(), order, out_degree, in_degree, size.wedges, size.edges),
         partition=partition,
         plan=least,
-        numbered=executor.submit("update", _names, edit),
+        numbered=executor.submit("update", attrgetter("names"), edit),
         source=replace(prepared.source, name=f"{prepared.source.name}, updated", triangles=None, size=None),
     )
     revised = plan_again(executor, new, graph.options)

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dasktc.answers.edge_support import refuse_beyond_memory
+from dasktc.answers.edge_support import kernel_and_bytes
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, DasktcError, InputError, neutral_text, without_secrets
 from dasktc.executors.base import Executor
@@ -74,7 +74,7 @@ class Outputs:
         InputError
         """
         if self.per_vertex is not None or self.per_edge is not None:
-            refuse_beyond_memory(graph)
+            kernel_and_bytes(graph)  # refuses tasks that do not fit a worker
             if graph.prepared.source.labels is not None:
                 graph.prepared.source.labels.text()
 

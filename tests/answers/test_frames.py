@@ -591,7 +591,7 @@ def test_oriented_edges_of_a_device(emulated, monkeypatch, edges, options):
     assert isinstance(found, cudf_strict.DataFrame)
     assert_same(found.to_pandas(), expected)
     monkeypatch.setitem(sys.modules, "dask_cudf", ModuleType("dask_cudf"))  # Dask itself knows no emulated frames
-    monkeypatch.setattr(frames, "spread", lambda executor, parts, meta, divisions: (executor.gather(parts), meta))
+    monkeypatch.setattr(frames, "spread", lambda graph, parts, meta, divisions: (graph.executor.gather(parts), meta))
     with small_partitions(30):
         parts, meta = graph.oriented_edges()
     assert len(parts) > 1

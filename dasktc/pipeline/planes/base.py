@@ -73,6 +73,7 @@ __all__ = [
     "add_up_sources",
     "facts_for_plan",
     "read_group",
+    "value_and_facts",
 ]
 
 Array = Any
@@ -310,7 +311,7 @@ class Plane(ABC):
         prefer: Sequence[str | None] = (),
     ) -> tuple[list[Any], list[Any]]:
         """Make calls; return handles of their results' values, and the (small) facts about each."""
-        results = self.executor.map(stage, partial(_value_and_facts, function), [list(call) for call in calls])
+        results = self.executor.map(stage, partial(value_and_facts, function), [list(call) for call in calls])
         values, facts = self.executor.transpose(stage, results, 2)
         return values, self.executor.gather(facts)
 
@@ -448,7 +449,8 @@ def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     return facts_of(vectors, totals, cuts, backend)
 
 
-def _value_and_facts(function: Callable[..., Measured], call: list[Any]) -> list[Any]:
+def value_and_facts(function: Callable[..., Measured], call: list[Any]) -> list[Any]:
+    """Call a function; return the value and the facts of its result apart."""
     result = function(*call)
     return [result.value, result.facts]
 

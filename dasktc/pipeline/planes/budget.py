@@ -9,6 +9,7 @@ A block may be larger than what a call may take: it is allocated once, and fille
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,10 +19,11 @@ import numpy as np
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Fold
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.measured import Measured
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, value_and_facts
 from dasktc.pipeline.planes.exchange import (
     Inputs,
     Ranges,
@@ -243,6 +245,23 @@ class BudgetPlane(Plane):
             place: self.executor.submit("blocks", checked_block, *calls.pop(), prefer=where.get(place))
             for place in layout.places
         }
+
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """Make one call after another: a result may take more than a thread's share of the budget."""
+        executor, calls = self.executor, list(calls)
+        homes = list(prefer) or [None] * len(calls)
+        results = [
+            executor.submit(stage, value_and_facts, function, list(call), prefer=home)
+            for call, home in zip(calls, homes, strict=True)
+        ]
+        values, facts = executor.transpose(stage, results, 2)
+        return values, executor.gather(facts)
 
     def _filled(self, slabs: list[Any], *block: Any) -> Any:
         """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""

@@ -1,0 +1,163 @@
+"""Planes of answers: where a prepared graph's results are, and so how its questions are computed and answered.
+
+`plane_of` is the only place that asks how a graph is held; questions ask the plane for what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from threading import RLock
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from dasktc.errors import InputError
+from dasktc.executors.base import Executor
+from dasktc.executors.dask.executor import DaskExecutor
+
+__all__ = ["CACHED", "AnswerPlane", "plane_of"]
+
+CACHED = 8
+"""Results that no store accounts for may take one in CACHED bytes of the free memory."""
+
+
+class AnswerPlane:
+    """A graph in this process's memory, without a budget: results are values.
+
+    Attributes
+    ----------
+    in_one_memory : bool
+        Whether one call may take every block and vector as values of this process.
+    frames_on_device : bool
+        Whether frames are made on the device that counted; else on the host.
+    edge_frame : str or None
+        Frame type of answers by edge unless the caller chooses; None: as for vertices.
+    call_bytes : int or None
+        Bytes that one call may take beside kept results; None: no bound.
+    frame_bytes : int or None
+        Bytes that each of the calls that make frames at the same time may take; None: no bound.
+    caller_bytes : int or None
+        Bytes that a whole frame may take where the caller receives it; None: no bound.
+    """
+
+    in_one_memory: ClassVar[bool] = True
+    frames_on_device: ClassVar[bool] = True
+    edge_frame: ClassVar[str | None] = None
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.call_bytes = self.caller_bytes = executor.memory_per_call
+        self.frame_bytes = executor.memory_in_parallel
+
+    @property
+    def threads_of_a_call(self) -> int:
+        """Number of threads that a call may start for itself: one where other calls run, or share a budget."""
+        return self.executor.workers if self.in_one_memory else 1
+
+    def may_cache(self, nbytes: int) -> bool:
+        """Whether results of this size may be cached: if a store or Dask accounts for them, or if they are small."""
+        return not self.in_one_memory or CACHED * nbytes <= self.executor.memory()
+
+    def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
+        """Bytes to reserve in each concurrent task for sums of arrays, `nbytes` altogether, and for what is added."""
+        return 2 * nbytes
+
+    def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
+        """Submit a call whose result every process that counts needs."""
+        return self.executor.submit(stage, function, *args)
+
+    def delayed(self, frames: list[Any]) -> list[Any]:
+        """Turn handles of frames into partitions of a Dask DataFrame, which stay where they are."""
+        import dask
+
+        return [dask.delayed(frame, name=name, traverse=False) for frame, name in zip(frames, _names(), strict=False)]
+
+
+class _Budget(AnswerPlane):
+    """A graph in this process within a memory budget: results may be in files, and calls load what they take."""
+
+    in_one_memory = False
+    frames_on_device = False
+
+    def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
+        """None: the store accounts for sums."""
+        return 0
+
+    def delayed(self, frames: list[Any]) -> list[Any]:
+        """Partitions that this process loads when they are computed."""
+        import dask
+
+        loads = [_Stored(self.executor, handle).load for handle in frames]
+        return [dask.delayed(load, name=name, pure=False)() for load, name in zip(loads, _names(), strict=False)]
+
+
+class _Workers(AnswerPlane):
+    """A graph on workers of a cluster: results are futures."""
+
+    in_one_memory = False
+    edge_frame = "dask"
+    executor: DaskExecutor
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
+        self.caller_bytes = None  # the caller is another process
+
+    def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
+        """A task's share: every worker adds up some of the arrays."""
+        return 2 * nbytes // tasks
+
+    def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
+        """Submit a call on every worker."""
+        return self.executor.replicated(stage, function, *args)
+
+    def delayed(self, frames: list[Any]) -> list[Any]:
+        """Futures."""
+        return self.executor.values(frames)
+
+
+class _WorkersWithinBudget(_Workers):
+    """A graph on workers that keep results in files beyond a budget."""
+
+    frames_on_device = False
+
+    def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
+        """Submit a call whose result all workers read from its file."""
+        return self.executor.submit(stage, function, *args)
+
+    def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
+        """None: the store accounts for sums."""
+        return 0
+
+
+def plane_of(executor: Executor) -> AnswerPlane:
+    """Return the plane of the questions to graphs that an executor holds."""
+    within_budget = executor.memory_per_call is not None
+    if executor.distributed:
+        return (_WorkersWithinBudget if within_budget else _Workers)(executor)
+    return (_Budget if within_budget else AnswerPlane)(executor)
+
+
+class _Stored:
+    """A partition that this process keeps within a budget, possibly in a file; only its own schedulers can load it."""
+
+    _loading = RLock()
+
+    def __init__(self, executor: Executor, handle: Any) -> None:
+        self._executor, self._handle = executor, handle
+
+    def __reduce__(self) -> Any:
+        raise InputError(
+            "partitions of a graph that was prepared in this process, within memory, are in its files: no worker "
+            "has them; compute with scheduler='threads', or prepare the graph with the client"
+        )
+
+    def load(self) -> Any:
+        """Load the partition, one at a time: within a budget calls run one at a time."""
+        with self._loading:
+            return self._executor.gather([self._handle])[0]
+
+
+def _names() -> Iterator[str]:
+    """Yield unique names of partitions."""
+    run = uuid4().hex[:8]
+    return (f"dasktc-{run}-{number}" for number in count())

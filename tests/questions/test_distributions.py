@@ -14,7 +14,7 @@ from dasktc.counting.tasks import Record
 from dasktc.counting.timeline import timeline
 from dasktc.errors import InputError
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.questions import distributions
 from dasktc.questions.distributions import STARTS, degree_bins, edge_summary, vertex_summary
 from tests.support.emulation import cuda as emulated_cuda

@@ -34,7 +34,7 @@ from dasktc.pipeline.planes.exchange import (
     splitters,
 )
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
 from dasktc.pipeline.stages.canonical import keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct

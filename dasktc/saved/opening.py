@@ -201,7 +201,7 @@ def open_plan(
         limits or limits_of(executor, options),
         choice,
         automatic=automatic,
-        memory_per_call=None if planned_for else executor.memory_per_call,
+        memory_per_call=None if planned_for else choose_plane(executor, options).stage_memory,
         planned_for=planned_for,
     )
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
@@ -305,8 +305,7 @@ def _read_blocks(
     executor: Executor, prepared: Prepared, reads: dict[Block, BlockRead], expected: tuple[Totals, str]
 ) -> tuple[Blocks, dict[Block, Totals]]:
     """Read and check each block by itself; return the sums over each, but of a single block compare them at once."""
-    backend, plan = executor.backend, prepared.plan
-    plane = choose_plane(executor, prepared.options)
+    backend, plan, plane = executor.backend, prepared.plan, choose_plane(executor, prepared.options)
     if len(reads) == 1:  # each worker may read its own
         ((place, read),) = reads.items()
         make = plane.replicated if plan.scheme.replicated else executor.submit

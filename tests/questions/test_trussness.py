@@ -30,9 +30,8 @@ from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_frames
 from dasktc.options import Options
-from dasktc.pipeline.planes import choice
+from dasktc.pipeline.planes import choice, vertex_budget
 from dasktc.pipeline.planes.tuning import Tuning
-from dasktc.pipeline.sharded import vertex_budget
 from dasktc.questions import peeling
 from dasktc.questions.trussness import truss_frames
 from tests.support import oracle

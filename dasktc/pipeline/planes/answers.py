@@ -117,6 +117,10 @@ class BudgetWorkersAnswers(WorkersAnswers):
 
     frames_on_device = False
 
+    def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
+        """Submit a call whose result all workers read from its file."""
+        return self.executor.submit(stage, function, *args)
+
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """None: the store accounts for sums."""
         return 0

@@ -28,8 +28,8 @@ from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ran
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.planes.vertices import number_integers, number_texts
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import (
     block_keys,
     block_of_slab,

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from dasktc.pipeline.planes.exchange import (
     splitters,
 )
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
 from dasktc.pipeline.stages.canonical import keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
@@ -127,21 +126,6 @@ class BudgetPlane(Plane):
         order, on_device = self.options.chosen_reorder, self.backend.on_device
         budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time)
         return budget._replace(memory=given / memory) if given and memory else budget
-
-    def measured(
-        self,
-        stage: str,
-        function: Callable[..., Measured],
-        calls: Iterable[tuple[Any, ...]],
-        prefer: Sequence[str | None] = (),
-    ) -> tuple[list[Any], list[Any]]:
-        """Make one call after another: a result may take more than a thread's share of the budget."""
-        executor, apart = self.executor, partial(value_and_facts, function)
-        results = [
-            executor.submit(stage, apart, list(call), prefer=worker) for call, worker in zip_longest(calls, prefer)
-        ]
-        values, facts = executor.transpose(stage, results, 2)
-        return values, executor.gather(facts)
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call."""
@@ -261,6 +245,23 @@ class BudgetPlane(Plane):
             place: self.executor.submit("blocks", checked_block, *calls.pop(), prefer=where.get(place))
             for place in layout.places
         }
+
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """Make one call after another: a result may take more than a thread's share of the budget."""
+        executor, calls = self.executor, list(calls)
+        homes = list(prefer) or [None] * len(calls)
+        results = [
+            executor.submit(stage, value_and_facts, function, list(call), prefer=home)
+            for call, home in zip(calls, homes, strict=True)
+        ]
+        values, facts = executor.transpose(stage, results, 2)
+        return values, executor.gather(facts)
 
     def _filled(self, slabs: list[Any], *block: Any) -> Any:
         """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""

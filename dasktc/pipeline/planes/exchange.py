@@ -24,6 +24,7 @@ __all__ = [
     "Ranges",
     "exchange",
     "exchange_in_two_steps",
+    "map_and_fold",
     "reduce_ranges",
     "splitters",
 ]

@@ -23,7 +23,7 @@ from dasktc.pipeline.planes.distinct import places
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, SplitIds
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries, zipped
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.canonical import keys_of_places
 from dasktc.pipeline.stages.orient import wedges_of
 from dasktc.pipeline.stages.reorder import collective_degree, first_visit, relabel, visit_keys

@@ -29,7 +29,7 @@ from dasktc.options import Ids, bytes_of
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
+from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block, every, slab_of_ranks
 from dasktc.pipeline.stages.canonical import ends_of, keys_in_range
 from dasktc.pipeline.stages.orient import (

@@ -43,8 +43,8 @@ from dasktc.options import (
 )
 from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
-from dasktc.pipeline.saved_graph import SavedGraph, open_blocks
 from dasktc.reports.outputs import Outputs
+from dasktc.saved.opening import SavedGraph, open_blocks
 from dasktc.wording import option
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def _prepared_graph(
     For a saved graph, read its blocks and, with `attributes`, its weights and directions.
     """
     if isinstance(source, SavedGraph):
-        executor = executor.for_edges(source.manifest["edges"])
+        executor = executor.for_edges(source.manifest.edges)
         prepared, blocks = open_blocks(executor, source, options, progress, attributes)
         return CountingContext(executor, prepared, blocks, prepared.options)
     if cluster and cluster.prepares_in_one_call(executor, options):

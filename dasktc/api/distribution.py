@@ -11,12 +11,12 @@ from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.options import Options
 from dasktc.pipeline.prepare import limits_of
-from dasktc.pipeline.saved_graph import SavedGraph
 from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
 from dasktc.reports.outputs import Outputs
+from dasktc.saved.opening import SavedGraph
 
 __all__ = ["ClusterRun", "distribution_of"]
 

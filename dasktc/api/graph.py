@@ -23,11 +23,9 @@ from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
-from dasktc.io.saved_folder import check_new, new_folder
 from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
-from dasktc.pipeline.saved_graph import write_graph
 from dasktc.questions import measures, weighted_clustering
 from dasktc.questions import trussness as trusses
 from dasktc.questions.cliques import BOUND, clique_count
@@ -37,6 +35,8 @@ from dasktc.questions.triad_census import triad_census
 from dasktc.questions.update import Change, update
 from dasktc.registry import check_stages
 from dasktc.reports import plots
+from dasktc.saved.folder import check_new
+from dasktc.saved.writing import write_graph
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
@@ -281,8 +281,8 @@ class Graph(Summarised):
         client: Any = getattr(executor, "client", None)
         apart = client is not None and not str(client.scheduler.address).startswith("inproc")
         reason = "each worker would write to its own, and nothing opens it" if apart else None
-        with new_folder(check_new(path, force, reason)) as (folder, content):
-            return write_graph(executor, context.prepared, context.blocks, context.options, folder, content)
+        out = check_new(path, force, reason)
+        return write_graph(executor, context.prepared, context.blocks, context.options, out)
 
     def __copy__(self) -> Graph:
         """Return a copy that shares the blocks, because a graph does not change."""

@@ -30,10 +30,10 @@ from dasktc.io.formats.columns import check_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, IdsOption, Options, RunOptions, check_keywords, format_size, read_ids
 from dasktc.pipeline.prepare import choose_backend
-from dasktc.pipeline.saved_graph import SavedGraph, fitted, saved_graph
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS, check_choice
+from dasktc.saved.opening import SavedGraph, fitted, saved_graph
 from dasktc.wording import advice, option
 
 __all__ = ["Call", "as_source", "in_one_process", "opened", "read_options", "within_free_memory"]

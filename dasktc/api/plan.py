@@ -32,7 +32,6 @@ from dasktc.options import (
 )
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.prepare import prepare_edges
-from dasktc.pipeline.saved_graph import SavedGraph, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
@@ -42,6 +41,7 @@ from dasktc.planning.rates import Rates as MeasuredRates
 from dasktc.planning.schemes import considered
 from dasktc.planning.scratch import is_cut, plan_count
 from dasktc.registry import SCHEMES, check_stages
+from dasktc.saved.opening import SavedGraph, open_plan
 from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:

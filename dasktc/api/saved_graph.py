@@ -11,10 +11,10 @@ from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown, without_secrets
-from dasktc.io.saved_folder import MANIFEST, check_new
 from dasktc.options import Backend, Method, MethodName, RunOptions, format_size, path_text
 from dasktc.pipeline.prepare import Progress
-from dasktc.pipeline.saved_graph import saved_graph
+from dasktc.saved.folder import MANIFEST, check_new
+from dasktc.saved.opening import saved_graph
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 

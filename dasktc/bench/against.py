@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
     verdict: str
 
 
-def against(checkout: str, command: list[str], turns: int, say: Say | None = None) -> Report:
+def against(checkout: str, command: list[str], turns: int, say: Say = quiet) -> Report:
     """Run a suite from another checkout and from this one in turns, and compare the figures.
 
     Parameters
@@ -97,8 +97,8 @@ def against(checkout: str, command: list[str], turns: int, say: Say | None = Non
     for turn in range(turns + 1):
         pair = {}
         for side in reversed(roots) if turn % 2 else roots:
-            (say or quiet)(f"turn {turn} of {turns}, {side}" if turn else f"warm-up, {side}")
-            pair[side] = _report(roots[side], command, say or quiet)
+            say(f"turn {turn} of {turns}, {side}" if turn else f"warm-up, {side}")
+            pair[side] = _report(roots[side], command, say)
         reports.append((pair["other"], pair["here"]))
     facts = {name: text for name, text in reports[-1][1].items() if isinstance(text, str) and name != "command"}
     facts |= {"load": load(), **{side: f"{root} {_revision(root)}".rstrip() for side, root in roots.items()}}
@@ -110,8 +110,8 @@ def _root(checkout: str) -> Path:
     """The checkout's folder; InputError unless Python imports dasktc from there."""
     root = Path(checkout).resolve()
     call = [sys.executable, "-c", "import dasktc; print(dasktc.__file__)"]
-    done = subprocess.run(call, env=_environment(root), capture_output=True, text=True, check=False)
-    if done.stdout.strip() != str(root / "dasktc" / "__init__.py"):
+    process = subprocess.run(call, env=_environment(root), capture_output=True, text=True, check=False)
+    if process.stdout.strip() != str(root / "dasktc" / "__init__.py"):
         raise InputError(
             f"--against {shown(checkout)} is no checkout of dasktc: Python does not import dasktc/ from there; give "
             "the folder that contains dasktc/, such as one that `git worktree add` made"
@@ -191,23 +191,23 @@ def compare(turns: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[Section]
                     cells.setdefault((figure, side), {})[turn] = cell
     comparisons, lacking = dict[Figure, Comparison](), list[list[Cell]]()
     for figure, limit in limits.items():
-        others, ours = (cells.get((figure, side), {}) for side in (0, 1))
-        pairs = [(others[turn], ours[turn]) for turn in others if turn in ours]
+        former, present = (cells.get((figure, side), {}) for side in (0, 1))
+        pairs = [(former[turn], present[turn]) for turn in former if turn in present]
         if pairs:
             comparisons[figure] = compared(pairs, limit)
         else:
-            lacking.append([_short(figure.title), *figure[1:], "other" if ours else "here"])
+            lacking.append([_short(figure.title), *figure[1:], "other" if present else "here"])
     columns = {"table": "", "row": "", "figure": "", "lacking": ""}
     absent = [Section("Figures that one checkout lacks", columns, lacking)] if lacking else []
     return [_summary(comparisons), *absent, *_tables(comparisons)]
 
 
-def _figures(table: dict[str, Any], known: dict[str, Any]) -> Iterator[tuple[Figure, float, Cell]]:
+def _figures(table: dict[str, Any], pattern: dict[str, Any]) -> Iterator[tuple[Figure, float, Cell]]:
     """The figures of a table, with their limits and cells; `known` is the table in the version that knows limits."""
     rows = Counter[str]()
     for row in table["rows"]:
-        keys = known.get("keys", list(row)[:1])
-        limits = known.get("limits", dict.fromkeys((name for name in row if name not in keys), inf))
+        keys = pattern.get("keys", list(row)[:1])
+        limits = pattern.get("limits", dict.fromkeys((name for name in row if name not in keys), inf))
         name = ", ".join(str(row.get(key)) for key in keys)
         rows[name] += 1
         name += f" ({rows[name]})" * (rows[name] > 1)
@@ -281,10 +281,10 @@ VERDICTS = ("worse", "differs", "unclear", "better")
 
 def _summary(comparisons: dict[Figure, Comparison]) -> Section:
     """The figures with a verdict, the worst kind first."""
-    chosen = [(figure, comparison) for figure, comparison in comparisons.items() if comparison.verdict]
-    chosen.sort(key=lambda pair: VERDICTS.index(pair[1].verdict))
+    selection = [(figure, comparison) for figure, comparison in comparisons.items() if comparison.verdict]
+    selection.sort(key=lambda pair: VERDICTS.index(pair[1].verdict))
     table = Section("Figures that differ", {"table": "", "row": "", "figure": "", **COLUMNS})
-    table.rows = [[_short(figure.title), *figure[1:], *_cells(comparison)] for figure, comparison in chosen]
+    table.rows = [[_short(figure.title), *figure[1:], *_cells(comparison)] for figure, comparison in selection]
     counts = Counter(comparison.verdict for comparison in comparisons.values())
     widths = [
         comparison.most - comparison.least

@@ -100,10 +100,10 @@ def choices(backend: str) -> list[Choice]:
     ----------
     backend : {"cpu", "cuda"}
     """
-    own = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in KERNELS[backend]]
+    kernels = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in KERNELS[backend]]
     orders = [Choice(kernel, order) for kernel in IN_EVERY_ORDER if kernel in KERNELS[backend] for order in ORDERS]
     cut = [Choice("hub", "degree", partition) for partition in OTHER_SCHEMES]
-    return list(dict.fromkeys([*own, *orders, *cut]))
+    return list(dict.fromkeys([*kernels, *orders, *cut]))
 
 
 def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
@@ -126,16 +126,16 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
     facts = look(auto._context.executor, auto._context.prepared.graph)
     taken = Choice(auto._context.options.kernel, auto._context.options.reorder, auto.plan.partition)
     result = Measured(taken, auto.edges, facts)
-    counted = _Counter(name, auto._context.options.kernel, int(auto.triangle_count()))
+    counter = _Counter(name, auto._context.options.kernel, int(auto.triangle_count()))
     del auto
     every = [choice for choice in choices(backend) if choice.partition == "whole" or result.edges <= MOST]
-    for how in dict.fromkeys(choice[1:] for choice in every):
-        graph, prepared = _prepared(source, *how, runs, backend)
-        if how[1] == "whole":
-            result.prepare[how[0]] = prepared
-        for kernel, samples in counted.rounds(graph, [c.kernel for c in every if c[1:] == how], runs):
+    for layout in dict.fromkeys(choice[1:] for choice in every):
+        graph, prepared = _prepared(source, *layout, runs, backend)
+        if layout[1] == "whole":
+            result.prepare[layout[0]] = prepared
+        for kernel, samples in counter.rounds(graph, [c.kernel for c in every if c[1:] == layout], runs):
             count, rest = (median(sample) for sample in zip(*samples, strict=True))
-            result.count[Choice(kernel, *how)], result.whole[Choice(kernel, *how)] = count, prepared + rest
+            result.count[Choice(kernel, *layout)], result.whole[Choice(kernel, *layout)] = count, prepared + rest
     return result
 
 
@@ -164,25 +164,25 @@ class _Counter:
     triangles: int
     least: float = float("inf")
 
-    def rounds(self, graph: Graph, of: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
+    def rounds(self, graph: Graph, kernels: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
         """Samples by kernel, interleaved, so that other load of the machine affects all kernels alike."""
-        samples: dict[str, list[Sample]] = {kernel: [] for kernel in of}
-        for kernel in of if graph._context.options.chosen_backend == "cuda" else ():
+        samples: dict[str, list[Sample]] = {kernel: [] for kernel in kernels}
+        for kernel in kernels if graph._context.options.chosen_backend == "cuda" else ():
             self._sample(graph, kernel)  # a warm-up: loads the functions, and fills the memory pool
         for _ in range(runs):
-            for kernel, taken in samples.items():
-                if not taken or taken[0][0] <= HOPELESS * self.least:
-                    taken.append(self._sample(graph, kernel))
-                    self.least = min(self.least, taken[-1][0])
+            for kernel, series in samples.items():
+                if not series or series[0][0] <= HOPELESS * self.least:
+                    series.append(self._sample(graph, kernel))
+                    self.least = min(self.least, series[-1][0])
         return list(samples.items())
 
     def _sample(self, graph: Graph, kernel: str) -> Sample:
         backend = graph._context.options.chosen_backend
         for tables in (hub_tables, kept):
             tables.forget()  # as in a single count, which finds no tables
-        began = _now(backend)
+        start = _now(backend)
         result = graph.triangle_count(kernel=kernel)
-        seconds = _now(backend) - began
+        seconds = _now(backend) - start
         if int(result) != self.triangles:
             raise CountError(
                 f"kernel {kernel} counts {int(result):,} triangles of {self.name}, {self.first} {self.triangles:,}: "
@@ -204,7 +204,7 @@ def _prepared(source: Make, order: str, partition: str, runs: int, backend: str)
     """Prepare a scheme's blocks in an order of ids; return the graph and the median of the seconds."""
     samples: list[float] = []
     for _ in range(runs):
-        began = _now(backend)
+        start = _now(backend)
         graph = build(LocalExecutor(), source(), Options("merge", partition, 2, reorder=order, backend=backend))
-        samples.append(_now(backend) - began)
+        samples.append(_now(backend) - start)
     return graph, median(samples)

@@ -25,14 +25,14 @@ from dasktc.bench.report import (
     Report,
     Say,
     Section,
+    check_folder,
     check_runs,
-    load,
-    machine,
+    command,
+    device,
     quiet,
     select,
-    versions,
+    surroundings,
 )
-from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
 from dasktc.once import once
@@ -102,7 +102,7 @@ def run(
     quick: bool = False,
     backend: str = "cpu",
     only: tuple[str, ...] = (),
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Measure all choices on all graphs.
 
@@ -133,27 +133,27 @@ def run(
         Two kernels count different numbers of triangles.
     """
     check_runs(runs)
-    if graphs is not None and not Path(graphs).is_dir():
-        raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
-    used = ("cpu" if unusable("cuda") else "cuda") if backend == "auto" else get_backend(backend).name
-    cases = dict(QUICK if quick else GENERATED[used])
+    check_folder("graphs", graphs)
+    backend = ("cpu" if unusable("cuda") else "cuda") if backend == "auto" else get_backend(backend).name
+    cases = dict(QUICK if quick else GENERATED[backend])
     for name in FILES if graphs is not None else ():
         path = Path(graphs or "", name)
         if path.is_file():
-            cases[name] = once(partial(_in_memory, str(path), used))
+            cases[name] = once(partial(_in_memory, str(path), backend))
     if only:
         cases = select(cases, only)
-    measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
+    measured("warm-up", lambda: kronecker(6), 1, backend)  # imports, and compiles or loads what was compiled
     measurements = {}
     for name, source in cases.items():
-        (say or quiet)(name)
-        measurements[name] = measured(name, source, 1 if quick else runs, used)
-        (say or quiet)(_choice(measurements[name]))
-    facts = {"machine": machine(), "device": _device(used), "load": load(), "versions": versions()}
-    times = [_seconds(measurements, used, what) for what in ("count", "whole")]
-    orders = [_orders(measurements, used), _orders_over_degree(measurements, used)]
-    sections = [_choices(measurements, used), _fixed(measurements, used), *times, *orders, _facts(measurements)]
-    return Report(_command(graphs, runs, quick, used, only), facts, sections)
+        say(name)
+        measurements[name] = measured(name, source, 1 if quick else runs, backend)
+        say(_choice(measurements[name]))
+    facts = surroundings(device=device(backend))
+    times = [_seconds(measurements, backend, what) for what in ("count", "whole")]
+    orders = [_orders(measurements, backend), _orders_over_degree(measurements, backend)]
+    sections = [_choices(measurements, backend), _fixed(measurements, backend), *times, *orders, _facts(measurements)]
+    size = {"quick": True} if quick else {"runs": runs}
+    return Report(command("choose", **size, backend=backend, only=only, graphs=graphs), facts, sections)
 
 
 def _in_memory(path: str, backend: str) -> Source:
@@ -161,21 +161,10 @@ def _in_memory(path: str, backend: str) -> Source:
     return as_source(columns_of(as_source(path), backend))
 
 
-def _device(backend: str) -> str:
-    if backend == "cpu":
-        return "the CPU, one thread"
-    xp = get_backend(backend).array
-    return str(xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode())
-
-
-def _command(graphs: str | None, runs: int, quick: bool, backend: str, only: tuple[str, ...]) -> str:
-    options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}", *(f"--only '{name}'" for name in only)]
-    return " ".join(["dasktc bench choose", *options, *([f"--graphs {graphs}"] if graphs else [])])
-
-
-def _choice(of: Measured) -> str:
+def _choice(graph: Measured) -> str:
     """Say what auto takes, and the best."""
-    return f"  {of.auto} {1e3 * of.count[of.auto]:.3f} ms, best: {of.best} {1e3 * of.count[of.best]:.3f} ms"
+    times = (f"{choice} {1e3 * graph.count[choice]:.3f} ms" for choice in (graph.auto, graph.best))
+    return "  " + ", best: ".join(times)
 
 
 # tables
@@ -185,20 +174,11 @@ def _choices(measurements: dict[str, Measured], backend: str) -> Section:
     columns = {"graph": "", "edges": ",d", "auto takes": "", "count": ".3f", "best": "", "its count": ".3f"}
     columns |= {"auto / best": ".2f", "from source to number": ".2f"}
     rows: list[Any] = []
-    for name, of in measurements.items():
-        best = of.best
-        rows.append(
-            [
-                name,
-                of.edges,
-                str(of.auto),
-                1e3 * of.count[of.auto],
-                str(best),
-                1e3 * of.count[best],
-                *of.ratios(of.auto),
-            ]
-        )
-    far = [name for name, of in measurements.items() if not of.close]
+    for name, graph in measurements.items():
+        best = graph.best
+        own, least = (1e3 * graph.count[choice] for choice in (graph.auto, best))
+        rows.append([name, graph.edges, str(graph.auto), own, str(best), least, *graph.ratios(graph.auto)])
+    far = [name for name, graph in measurements.items() if not graph.close]
     notes = [
         f"{'CPU' if backend == 'cpu' else 'GPU'} milliseconds; best: of the kernels, each in its own order; the last "
         f"column: over the best of all choices{'' if backend == 'cpu' else ', on the wall'}",
@@ -215,13 +195,12 @@ def _limit(backend: str) -> float:
 
 def _against_one(measurements: dict[str, Measured], backend: str) -> str:
     """Table of the times of `auto` relative to the single fixed choice that is best over all graphs."""
-    complete = [choice for choice in choices(backend) if all(choice in of.count for of in measurements.values())]
-    best = min(complete, key=lambda choice: mean(of.ratios(choice)[0] for of in measurements.values()))
-    over = {name: of.count[of.auto] / of.count[best] for name, of in measurements.items()}
-    worst = max(over, key=lambda name: over[name])
-    return (
-        f"the best fixed choice for all graphs is {best}: auto takes at most {over[worst]:.2f} times as long ({worst})"
-    )
+    complete = [choice for choice in choices(backend) if all(choice in graph.count for graph in measurements.values())]
+    best = min(complete, key=lambda choice: mean(graph.ratios(choice)[0] for graph in measurements.values()))
+    ratios = {name: graph.count[graph.auto] / graph.count[best] for name, graph in measurements.items()}
+    worst = max(ratios, key=lambda name: ratios[name])
+    longest = f"auto takes at most {ratios[worst]:.2f} times as long ({worst})"
+    return f"the best fixed choice for all graphs is {best}: {longest}"
 
 
 def _fixed(measurements: dict[str, Measured], backend: str) -> Section:
@@ -237,7 +216,9 @@ def _fixed(measurements: dict[str, Measured], backend: str) -> Section:
     rows: list[Any] = []
     for choice in (None, *choices(backend)):
         ratios = {
-            name: of.ratios(choice or of.auto) for name, of in measurements.items() if (choice or of.auto) in of.count
+            name: graph.ratios(choice or graph.auto)
+            for name, graph in measurements.items()
+            if (choice or graph.auto) in graph.count
         }
         if not ratios:
             continue
@@ -248,46 +229,48 @@ def _fixed(measurements: dict[str, Measured], backend: str) -> Section:
     return Section("Each choice over the best for each graph", columns, rows)
 
 
-def _seconds(measurements: dict[str, Measured], backend: str, what: str) -> Section:
-    of = [choice for choice in choices(backend) if choice.own or choice.partition != "whole"]
-    columns = {"graph": "", **{str(choice): ".3f" for choice in of}}
+def _seconds(measurements: dict[str, Measured], backend: str, kind: str) -> Section:
+    selection = [choice for choice in choices(backend) if choice.own or choice.partition != "whole"]
+    columns = {"graph": "", **{str(choice): ".3f" for choice in selection}}
     rows: list[Any] = [
-        [name, *(_ms(getattr(one, what).get(choice)) for choice in of)] for name, one in measurements.items()
+        [name, *(_ms(getattr(graph, kind).get(choice)) for choice in selection)] for name, graph in measurements.items()
     ]
     note = f"a choice is run once if that takes more than {HOPELESS:.0f} times the fastest so far"
-    said = {"count": "of counting", "whole": "from source to number"}[what]
-    return Section(f"Milliseconds {said}", columns, rows, [note], dict.fromkeys(list(columns)[1:], _limit(backend)))
+    span = {"count": "of counting", "whole": "from source to number"}[kind]
+    return Section(f"Milliseconds {span}", columns, rows, [note], dict.fromkeys(list(columns)[1:], _limit(backend)))
 
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
 
 
-def _in_order(measured: Measured, backend: str) -> dict[str, list[float]]:
+def _in_order(graph: Measured, backend: str) -> dict[str, list[float]]:
     """Milliseconds in each order: of the kernels that are tried in all, of `hub` in all, and of preparation."""
     kernels = [kernel for kernel in IN_EVERY_ORDER if kernel in KERNELS[backend]]
-    times = {kernel: [measured.count[Choice(kernel, order)] for order in ORDERS] for kernel in kernels}
-    times["hub, from source to number"] = [measured.whole[Choice("hub", order)] for order in ORDERS]
-    times["preparation"] = [measured.prepare[order] for order in ORDERS]
+    times = {kernel: [graph.count[Choice(kernel, order)] for order in ORDERS] for kernel in kernels}
+    times["hub, from source to number"] = [graph.whole[Choice("hub", order)] for order in ORDERS]
+    times["preparation"] = [graph.prepare[order] for order in ORDERS]
     return {name: [1e3 * seconds for seconds in row] for name, row in times.items()}
 
 
 def _orders(measurements: dict[str, Measured], backend: str) -> Section:
     columns = {"graph": "", "kernel, counting": "", **dict.fromkeys(ORDERS, ".3f")}
     rows: list[Any] = [
-        [graph, name, *times] for graph, of in measurements.items() for name, times in _in_order(of, backend).items()
+        [name, kind, *times]
+        for name, graph in measurements.items()
+        for kind, times in _in_order(graph, backend).items()
     ]
     return Section("Orders of ids, ms", columns, rows, limits=dict.fromkeys(ORDERS, _limit(backend)), keys=2)
 
 
 def _orders_over_degree(measurements: dict[str, Measured], backend: str) -> Section:
     """Table of the orders' times relative to the first order, with the reason that plans give for that one."""
-    usual, *others = ORDERS
+    usual, *orders = ORDERS
     table = Section(
         f"Orders over {usual}, geometric means over {plural(len(measurements), 'graph')}",
-        {"kernel, counting": "", **dict.fromkeys(others, ".2f")},
+        {"kernel, counting": "", **dict.fromkeys(orders, ".2f")},
     )
-    rows = [_in_order(of, backend) for of in measurements.values()]
+    rows = [_in_order(graph, backend) for graph in measurements.values()]
     for name in rows[0]:
         ratios = [[time / row[name][0] for time in row[name][1:]] for row in rows]
         table.rows.append([name, *map(geometric_mean, zip(*ratios, strict=True))])
@@ -298,7 +281,8 @@ def _orders_over_degree(measurements: dict[str, Measured], backend: str) -> Sect
 
 def _facts(measurements: dict[str, Measured]) -> Section:
     derived = ("wedges_per_edge", "skew", "even", "covered")
-    rows: list[Any] = [[n, *of.facts, *(getattr(of.facts, name) for name in derived)] for n, of in measurements.items()]
+    facts = {name: graph.facts for name, graph in measurements.items()}
+    rows: list[Any] = [[name, *row, *(getattr(row, column) for column in derived)] for name, row in facts.items()]
     columns = {"graph": "", **dict.fromkeys(Facts._fields, ",d"), **dict.fromkeys(derived, ".3f")}
     notes = [
         "usual: entries of a row that 99 % of the rows do not exceed; narrow, wide: rows of 2 to 100 entries, of more"

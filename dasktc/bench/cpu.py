@@ -20,11 +20,10 @@ from dasktc.bench.kernels import HAND, OURS, Counter, Inputs, prepare_inputs
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.others import igraph_file, other_tools
 from dasktc.bench.pipeline import in_cluster, in_process, write_kronecker
-from dasktc.bench.report import Report, Say, check_runs, quiet, surroundings
+from dasktc.bench.report import Report, Say, check_folder, check_runs, command, quiet, surroundings
 from dasktc.bench.tables import Measured, sections
 from dasktc.bench.turns import in_turns
 from dasktc.bench.ways import in_ways
-from dasktc.errors import InputError
 
 __all__ = ["run"]
 
@@ -47,7 +46,7 @@ def run(
     runs: int = 3,
     quick: bool = False,
     gapbs: str | None = None,
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Run the benchmark.
 
@@ -81,27 +80,21 @@ def run(
     if quick:
         scale, runs = QUICK_SCALE, 1
     check_runs(runs)
-    if graphs is not None and not Path(graphs).is_dir():
-        raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
+    check_folder("graphs", graphs)
     facts = surroundings()
     counters, results = [*OURS, HAND, *other_tools(gapbs)], Measured(scale, runs)
     with TemporaryDirectory(prefix="dasktc-bench-") as folder:
         _prepare(results, folder, graphs)
         for number in range(runs):
             for name, measure in _measures(results, counters, folder, _turns_a_run(runs, quick)):
-                (say or quiet)(f"run {number + 1} of {runs}: {name}")
+                say(f"run {number + 1} of {runs}: {name}")
                 measure()
-    return Report(_command(scale, graphs, runs, quick, gapbs), facts, sections(results, counters))
+    size = {"quick": True} if quick else {"scale": scale, "runs": runs}
+    return Report(command("cpu", **size, graphs=graphs, gapbs=gapbs), facts, sections(results, counters))
 
 
 def _turns_a_run(runs: int, quick: bool) -> int:
     return -(-(QUICK_TURNS if quick else TURNS) // runs)
-
-
-def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str | None) -> str:
-    size = "--quick" if quick else f"--scale {scale} --runs {runs}"
-    paths = "".join(f" {option} {path}" for option, path in (("--graphs", graphs), ("--gapbs", gapbs)) if path)
-    return f"dasktc bench cpu {size}{paths}"
 
 
 def _prepare(results: Measured, folder: str, graphs: str | None) -> None:
@@ -127,10 +120,10 @@ def _measures(
     for counter in counters:
         if not counter.missing:
             yield counter.name, partial(_count, results, counter, Inputs(folder))
-    for what, source in (("generated", results.scale), ("Parquet", parquet)):
-        yield f"one process, {what}", partial(_process, results, what, source)
-        for workers in (1, 2) if what == "generated" else (2,):
-            yield f"{workers} worker processes, {what}", partial(_cluster, results, what, source, workers)
+    for form, source in (("generated", results.scale), ("Parquet", parquet)):
+        yield f"one process, {form}", partial(_process, results, form, source)
+        for workers in (1, 2) if form == "generated" else (2,):
+            yield f"{workers} worker processes, {form}", partial(_cluster, results, form, source, workers)
     yield f"one worker and two, {turns} turns", partial(_turns, results, turns)
     whole = -(-turns // WHOLE)
     yield f"threads and workers, Parquet, {whole} turns", partial(_ways, results, parquet, whole)
@@ -142,21 +135,21 @@ def _measures(
 
 
 def _count(results: Measured, counter: Counter, inputs: Inputs) -> None:
-    counted = in_fresh_process(counter.run, inputs)
-    results.check("kronecker", counter.name, counted.triangles)
-    results.counted[counter.name].append(counted.seconds)
+    result = in_fresh_process(counter.run, inputs)
+    results.check("kronecker", counter.name, result.triangles)
+    results.counted[counter.name].append(result.seconds)
 
 
-def _process(results: Measured, what: str, source: int | str) -> None:
+def _process(results: Measured, form: str, source: int | str) -> None:
     whole = in_fresh_process(in_process, source)
-    results.check("kronecker", f"dasktc, {what}", whole.triangles)
-    results.processes[what].append(whole)
+    results.check("kronecker", f"dasktc, {form}", whole.triangles)
+    results.processes[form].append(whole)
 
 
-def _cluster(results: Measured, what: str, source: int | str, workers: int) -> None:
+def _cluster(results: Measured, form: str, source: int | str, workers: int) -> None:
     whole = in_fresh_process(in_cluster, source, workers)
-    results.check("kronecker", f"dasktc on {workers} workers, {what}", whole.triangles)
-    results.clusters[what, workers].append(whole)
+    results.check("kronecker", f"dasktc on {workers} workers, {form}", whole.triangles)
+    results.clusters[form, workers].append(whole)
 
 
 def _turns(results: Measured, turns: int) -> None:
@@ -180,6 +173,6 @@ def _file(results: Measured, name: str, path: str) -> None:
 
 
 def _igraph_file(results: Measured, name: str, path: str) -> None:
-    counted = in_fresh_process(igraph_file, path, names=FILES[name][2])
-    results.check(name, "igraph", counted.triangles)
-    results.read[name, "igraph"].append(counted.seconds)
+    result = in_fresh_process(igraph_file, path, names=FILES[name][2])
+    results.check(name, "igraph", result.triangles)
+    results.read[name, "igraph"].append(result.seconds)

@@ -60,11 +60,11 @@ class Curve:
     real: list[Real] = field(default_factory=list)
     partitioned_real: list[Real] = field(default_factory=list)
 
-    def point(self, priced: Priced, rate: float) -> Point:
+    def point(self, tasks: Priced, rate: float) -> Point:
         """Simulate workers with the scheduler's times of the largest real cluster, and blocks that arrive at `rate`."""
         dask = self.real[-1]
-        whole = simulate(priced.costs, priced.workers, dask.overhead, priced.fetches(rate), dask.latency)
-        return Point(priced, simulate(priced.costs, priced.workers), whole)
+        whole = simulate(tasks.costs, tasks.workers, dask.overhead, tasks.fetches(rate), dask.latency)
+        return Point(tasks, simulate(tasks.costs, tasks.workers), whole)
 
 
 def figure_15(curve: Curve) -> Section:
@@ -90,21 +90,21 @@ def figure_15(curve: Curve) -> Section:
         },
         limits={"n": EXACT, "m": EXACT, "tasks": EXACT, **SECONDS, "count s": CPU},
     )
-    first, real = curve.points[0], {counted.workers: counted for counted in curve.real}
+    first, real = curve.points[0], {run.workers: run for run in curve.real}
     for point in curve.points:
         table.rows.append([*_cells(point, first), *_real_cells(real.get(point.priced.workers), curve.real[0])])
     return table
 
 
 def _cells(point: Point, first: Point) -> list[Any]:
-    priced, ideal, whole = point.priced, point.ideal, point.whole
+    tasks, ideal, whole = point.priced, point.ideal, point.whole
     return [
-        priced.workers,
-        priced.parts,
-        priced.splits,
-        len(priced.costs),
+        tasks.workers,
+        tasks.parts,
+        tasks.splits,
+        len(tasks.costs),
         ideal.kernel,
-        1e-9 * priced.edges / ideal.kernel,
+        1e-9 * tasks.edges / ideal.kernel,
         first.ideal.kernel / ideal.kernel,
         ideal.time_imbalance,
         whole.seconds,
@@ -112,16 +112,16 @@ def _cells(point: Point, first: Point) -> list[Any]:
     ]
 
 
-def _real_cells(real: Real | None, alone: Real) -> list[Any]:
+def _real_cells(real: Real | None, single: Real) -> list[Any]:
     if real is None:
         return [None] * 4
-    return [real.kernel, alone.kernel / real.kernel, real.time_imbalance, real.seconds]
+    return [real.kernel, single.kernel / real.kernel, real.time_imbalance, real.seconds]
 
 
 def table_6(curve: Curve) -> Section:
     """Time and space imbalance of the graph in parts: TRUST, table 6."""
     smaller, larger = curve.partitioned[-2:]
-    real = {counted.workers: counted for counted in curve.partitioned_real}
+    real = {run.workers: run for run in curve.partitioned_real}
     table = Section(
         f"{curve.recipe} in n² blocks, simulated workers and real ones (TRUST, table 6)",
         {
@@ -133,14 +133,14 @@ def table_6(curve: Curve) -> Section:
         limits={"n": EXACT, "m": EXACT, **SECONDS},
     )  # fmt: skip
     for point in curve.partitioned:
-        priced, ideal = point.priced, point.ideal
-        sizes = [priced.workers, priced.parts, priced.splits]
-        cells = _apart(real.get(priced.workers))
-        table.rows.append([*sizes, ideal.kernel, ideal.time_imbalance, priced.space_imbalance, *cells])
+        tasks, ideal = point.priced, point.ideal
+        sizes = [tasks.workers, tasks.parts, tasks.splits]
+        cells = _apart(real.get(tasks.workers))
+        table.rows.append([*sizes, ideal.kernel, ideal.time_imbalance, tasks.space_imbalance, *cells])
     simulated = {point.priced.workers for point in curve.partitioned}
     table.rows += [
-        [number, counted.parts, counted.splits, None, None, counted.space_imbalance, *_apart(counted)]
-        for number, counted in real.items()
+        [number, run.parts, run.splits, None, None, run.space_imbalance, *_apart(run)]
+        for number, run in real.items()
         if number not in simulated
     ]
     table.rows.sort(key=lambda row: int(row[0] or 0))
@@ -163,13 +163,13 @@ def published_network(rate: float) -> str:
 
     parts, splits, gpus = 8, 2, 1024
     method = Method(partition="hash2d", parts=parts, splits=splits)
-    found = plan(vertices=CLUEWEB[0], edges=CLUEWEB[1], gpus=gpus, method=method).network
-    total, most = format_size(found.total), format_size(found.largest)
+    network = plan(vertices=CLUEWEB[0], edges=CLUEWEB[1], gpus=gpus, method=method).network
+    total, largest, second = (format_size(size) for size in (network.total, network.largest, rate))
     return (
         f"TRUST's table 6 times counting alone, with blocks in place. For CW ({CLUEWEB[0]:,} vertices, "
         f"{CLUEWEB[1]:,} edges) at n = {parts}, m = {splits} on {gpus:,} GPUs, a task each, {total} of blocks travel "
-        f"before the tasks, {most} to the GPU that receives most: {found.largest / rate:.3g} s at {format_size(rate)} "
-        f"a second, beside {CLUEWEB_SECONDS:g} s of counting in the paper"
+        f"before the tasks, {largest} to the GPU that receives most: {network.largest / rate:.3g} s at {second} a "
+        f"second, beside {CLUEWEB_SECONDS:g} s of counting in the paper"
     )
 
 

@@ -86,12 +86,12 @@ def end_to_end(
             with report:
                 for case in cases:
                     say(f"{case.name} on {plural(number, 'worker')}")
-                    made = [on_cluster(client, case, backend) for _ in range(runs + 1)][1:]
-                    rows[case.name].append(_row(case, str(number), made, number))
+                    counts = [on_cluster(client, case, backend) for _ in range(runs + 1)][1:]
+                    rows[case.name].append(_row(case, str(number), counts, number))
     for case in cases:  # after the clusters, because a process that uses a GPU itself leaves a worker little memory
         say(f"{case.name} without a client")
-        made = [in_process(case, backend) for _ in range(runs + 1)][1:]
-        rows[case.name].insert(0, _row(case, "no client", made, 1))
+        counts = [in_process(case, backend) for _ in range(runs + 1)][1:]
+        rows[case.name].insert(0, _row(case, "no client", counts, 1))
     section.rows += [row for of_case in rows.values() for row in of_case]
     section.notes += [
         "wall: from the call to the answer, the source generated or read; clusters are up and have counted before",
@@ -102,25 +102,25 @@ def end_to_end(
     return section
 
 
-def _row(case: Case, where: str, runs: list[Run], workers: int) -> list[Any]:
+def _row(case: Case, place: str, runs: list[Run], workers: int) -> list[Any]:
     middle = sorted(runs, key=lambda run: run.wall)[len(runs) // 2]
     for run in runs:
-        wanted = runs[0].result.triangles if case.triangles is None else case.triangles
-        if int(run.result) != wanted:
-            raise CountError(f"{case.name} has {wanted:,} triangles, {int(run.result):,} were counted on {where}")
-    wall, kernel = (median(of) for of in zip(*((run.wall, run.kernel) for run in runs), strict=True))
+        triangles = runs[0].result.triangles if case.triangles is None else case.triangles
+        if int(run.result) != triangles:
+            raise CountError(f"{case.name} has {triangles:,} triangles, {int(run.result):,} were counted on {place}")
+    wall, kernel = (median(figures) for figures in zip(*((run.wall, run.kernel) for run in runs), strict=True))
     computing = middle.computing / middle.wall / workers if middle.tasks else 1.0
-    counted = middle.result.plan.distribution.partition(":")[0] or "in this process"
-    on = [middle.tasks, middle.waits, middle.received, computing]
-    return [case.name, where, 1e3 * wall, *on, 1e3 * kernel, kernel / wall, counted]
+    way = middle.result.plan.distribution.partition(":")[0] or "in this process"
+    cells = [middle.tasks, middle.waits, middle.received, computing]
+    return [case.name, place, 1e3 * wall, *cells, 1e3 * kernel, kernel / wall, way]
 
 
 def in_process(case: Case, backend: Backend) -> Run:
     """Count a graph without a client."""
     source = case.source()
-    began = time.perf_counter()
+    start = time.perf_counter()
     result = triangle_count(source, backend=backend)
-    return Run(result, time.perf_counter() - began)
+    return Run(result, time.perf_counter() - start)
 
 
 def on_cluster(client: Any, case: Case, backend: Backend) -> Run:
@@ -134,14 +134,14 @@ def on_cluster(client: Any, case: Case, backend: Backend) -> Run:
     """
     from distributed import get_task_stream
 
-    source, before = case.source(), _received(client)
+    source, received = case.source(), _received(client)
     with get_task_stream(client) as stream, _counted_waits() as waits:
-        began = time.perf_counter()
+        start = time.perf_counter()
         result = triangle_count(source, client, backend=backend)
-        wall = time.perf_counter() - began
+        wall = time.perf_counter() - start
     intervals = [interval for task in stream.data for interval in task["startstops"]]
-    computing = sum(of["stop"] - of["start"] for of in intervals if of["action"] == "compute")
-    return Run(result, wall, len(stream.data), len(waits), _received(client) - before, computing)
+    computing = sum(span["stop"] - span["start"] for span in intervals if span["action"] == "compute")
+    return Run(result, wall, len(stream.data), len(waits), _received(client) - received, computing)
 
 
 @contextmanager

@@ -36,15 +36,15 @@ from dasktc.bench.report import (
     Report,
     Say,
     Section,
+    check_folder,
     check_runs,
-    load,
-    machine,
+    command,
     quiet,
     select,
-    versions,
+    surroundings,
 )
 from dasktc.bench.rivals import Rival, read_rivals, rivals
-from dasktc.errors import CountError, InputError
+from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.process import gpu_discovery as gpus
 from dasktc.options import Method, Options
@@ -93,7 +93,7 @@ def run(
     profile: str | None = None,
     files: str | None = None,
     rival: tuple[str, ...] = (),
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Run the benchmark.
 
@@ -134,54 +134,39 @@ def run(
     from dasktc.backends import get_backend
 
     check_runs(runs)
-    for name, folder in (("graphs", graphs), ("files", files)):
-        if folder is not None and not Path(folder).is_dir():
-            raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
+    check_folder("graphs", graphs)
+    check_folder("files", files)
     programs = read_rivals(rival)
     cases = {case.name: case for case in (QUICK if quick else CASES + LARGE)}
-    chosen = list(select(cases, only).values()) if only else list(QUICK if quick else CASES)
-    tell, times = say or quiet, 1 if quick else runs
+    selection = list(select(cases, only).values()) if only else list(QUICK if quick else CASES)
+    times = 1 if quick else runs
     several_gpus = list[Section]()
     if workers is not None:  # first, because a process that uses a GPU itself leaves a worker little memory
         small = [] if graphs is None else _small_cases(Path(graphs))
-        cases_by = [*((case, kernel) for case in chosen), *((case, "auto") for case in small)]
+        cases_by = [*((case, kernel) for case in selection), *((case, "auto") for case in small)]
         clusters = numbers(workers)
-        counting = several(cases_by, times, clusters, tell)
-        tell(counting)
-        several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
-        tell(several_gpus[0])
+        counting = several(cases_by, times, clusters, say)
+        say(counting)
+        several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", say, profile), counting]
+        say(several_gpus[0])
     get_backend("cuda")
-    beside = [rivals(chosen, programs, kernel, times, tell)] if programs else []
+    comparison = [rivals(selection, programs, kernel, times, say)] if programs else []
     with one_call():  # the pool keeps its size, as it does within one count
-        sections = [_table(chosen, kernel, times, tell, programs, beside)]
-    tell(sections[-1])
-    sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
-    tell(sections[-1])
-    sections.append(_left(chosen[:LEFT], tell))
-    tell(sections[-1])
+        sections = [_table(selection, kernel, times, say, programs, comparison)]
+    say(sections[-1])
+    sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, say))
+    say(sections[-1])
+    sections.append(_left(selection[:LEFT], say))
+    say(sections[-1])
     if files is not None:
-        sections.append(of_files(files, times, quick, tell))
-        tell(sections[-1])
-    for section in beside:
-        tell(section)
-    sections += beside + several_gpus
-    return Report(_command(graphs, runs, quick, kernel, only, workers, files, rival), facts(), sections)
-
-
-def _command(
-    graphs: str | None,
-    runs: int,
-    quick: bool,
-    kernel: str,
-    only: tuple[str, ...],
-    workers: Any,
-    files: str | None,
-    rival: tuple[str, ...],
-) -> str:
-    options = ["--quick" if quick else f"--runs {runs}", f"--kernel {kernel}", *(f"--only '{name}'" for name in only)]
-    options += [f"--graphs {graphs}"] * (graphs is not None) + [f"--workers {workers}"] * (workers is not None)
-    options += [f"--files {files}"] * (files is not None) + [f"--rival '{text}'" for text in rival]
-    return " ".join(["dasktc bench gpu", *options])
+        sections.append(of_files(files, times, quick, say))
+        say(sections[-1])
+    for section in comparison:
+        say(section)
+    sections += comparison + several_gpus
+    size = {"quick": True} if quick else {"runs": runs}
+    options = {"kernel": kernel, "only": only, "graphs": graphs, "workers": workers, "files": files, "rival": rival}
+    return Report(command("gpu", **size, **options), facts(), sections)
 
 
 def facts() -> dict[str, str]:
@@ -189,23 +174,24 @@ def facts() -> dict[str, str]:
     info = gpus.collect()
     devices = ", ".join(f"{device['name']} (driver {device['driver']})" for device in info["devices"])
     packages = ", ".join(f"{name} {number}" for name, number in info["packages"].items() if number)
-    return {
-        "machine": machine(),
-        "GPUs": devices or "nvidia-smi shows none",
-        "load": load(),
-        "versions": f"{versions()}, {packages}",
-    }
+    known = surroundings(GPUs=devices or "nvidia-smi shows none")
+    return known | {"versions": f"{known['versions']}, {packages}"}
 
 
 # one GPU
 
 
 def _table(
-    cases: list[Case], kernel: str, runs: int, say: Say, programs: Sequence[Rival] = (), beside: Sequence[Section] = ()
+    cases: list[Case],
+    kernel: str,
+    runs: int,
+    say: Say,
+    programs: Sequence[Rival] = (),
+    comparison: Sequence[Section] = (),
 ) -> Section:
-    measured = {
+    times_of_rivals = {
         (row["graph"], row["rival"]): row["rival, ms"]
-        for section in beside
+        for section in comparison
         for row in (dict(zip(section.columns, cells, strict=True)) for cells in section.rows)
     }
     columns = {
@@ -235,12 +221,12 @@ def _table(
         if not _fits(case):
             section.notes.append(f"{case.name} does not fit: {case.rows:,} raw edges take {PEAK_BYTES} bytes each")
             continue
-        timed, checked = _timed(case, kernel, runs)
+        times, checked = _timed(case, kernel, runs)
         reach = case.reach or (None, None)
-        section.rows.append([case.name, timed.edges, timed.triangles, timed.by, timed.kernel, timed.prepare])
-        others = [measured.get((case.name, rival.name)) for rival in programs]
-        section.rows[-1] += [timed.peak, timed.counting, case.published, *others, *reach, checked]
-        if case.bound and reach[0] is not None and timed.kernel > reach[0]:
+        section.rows.append([case.name, times.edges, times.triangles, times.by, times.kernel, times.prepare])
+        cells_of_rivals = [times_of_rivals.get((case.name, rival.name)) for rival in programs]
+        section.rows[-1] += [times.peak, times.counting, case.published, *cells_of_rivals, *reach, checked]
+        if case.bound and reach[0] is not None and times.kernel > reach[0]:
             bounds.append(f"{case.name} is above its reach, as measured on one H200: {case.bound}")
     section.notes += [
         "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
@@ -277,8 +263,8 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
         prepares.append(1e3 * seconds)
         kernels.append(1e3 * sum(record.count.seconds for record in result._records))
     bytes_an_edge = (peak[0] + raw.nbytes) / max(1, case.rows)
-    by = result.kernel
-    return Timed(by, median(kernels), median(prepares), edges, triangles, bytes_an_edge, counting), checked
+    kernel_name = result.kernel
+    return Timed(kernel_name, median(kernels), median(prepares), edges, triangles, bytes_an_edge, counting), checked
 
 
 def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
@@ -286,10 +272,10 @@ def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
     from dasktc.backends.cuda import backend as cuda
 
     cuda.synchronize()
-    began = time.perf_counter()
+    start = time.perf_counter()
     graph = build(LocalExecutor(), as_source(tuple(raw)), options)
     cuda.synchronize()
-    return graph, time.perf_counter() - began
+    return graph, time.perf_counter() - start
 
 
 def _check(case: Case, graph: Graph) -> str:
@@ -310,10 +296,10 @@ def _check(case: Case, graph: Graph) -> str:
 
 def _small_cases(folder: Path) -> list[Case]:
     """The small graphs whose files exist."""
-    there = {name: (folder / file, triangles) for name, (file, triangles, _) in SMALL.items()}
+    files = {name: (folder / file, triangles) for name, (file, triangles, _) in SMALL.items()}
     return [
         Case(name, partial(as_source, str(path)), 0, triangles)
-        for name, (path, triangles) in there.items()
+        for name, (path, triangles) in files.items()
         if path.is_file()
     ]
 
@@ -352,9 +338,9 @@ def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, f
     """Results of a small graph: kernel, median milliseconds to the answer, and those of the kernel."""
     walls, kernels = [], []
     for _ in range(runs + 1):
-        began = time.perf_counter()
+        start = time.perf_counter()
         result = triangle_count(source, backend="cuda")
-        walls.append(1e3 * (time.perf_counter() - began))
+        walls.append(1e3 * (time.perf_counter() - start))
         kernels.append(1e3 * sum(record.count.seconds for record in result._records))
         if int(result) != triangles:
             raise CountError(f"{name} has {triangles:,} triangles, {int(result):,} were counted")
@@ -377,15 +363,15 @@ def _left(cases: list[Case], say: Say) -> Section:
     for case in cases:
         say(case.name)
         cuda_memory.give_back(0)
-        before, walls, peaks = cuda_memory.free_and_total()[0], list[float](), list[int]()
+        free, walls, peaks = cuda_memory.free_and_total()[0], list[float](), list[int]()
         for _ in range(2):
-            began = time.perf_counter()
+            start = time.perf_counter()
             with cuda_memory.peak() as peak:
                 triangle_count(case.source(), backend="cuda")
-            walls.append(1e3 * (time.perf_counter() - began))
+            walls.append(1e3 * (time.perf_counter() - start))
             peaks.append(peak[0])
         cuda.synchronize()
-        taken = max(0, before - cuda_memory.free_and_total()[0]) + cuda_memory.held()
-        section.rows.append([case.name, max(peaks), taken, cuda_memory.held(), *walls])
+        remainder = max(0, free - cuda_memory.free_and_total()[0]) + cuda_memory.held()
+        section.rows.append([case.name, max(peaks), remainder, cuda_memory.held(), *walls])
     section.notes.append("first: the pool is empty and grows; again: with what it has kept since")
     return section

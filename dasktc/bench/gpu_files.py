@@ -67,23 +67,23 @@ def files(folder: str, runs: int, quick: bool, say: Callable[[str], None]) -> Se
         for case in QUICK if quick else CASES:
             out, source = Path(place, f"edges{case.suffix}"), kronecker(case.scale)
             say(f"Kronecker {case.scale}, {case.suffix}")
-            began = time.perf_counter()
+            start = time.perf_counter()
             write_edges(source, out, LocalExecutor(), backend="auto")
-            writing = time.perf_counter() - began
+            writing = time.perf_counter() - start
             nbytes = sum(file.stat().st_size for file in (out.iterdir() if out.is_dir() else [out]))
-            known, reads, walls = int(triangle_count(source, backend="cuda")), [], []
+            triangles, reads, walls = int(triangle_count(source, backend="cuda")), [], []
             for _ in range(runs + 1):
-                began = time.perf_counter()
+                start = time.perf_counter()
                 result = triangle_count(str(out), backend="cuda")
-                walls.append(time.perf_counter() - began)
+                walls.append(time.perf_counter() - start)
                 reads.append(result.seconds["read"])
-                if int(result) != known:
+                if int(result) != triangles:
                     raise CountError(
-                        f"{out.name} has {known:,} triangles, {int(result):,} were counted: reading is wrong"
+                        f"{out.name} has {triangles:,} triangles, {int(result):,} were counted: reading is wrong"
                     )
             name = f"Kronecker {case.scale}, {case.suffix}"
             times = [writing, case.reach[0], median(reads[1:]), case.reach[1], median(walls[1:])]
-            section.rows.append([name, nbytes, *times, known])
+            section.rows.append([name, nbytes, *times, triangles])
     section.notes.append(
         "write: made on the GPU, compressed and written by threads; read: from the files to edge arrays"
     )

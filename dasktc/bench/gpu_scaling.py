@@ -63,8 +63,8 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
             for case, kernel in cases:
                 say(f"{case.name} on {plural(executor.workers, 'GPU')}")
                 counts[case.name].append(measure(executor, case, kernel, runs))
-    for name, counted in counts.items():
-        section.rows += [[name, *on, counted[0].busiest / on.busiest] for on in counted]
+    for name, results in counts.items():
+        section.rows += [[name, *cluster, results[0].busiest / cluster.busiest] for cluster in results]
     section.notes += [
         "prepare: wall time from the generator to ready blocks, once; first count: of the warm-up, when blocks "
         "travel; count: wall time of the count phase",
@@ -83,15 +83,15 @@ def numbers(workers: str) -> list[int]:
         It is not such a list.
     """
     if workers == "all":
-        most = len(gpus.devices())
-        return list(dict.fromkeys((*(1 << power for power in range(most.bit_length())), most)))
+        devices = len(gpus.devices())
+        return list(dict.fromkeys((*(1 << power for power in range(devices.bit_length())), devices)))
     try:
-        wanted = [int(number) for number in workers.split(",")]
+        sizes = [int(number) for number in workers.split(",")]
     except ValueError:
-        wanted = [0]
-    if min(wanted) < 1:
+        sizes = [0]
+    if min(sizes) < 1:
         raise InputError(f"--workers {workers!r} is no list of numbers from 1 on: give one such as 1,2,4, or all")
-    return wanted
+    return sizes
 
 
 def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
@@ -109,14 +109,14 @@ def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
     CountError
         A count is wrong.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     graph = build(executor, case.source(), Options(backend="cuda", kernel=kernel))
-    prepare = 1e3 * (time.perf_counter() - began)
+    prepare = 1e3 * (time.perf_counter() - start)
     first, *results = [_afresh(executor, graph) for _ in range(runs + 1)]
-    wanted = first.triangles if case.triangles is None else case.triangles
+    triangles = first.triangles if case.triangles is None else case.triangles
     for result in (first, *results):
-        if int(result) != wanted:
-            raise CountError(f"{case.name} has {wanted:,} triangles, the cluster counted {int(result):,}")
+        if int(result) != triangles:
+            raise CountError(f"{case.name} has {triangles:,} triangles, the cluster counted {int(result):,}")
     loads = [_loads(result._records, executor.workers) for result in results]
     return Counted(
         executor.workers,

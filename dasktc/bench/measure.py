@@ -36,11 +36,11 @@ def columns_of(source: Source, backend: str) -> tuple[Any, Any]:
     """Read all parts of a source of integers into two arrays of the backend, the ends of its edges."""
     from dasktc.backends import get_backend
 
-    used, columns = get_backend(backend), []
+    reader, columns = get_backend(backend), []
     for part in source.parts:
-        frame = used.read(part, None)
+        frame = reader.read(part, None)
         columns.append(frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values))
-    src, dst = (used.array.concatenate(pieces) for pieces in zip(*columns, strict=True))
+    src, dst = (reader.array.concatenate(pieces) for pieces in zip(*columns, strict=True))
     return src, dst
 
 

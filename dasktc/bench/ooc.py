@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
-from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, quiet
+from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, command, quiet
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
@@ -77,7 +77,7 @@ def run(
     parts: int | None = None,
     kernel: str = "auto",
     runs: int = 3,
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Run the benchmark.
 
@@ -108,25 +108,27 @@ def run(
     """
     check_runs(runs)
     get_backend("cuda")  # allocations are counted from then on
-    tell, sections, scales = say or quiet, list[Section](), (scale,) if isinstance(scale, int) else scale
-    for one in scales:
-        tell(f"scale {one}, all of the device")
-        whole = _measured(one, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
+    sections, scales = list[Section](), (scale,) if isinstance(scale, int) else scale
+    for size in scales:
+        say(f"scale {size}, all of the device")
+        whole = _measured(size, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
         section = Section(
-            f"Kronecker {one}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS, limits=LIMITS
+            f"Kronecker {size}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS, limits=LIMITS
         )
         section.rows.append(_row("all", whole, whole))
         for budget in memory:
-            tell(f"scale {one}, --memory {budget}")
+            say(f"scale {size}, --memory {budget}")
             options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
-            within = _measured(one, options, runs, host_memory, work_dir)
-            _compare(one, int(within[0].result), KNOWN.get(one, int(whole[0].result)))
-            section.rows.append(_row(str(budget), within, whole))
-        if one == scales[-1]:
+            limited = _measured(size, options, runs, host_memory, work_dir)
+            _compare(size, int(limited[0].result), KNOWN.get(size, int(whole[0].result)))
+            section.rows.append(_row(str(budget), limited, whole))
+        if size == scales[-1]:
             section.notes += NOTES
         sections.append(section)
-        tell(section)
-    return Report(_command(scales, memory, host_memory, partition, parts, kernel, runs), facts(), sections)
+        say(section)
+    sizes = {"scale": scales, "memory": memory, "runs": runs, "host_memory": host_memory}
+    line = command("ooc", **sizes, kernel=kernel, partition=partition, parts=parts)
+    return Report(line, facts(), sections)
 
 
 COLUMNS = {
@@ -161,10 +163,10 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
         within_memory(LocalExecutor().for_backend("cuda"), options.memory, place, host) as executor,
         cuda_memory.peak() as peak,
     ):
-        began = time.perf_counter()
+        start = time.perf_counter()
         result = build(executor, kronecker(scale), options).triangle_count()
         cuda.synchronize()
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         store = getattr(executor, "store", None)
         if isinstance(store, DeviceStore):
             return Run(result, seconds, store.peak, store.transfers, *store.moved)
@@ -182,7 +184,7 @@ def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     last, plan = runs[-1], runs[-1].result.plan
     stages = [median(run.result.seconds[name] for run in runs) for name in ("read", "prepare", "count")]
     kernels = median(sum(record.count.seconds for record in run.result._records) for run in runs)
-    seconds = [median(run.seconds for run in chosen) for chosen in (runs, whole)]
+    seconds = [median(run.seconds for run in series) for series in (runs, whole)]
     moved = [median(run.moves[field] for run in runs) for field in (2, 3, 4)]
     hidden = max(0.0, 1 - moved[1] / moved[0]) if moved[0] else None
     peak, copied = (
@@ -192,10 +194,3 @@ def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     shape = f"{plan.partition}, n = {plan.parts}" + f", m = {plan.splits}" * (plan.splits > 1)
     row = [memory, f"{shape}, {last.result.kernel}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]
     return [*row, last.sent, last.received, copied, *moved, hidden, int(last.result)]
-
-
-def _command(scales: Any, memory: Any, host: Any, partition: str, parts: int | None, kernel: str, runs: int) -> str:
-    options = [*(f"--scale {scale}" for scale in scales), *(f"--memory {budget}" for budget in memory)]
-    options += [f"--runs {runs}", f"--kernel {kernel}"]
-    options += [f"--host-memory {host}"] * (host is not None) + [f"--partition {partition}"] * (partition != "auto")
-    return " ".join(["dasktc bench ooc", *options, *([f"--parts {parts}"] if parts else [])])

@@ -113,11 +113,11 @@ def _serialized(edges: Array) -> bytes:
     """Serialize edges as a GAPBS .sg file: directed (1 byte), edges both ways, vertices, offsets, neighbours."""
     import numpy as np
 
-    both = np.concatenate([edges, edges[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
-    offsets = np.cumsum(np.bincount(both[:, 0] + 1)).astype("int64")
-    sizes = np.array([len(both), len(offsets) - 1], "int64")
-    return b"\0" + sizes.tobytes() + offsets.tobytes() + both[:, 1].astype("int32").tobytes()
+    arcs = np.concatenate([edges, edges[:, ::-1]])
+    arcs = arcs[np.lexsort((arcs[:, 1], arcs[:, 0]))]
+    offsets = np.cumsum(np.bincount(arcs[:, 0] + 1)).astype("int64")
+    sizes = np.array([len(arcs), len(offsets) - 1], "int64")
+    return b"\0" + sizes.tobytes() + offsets.tobytes() + arcs[:, 1].astype("int32").tobytes()
 
 
 def _trials(binary: str, graph: Path, trials: int) -> Counted:
@@ -127,13 +127,13 @@ def _trials(binary: str, graph: Path, trials: int) -> Counted:
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
         return spent.ru_utime + spent.ru_stime
 
-    began = used()
+    start = used()
     command = [binary, "-f", str(graph), "-n", str(trials), "-a"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    printed = re.search(r"(\d+) triangles", done.stdout)
-    if printed is None:
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    match = re.search(r"(\d+) triangles", process.stdout)
+    if match is None:
         raise CountError(f"{' '.join(command)} printed no number of triangles: is it GAPBS tc?; name it with --gapbs")
-    return Counted(int(printed[1]), used() - began)
+    return Counted(int(match[1]), used() - start)
 
 
 def _find_gapbs(path: str | None) -> str | None:

@@ -96,27 +96,27 @@ def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
 
     graph = build(tasks, recipe.source(), options)
     with get_task_stream(tasks.client) as stream:
-        began = tasks.client.run_on_scheduler(_thread_seconds)
+        start = tasks.client.run_on_scheduler(_thread_seconds)
         result = graph.triangle_count()
-        ended = tasks.client.run_on_scheduler(_thread_seconds)
-    noted = [task for task in stream.data if str(task["key"]).lstrip("('").startswith("count-")]
-    if len(noted) != result.plan.tasks:
+        end = tasks.client.run_on_scheduler(_thread_seconds)
+    records = [task for task in stream.data if str(task["key"]).lstrip("('").startswith("count-")]
+    if len(records) != result.plan.tasks:
         raise CountError(
-            f"{len(noted):,} of {result.plan.tasks:,} tasks were noted by Dask: its "
+            f"{len(records):,} of {result.plan.tasks:,} tasks were noted by Dask: its "
             "distributed.scheduler.dashboard.status.task-stream-length is too small; set it higher"
         )
-    within, between = _spent(noted)
+    within, between = _spent(records)
     seconds = result.seconds["count"]
-    return Overhead(tasks.workers, result.plan.parts, len(noted), seconds, within, between, float(ended - began))
+    return Overhead(tasks.workers, result.plan.parts, len(records), seconds, within, between, float(end - start))
 
 
-def _spent(noted: list[dict[str, Any]]) -> tuple[float, float]:
+def _spent(records: list[dict[str, Any]]) -> tuple[float, float]:
     """Seconds within tasks, and seconds between each task and the next one in the same thread."""
     threads: dict[tuple[Any, Any], list[tuple[float, float]]] = defaultdict(list)
-    for task in noted:
-        for at in task["startstops"]:
-            if at["action"] == "compute":
-                threads[task["worker"], task["thread"]].append((at["start"], at["stop"]))
+    for task in records:
+        for interval in task["startstops"]:
+            if interval["action"] == "compute":
+                threads[task["worker"], task["thread"]].append((interval["start"], interval["stop"]))
     within = sum(stop - start for times in threads.values() for start, stop in times)
     between = sum(
         max(0.0, start - stop) for times in threads.values() for (_, stop), (start, _) in pairwise(sorted(times))
@@ -141,10 +141,10 @@ def section(overheads: list[Overhead], quick: bool) -> Section:
     table = Section(
         f"Dask's overhead: Kronecker {scale}, kernel {KERNEL}, counted once", columns, limits=LIMITS, keys=2
     )
-    for of in overheads:
-        between = 1e3 * of.between / max(1, of.tasks - of.workers)
-        each = (between, 1e3 * of.outside / of.tasks, of.share, 1e3 * of.scheduler / of.tasks)
-        table.rows.append([of.workers, of.parts, of.tasks, of.seconds, of.within, *each])
+    for run in overheads:
+        between = 1e3 * run.between / max(1, run.tasks - run.workers)
+        shares = (between, 1e3 * run.outside / run.tasks, run.share, 1e3 * run.scheduler / run.tasks)
+        table.rows.append([run.workers, run.parts, run.tasks, run.seconds, run.within, *shares])
     table.notes += [
         "between tasks: mean of the time after a worker's task until its next",
         "outside: count s times workers less the seconds within tasks, as workers noted them: messages, blocks that "

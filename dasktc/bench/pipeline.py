@@ -91,16 +91,16 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
     with connect(Place(workers=workers)) as tasks, TemporaryDirectory() as folder:
         run = tasks.client.run  # type: ignore[attr-defined]
         run(_warm, _small(source, folder))
-        baselines, began = run(resident_bytes), run(time.process_time)
+        baselines, starts = run(resident_bytes), run(time.process_time)
         result = build(tasks, _open(source), Options()).triangle_count()
-        ended, peaks = run(time.process_time), run(peak_bytes)
+        ends, peaks = run(time.process_time), run(peak_bytes)
         empty = build(tasks, _open(4), Options(parts=PARTS, splits=SPLITS))
         empty.triangle_count()
         no_work = empty.triangle_count()
     return ClusterRun(
         result.triangles,
         result.edges,
-        whole=[ended[worker] - began[worker] for worker in began],
+        whole=[ends[worker] - starts[worker] for worker in starts],
         peaks=list(peaks.values()),
         baselines=list(baselines.values()),
         tasks=no_work.plan.tasks,

@@ -97,12 +97,12 @@ def _ideal(axes: Any, curves: list[Curve]) -> None:
     axes.plot(workers, workers, color="0.7", linestyle=":", label="ideal")
 
 
-def _curve(axes: Any, curve: Curve, color: str, what: str) -> None:
+def _curve(axes: Any, curve: Curve, color: str, quantity: str) -> None:
     simulated = {
-        point.priced.workers: (point.ideal.kernel if what == "kernel" else point.whole.seconds)
+        point.priced.workers: (point.ideal.kernel if quantity == "kernel" else point.whole.seconds)
         for point in curve.points
     }
-    real = {counted.workers: getattr(counted, what) for counted in curve.real}
+    real = {run.workers: getattr(run, quantity) for run in curve.real}
     axes.plot(list(simulated), _over_one(simulated), color=color, marker=".", label=str(curve.recipe))
     axes.plot(list(real), _over_one(real), color=color, marker="o", markersize=11, linestyle="", fillstyle="none")
 

@@ -21,7 +21,7 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.backends import get_backend
 from dasktc.bench.others import whole_triangles
-from dasktc.bench.report import CPU, DEVICE, Report, Say, Section, check_runs, quiet, surroundings
+from dasktc.bench.report import CPU, DEVICE, Report, Say, Section, check_runs, command, quiet, surroundings
 from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.io.source import Source
@@ -90,7 +90,7 @@ def run(
     scale: int | None = None,
     runs: int = 5,
     quick: bool = False,
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Ask all questions of all libraries.
 
@@ -120,17 +120,16 @@ def run(
     check_runs(runs)
     if scale is not None and not 1 <= scale <= 30:
         raise InputError(f"--scale {scale} is not between 1 and 30: no such Kronecker graph is made here; give another")
-    used: Backend = "cuda" if get_backend(backend).on_device else "cpu"
-    graphs = QUICK if quick else GRAPHS[used]
+    chosen_backend: Backend = "cuda" if get_backend(backend).on_device else "cpu"
+    graphs = QUICK if quick else GRAPHS[chosen_backend]
     if scale is not None:
         graphs = {f"Kronecker {scale}": lambda: kronecker(scale)}
-    unit = "ms on the wall, answers on the device" if used == "cuda" else "CPU seconds of one thread"
-    facts = surroundings()
-    sized = f" --scale {scale}" if scale is not None else " --quick" if quick else ""
-    report = Report(f"dasktc bench questions --backend {used}{sized} --runs {runs}", facts)
+    unit = "ms on the wall, answers on the device" if chosen_backend == "cuda" else "CPU seconds of one thread"
+    line = command("questions", backend=chosen_backend, scale=scale, quick=quick and scale is None, runs=runs)
+    report = Report(line, surroundings())
     for name, source in graphs.items():
-        report.sections.append(_section(name, source(), used, 1 if quick else runs, unit, say or quiet))
-        (say or quiet)(report.sections[-1])
+        report.sections.append(_section(name, source(), chosen_backend, 1 if quick else runs, unit, say))
+        say(report.sections[-1])
     return report
 
 
@@ -138,47 +137,47 @@ def _section(name: str, source: Source, backend: Backend, runs: int, unit: str, 
     with prepare(source, backend=backend, threads=1) as graph:
         say(f"{name}: {graph.edges:,} edges")
         ends = graph.edge_support(frame="pandas")[["src", "dst"]].to_numpy()
-        asked, left_out = {"dasktc": _ours(graph, backend)}, list[str]()
+        libraries, left_out = {"dasktc": _ours(graph, backend)}, list[str]()
         for tool in tools(backend):
-            why = tool.missing or (tool.slow and len(ends) > SLOW_EDGES and "left out: it would take minutes")
-            if why:
-                left_out.append(f"{tool.name}: {why}")
+            reason = tool.missing or (tool.slow and len(ends) > SLOW_EDGES and "left out: it would take minutes")
+            if reason:
+                left_out.append(f"{tool.name}: {reason}")
             else:
-                asked[tool.name] = tool.prepare(ends)
-        seconds, triangles = _in_turns(asked, backend, runs, lambda text: say(f"{name}: {text}"))
+                libraries[tool.name] = tool.prepare(ends)
+        seconds, triangles = _in_turns(libraries, backend, runs, lambda text: say(f"{name}: {text}"))
         spec, limit = (",.1f", DEVICE) if backend == "cuda" else (".3f", CPU)
         title = f"{name}: {graph.edges:,} edges, {triangles:,} triangles; {unit}, medians of {runs}"
         columns, limits = {"": "", **dict.fromkeys(QUESTIONS, spec)}, dict.fromkeys(QUESTIONS, limit)
         section = Section(title, columns, limits=limits)
     scaled = 1e3 if backend == "cuda" else 1.0
-    for tool_name in asked:
-        of_tool = [seconds.get((tool_name, question)) for question in QUESTIONS]
-        section.rows.append([tool_name, *(None if of is None else scaled * median(of) for of in of_tool)])
+    for tool_name in libraries:
+        answers = [seconds.get((tool_name, question)) for question in QUESTIONS]
+        section.rows.append([tool_name, *(scaled * median(samples) if samples else None for samples in answers)])
     section.notes += left_out
     return section
 
 
 def _in_turns(
-    asked: dict[str, dict[str, Question]], backend: str, runs: int, say: Say
+    libraries: dict[str, dict[str, Question]], backend: str, runs: int, say: Say
 ) -> tuple[dict[tuple[str, str], list[float]], int]:
     """Seconds of every question to every library, and the number of triangles on which all agree."""
-    seconds, known = dict[tuple[str, str], list[float]](), None
+    seconds, agreed = dict[tuple[str, str], list[float]](), None
     for turn in range(runs + 1):
-        for name, questions in asked.items():
+        for name, questions in libraries.items():
             say(f"turn {turn} of {runs}: {name}")
             for question, (ask, count) in questions.items():
-                answer, took = _timed(ask, backend)
+                answer, duration = _timed(ask, backend)
                 triangles = None if turn else count(answer)
                 del answer
                 if turn:
-                    seconds.setdefault((name, question), []).append(took)
-                elif triangles is not None and known not in (None, triangles):
+                    seconds.setdefault((name, question), []).append(duration)
+                elif triangles is not None and agreed not in (None, triangles):
                     raise CountError(
-                        f"{name} says by {question} that the graph has {triangles:,} triangles, {known:,} were counted "
-                        "before: one of them is wrong; there is nothing to compare"
+                        f"{name} says by {question} that the graph has {triangles:,} triangles, {agreed:,} were "
+                        "counted before: one of them is wrong; there is nothing to compare"
                     )
-                known = known if triangles is None else triangles
-    return seconds, known or 0
+                agreed = agreed if triangles is None else triangles
+    return seconds, agreed or 0
 
 
 def _timed(ask: Callable[[], Any], backend: str) -> tuple[Any, float]:
@@ -187,10 +186,10 @@ def _timed(ask: Callable[[], Any], backend: str) -> tuple[Any, float]:
     if backend == "cuda":
         from dasktc.backends.cuda.backend import synchronize as wait
     wait()
-    began = clock()
+    start = clock()
     answer = ask()
     wait()
-    return answer, clock() - began
+    return answer, clock() - start
 
 
 def _nothing() -> None:
@@ -201,10 +200,10 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
     frame = {"frame": "cudf" if backend == "cuda" else "pandas"}
     degree = graph.measures(frame="pandas").degree.to_numpy()
 
-    def anew(question: Callable[..., Any], *given: Any) -> Callable[[], Any]:
+    def anew(question: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
         def ask() -> Any:
             graph._context.counted.forget()
-            return question(*given, **frame)
+            return question(*arguments, **frame)
 
         return ask
 
@@ -305,7 +304,7 @@ def _networkx(edges: Array) -> dict[str, Question]:
         "triangles()": Question(lambda: nx.triangles(graph), lambda answer: sum(answer.values()) // 3),
         "clustering()": Question(lambda: nx.clustering(graph), coefficients),
         "edge_support()": Question(
-            supports, lambda answer: sum(k * n for of in answer.values() for k, n in of.items()) // 6
+            supports, lambda answer: sum(k * n for histogram in answer.values() for k, n in histogram.items()) // 6
         ),
         "triangle_list(1000)": Question(lambda: list(islice(nx.all_triangles(graph), LISTED)), _unknown),
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dasktc.errors import InputError, shown
@@ -21,7 +23,10 @@ __all__ = [
     "Report",
     "Say",
     "Section",
+    "check_folder",
     "check_runs",
+    "command",
+    "device",
     "load",
     "machine",
     "quiet",
@@ -146,6 +151,31 @@ def quiet(what: str | Section) -> None:
     """Say nothing: a `Say` that ignores what it is given."""
 
 
+def command(suite: str, *words: str, **options: Any) -> str:
+    """Return the command that repeats a benchmark, without options that are None or False.
+
+    Parameters
+    ----------
+    suite : str
+    *words : str
+        Arguments behind the options.
+    **options : None, bool, number, str or tuple of these
+        By name, with underscores; a tuple is an option that is repeated.
+    """
+    line = ["dasktc", "bench", suite]
+    for name, values in options.items():
+        for value in values if isinstance(values, tuple) else (values,):
+            if value is not None and value is not False:
+                line += [f"--{name.replace('_', '-')}"] + [str(value)] * (value is not True)
+    return shlex.join([*line, *words])
+
+
+def check_folder(option: str, path: str | None) -> None:
+    """Refuse a path that is given and is no folder (InputError)."""
+    if path is not None and not Path(path).is_dir():
+        raise InputError(f"--{option} {path} is no folder: no file can stand there; give one, or leave it out")
+
+
 def check_runs(runs: int) -> None:
     """Refuse a number of runs below 1 (InputError)."""
     if runs < 1:
@@ -163,13 +193,23 @@ def select(graphs: Mapping[str, T], only: Sequence[str]) -> dict[str, T]:
     names = {name.casefold() for name in graphs}
     if unknown := [name for name in only if name.casefold() not in names]:
         raise InputError(f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(graphs)}")
-    chosen = {name.casefold() for name in only}
-    return {name: graph for name, graph in graphs.items() if name.casefold() in chosen}
+    wanted_names = {name.casefold() for name in only}
+    return {name: graph for name, graph in graphs.items() if name.casefold() in wanted_names}
 
 
-def surroundings() -> dict[str, str]:
-    """Facts about the machine on which a report is made: processor, load, versions."""
-    return {"machine": machine(), "load": load(), "versions": versions()}
+def surroundings(**more: str) -> dict[str, str]:
+    """Facts about the machine on which a report is made: processor, what `more` names, load, versions."""
+    return {"machine": machine(), **more, "load": load(), "versions": versions()}
+
+
+def device(backend: str) -> str:
+    """Name of the device on which a backend counts."""
+    if backend == "cpu":
+        return f"{_processor()}, one thread"
+    from dasktc.backends import get_backend
+
+    xp = get_backend(backend).array
+    return str(xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode())
 
 
 def load() -> str:

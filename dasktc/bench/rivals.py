@@ -124,9 +124,9 @@ def _write_hindex(rows: Rows, folder: Path) -> list[str]:
 
 
 def _write_tricore(rows: Rows, folder: Path) -> list[str]:
-    both = rows.regrouped(both=True)
-    _write_trust(both, folder)
-    both.sources.tofile(folder / "head.bin")
+    arcs = rows.regrouped(both=True)
+    _write_trust(arcs, folder)
+    arcs.sources.tofile(folder / "head.bin")
     return [str(folder)]
 
 
@@ -147,11 +147,11 @@ def _write_grouptc(algorithm: str, rows: Rows, folder: Path) -> list[str]:
     once.offsets.astype("uint64").tofile(place / "begin.bin")
     once.sources.astype("uint32").tofile(place / "source.bin")
     once.columns.astype("uint32").tofile(place / "adjacent.bin")
-    chosen = "\n".join(f"{name} = {str(name == algorithm).lower()}" for name in GROUPTC)
+    switches = "\n".join(f"{name} = {str(name == algorithm).lower()}" for name in GROUPTC)
     path = folder / "config.ini"
     path.write_text(
         f"[comm]\ndataset_file_path = {folder}/\nlog_file_path = {folder}/log/\ndatasets_1 = graph\n"
-        f"preprocessing_iterations = 1\ndevice = 0\nlog_level = info\n{chosen}\n\n"
+        f"preprocessing_iterations = 1\ndevice = 0\nlog_level = info\n{switches}\n\n"
         f"[{algorithm}]\niteration_count = 10\ndevice = 0\n",
         encoding="utf-8",
     )
@@ -243,8 +243,8 @@ def read_rivals(texts: tuple[str, ...]) -> list[Rival]:
     InputError
         A value is no NAME=PROGRAM, a name stands twice, or a program cannot be run.
     """
-    found: dict[str, Rival] = {}
-    known = {name.casefold(): name for name in ADAPTERS}
+    programs: dict[str, Rival] = {}
+    names = {name.casefold(): name for name in ADAPTERS}
     for text in texts:
         name, equals, program = text.partition("=")
         words = shlex.split(program)
@@ -255,11 +255,11 @@ def read_rivals(texts: tuple[str, ...]) -> list[Rival]:
                 f"--rival {shown(name)}: {shown(words[0])} cannot be run: no program is there, or its file is not "
                 "executable; give the path of a build"
             )
-        name = known.get(name.casefold(), name)
-        if name in found:
+        name = names.get(name.casefold(), name)
+        if name in programs:
             raise InputError(f"--rival {shown(name)} stands twice: a column has one program; leave one out")
-        found[name] = Rival(name, words, ADAPTERS.get(name, generic))
-    return list(found.values())
+        programs[name] = Rival(name, words, ADAPTERS.get(name, generic))
+    return list(programs.values())
 
 
 def rivals(cases: list[Case], programs: list[Rival], kernel: str, runs: int, say: Callable[[str], None]) -> Section:
@@ -302,9 +302,9 @@ def _in_turns(case: Case, rival: Rival, kernel: str, runs: int, notes: list[str]
     with TemporaryDirectory(prefix="dasktc-rival-") as folder:
         arguments = rival.adapter.write(_rows(case, rival.adapter.order), Path(folder))
         graph = build(LocalExecutor(), case.source(), Options(backend="cuda", kernel=kernel))
-        triangles, ours, theirs = int(graph.triangle_count()), list[float](), list[float]()
+        triangles, own_times, times = int(graph.triangle_count()), list[float](), list[float]()
         for _ in range(runs):
-            ours.append(1e3 * sum(record.count.seconds for record in graph.triangle_count()._records))
+            own_times.append(1e3 * sum(record.count.seconds for record in graph.triangle_count()._records))
             cuda_memory.give_back(0)  # to the program
             try:
                 answer = _run(rival, arguments)
@@ -317,9 +317,10 @@ def _in_turns(case: Case, rival: Rival, kernel: str, runs: int, notes: list[str]
                     "them is wrong, and its time is left out"
                 )
                 break
-            theirs.append(1e3 * (answer.seconds or 0.0))
-    one, other = median(theirs) if len(theirs) == runs else None, median(ours)
-    return [case.name, graph.edges, triangles, rival.name, one, other, one / other if one and other else None]
+            times.append(1e3 * (answer.seconds or 0.0))
+    theirs, ours = median(times) if len(times) == runs else None, median(own_times)
+    ratio = theirs / ours if theirs and ours else None
+    return [case.name, graph.edges, triangles, rival.name, theirs, ours, ratio]
 
 
 def _rows(case: Case, order: str) -> Rows:
@@ -332,20 +333,20 @@ def _rows(case: Case, order: str) -> Rows:
 
 def _run(rival: Rival, arguments: list[str]) -> Answer:
     """Run a program once, and read what it printed; DasktcError where it fails, in one line."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*rival.words, *arguments], capture_output=True, text=True, check=False, timeout=SECONDS, errors="replace"
         )
     except (subprocess.TimeoutExpired, OSError) as error:
-        why = f"took more than {SECONDS} s" if isinstance(error, subprocess.TimeoutExpired) else str(error)
-        raise DasktcError(f"{rival.name} has no answer: {why}") from error
-    wall = time.perf_counter() - began
-    answer = rival.adapter.parse(done.stdout)
-    if done.returncode or answer is None:
-        lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()] or ["nothing"]
+        reason = f"took more than {SECONDS} s" if isinstance(error, subprocess.TimeoutExpired) else str(error)
+        raise DasktcError(f"{rival.name} has no answer: {reason}") from error
+    wall = time.perf_counter() - start
+    answer = rival.adapter.parse(process.stdout)
+    if process.returncode or answer is None:
+        lines = [line.strip() for line in (process.stdout + process.stderr).splitlines() if line.strip()] or ["nothing"]
         raise DasktcError(
-            f"{rival.name} has no answer: it ended with {done.returncode} and printed {shown(lines[-1])} last: is it "
-            f"a build for one GPU that reads these files?"
+            f"{rival.name} has no answer: it ended with {process.returncode} and printed {shown(lines[-1])} last: is "
+            f"it a build for one GPU that reads these files?"
         )
     return answer if answer.seconds is not None else answer._replace(seconds=wall)

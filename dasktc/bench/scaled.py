@@ -42,8 +42,8 @@ class Recipe(NamedTuple):
             "grid3d": generate.grid3d,
             "theory": generate.theory,
         }
-        made: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
-        return made
+        graph: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
+        return graph
 
     def __str__(self) -> str:
         return str(self.source().name)
@@ -78,9 +78,9 @@ class Priced:
     def fetches(self, rate: float) -> Fetches:
         """The blocks that its tasks need, received at `rate`."""
         needs = [triple for triple in self.triples for _ in range(self.splits)]
-        held = np.array(self.block_bytes)
-        built = homes(*needed(np.array(self.triples), self.splits, np.arange(self.workers)), held)
-        return Fetches(needs, self.block_bytes, rate, built.tolist())
+        sizes = np.array(self.block_bytes)
+        places = homes(*needed(np.array(self.triples), self.splits, np.arange(self.workers)), sizes)
+        return Fetches(needs, self.block_bytes, rate, places.tolist())
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ def plan_for(plan: Plan, workers: int, splits: int | None = None, backend: str =
 
 
 def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
-    counted = [_count(graph, plan, plan.workers) for _ in range(runs)]
-    if len({triangles for _, triangles in counted}) != 1:
+    counts = [_count(graph, plan, plan.workers) for _ in range(runs)]
+    if len({triangles for _, triangles in counts}) != 1:
         raise CountError("two counts of one plan differ: report this with the output of `dasktc info`")
-    costs = [min(seconds) for seconds in zip(*(costs for costs, _ in counted), strict=True)]
+    costs = [min(seconds) for seconds in zip(*(costs for costs, _ in counts), strict=True)]
     number = {place: k for k, place in enumerate(graph._context.blocks)}
     triples = [
         tuple(number[place] for place in triple.places)
@@ -168,7 +168,7 @@ def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
         parts=plan.parts,
         splits=plan.splits,
         edges=plan.edges,
-        triangles=counted[0][1],
+        triangles=counts[0][1],
         space_imbalance=plan.space_imbalance,
         costs=costs,
         triples=triples,
@@ -210,15 +210,15 @@ def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> l
     from dasktc.executors.connect import connect
     from dasktc.executors.place import Place
 
-    counted = []
+    counts = []
     with connect(Place(workers=workers), plans[0].chosen_backend) as tasks:
         for options in plans:
             graph = build(tasks, recipe.source(), options)
             graph.triangle_count()  # a warm-up: compiles, and copies the blocks to the workers
-            counted.append([graph.triangle_count() for _ in range(runs)])
+            counts.append([graph.triangle_count() for _ in range(runs)])
             del graph
         dask = _dask_seconds(tasks, plans[0])
-    return [_real(workers, results, *dask) for results in counted]
+    return [_real(workers, results, *dask) for results in counts]
 
 
 def _real(workers: int, results: list[TriangleCount], overhead: float, latency: float) -> Real:
@@ -247,6 +247,6 @@ def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:
     small = Recipe("kronecker", (4,)).source()
     empty = build(tasks, small, replace(options, partition="hash2d", parts=PARTS, splits=SPLITS))
     single = build(tasks, small, replace(options, partition="whole", splits=1))
-    many, one = (min(graph.triangle_count().seconds["count"] for _ in range(4)) for graph in (empty, single))
-    overhead = (many - one) / (empty.plan.tasks - 1)
-    return overhead, max(0.0, one - overhead)
+    whole, first = (min(graph.triangle_count().seconds["count"] for _ in range(4)) for graph in (empty, single))
+    overhead = (whole - first) / (empty.plan.tasks - 1)
+    return overhead, max(0.0, first - overhead)

@@ -17,7 +17,7 @@ from dasktc.bench import plot
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.overhead import measure, section
-from dasktc.bench.report import Report, Say, Section, quiet, surroundings
+from dasktc.bench.report import Report, Say, Section, check_runs, command, quiet, surroundings
 from dasktc.bench.scaled import Recipe, price, real_run
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options, bytes_of
@@ -52,7 +52,7 @@ def run(
     quick: bool = False,
     overhead: bool = False,
     plots: tuple[str, ...] = (),
-    say: Say | None = None,
+    say: Say = quiet,
     **options: Any,
 ) -> Report:
     """Run the benchmark.
@@ -100,24 +100,25 @@ def run(
         Two plans count different numbers of triangles.
     """
     if overhead:
-        return _overhead(workers, quick, say or quiet)
-    given: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
-    sizes, count = QUICK if quick else given, Options(**options)
+        return _overhead(workers, quick, say)
+    settings: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
+    sizes, count = QUICK if quick else settings, Options(**options)
     plot.check(plots)
     recipes = list(_recipes(graphs, sizes))
     steps, real = _steps(sizes["most"]), _real_workers(workers, count)
-    if sizes["runs"] < 1:
-        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    check_runs(sizes["runs"])
     rate = float(bytes_of(rate_network, "rate_network") or RATE_NETWORK)
-    facts = surroundings()
-    report, curves = Report(_command(graphs, given, quick, workers, rate_network, options), facts), list[Curve]()
+    size = {"quick": True} if quick else settings
+    changed = {name: value for name, value in options.items() if value != getattr(Options(), name)}
+    places = {"graphs": graphs, "workers": workers, "rate_network": rate_network}
+    report, curves = Report(command("scaling", **size, **places, **changed), surroundings()), list[Curve]()
     for recipe in recipes:
         curves.append(Curve(recipe))
-        for table in _tables(curves[-1], count, steps, real, sizes["runs"], rate, say or quiet):
+        for table in _tables(curves[-1], count, steps, real, sizes["runs"], rate, say):
             report.sections.append(table)
             if len(curves) == len(recipes) and curves[-1].partitioned:  # the last table
                 table.notes += notes(curves, rate)
-            (say or quiet)(table)
+            say(table)
     for out in plots:
         plot.draw(curves, report, Path(out))
     return report
@@ -127,10 +128,8 @@ def _overhead(workers: str | None, quick: bool, say: Say) -> Report:
     number = _real_workers(workers, Options())[-1]
     say(f"a count on {number} real workers")
     overheads = in_fresh_process(measure, number, quick)
-    command = ["dasktc bench scaling --overhead", *(["--quick"] if quick else [])]
-    command += [f"--workers {workers}"] if workers else []
-    facts = surroundings()
-    return Report(" ".join(command), facts, [section(overheads, quick)])
+    line = command("scaling", overhead=True, quick=quick, workers=workers)
+    return Report(line, surroundings(), [section(overheads, quick)])
 
 
 def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
@@ -138,16 +137,16 @@ def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
         stars = tuple(int(leaves) for leaves in sizes["stars"].split(","))
     except ValueError:
         raise InputError(f"--stars {sizes['stars']!r} is no list of whole numbers: give them as in 25,81") from None
-    made = {
+    arguments = {
         "kronecker": (sizes["scale"],),
         "random": (sizes["vertices"], sizes["edges"]),
         "grid3d": (sizes["side"],),
         "theory": (stars,),
     }
     for name in graphs.split(","):
-        if name not in made:
-            raise InputError(f"--graphs {name!r} is none: choose of {', '.join(made)}, with commas between them")
-        yield Recipe(name, made[name])
+        if name not in arguments:
+            raise InputError(f"--graphs {name!r} is none: choose of {', '.join(arguments)}, with commas between them")
+        yield Recipe(name, arguments[name])
 
 
 def _steps(most: int) -> list[int]:
@@ -157,17 +156,17 @@ def _steps(most: int) -> list[int]:
     return [1 << power for power in range(most.bit_length())]
 
 
-def _real_workers(given: str | None, options: Options) -> list[int]:
-    if given is None:
-        here = _devices(options.chosen_backend)
-        return [1 << power for power in range(here.bit_length())]
+def _real_workers(text: str | None, options: Options) -> list[int]:
+    if text is None:
+        devices = _devices(options.chosen_backend)
+        return [1 << power for power in range(devices.bit_length())]
     try:
-        wanted = sorted({1, *(int(number) for number in given.split(","))})
+        numbers = sorted({1, *(int(number) for number in text.split(","))})
     except ValueError:
-        wanted = [0]
-    if wanted[0] < 1:
-        raise InputError(f"--workers {given!r} is no list of numbers from 1 on: give one such as 1,2,4")
-    return wanted
+        numbers = [0]
+    if numbers[0] < 1:
+        raise InputError(f"--workers {text!r} is no list of numbers from 1 on: give one such as 1,2,4")
+    return numbers
 
 
 def _devices(backend: str) -> int:
@@ -190,12 +189,12 @@ def _tables(
     divided = replace(options, partition="hash2d", parts=parts)
     for number in real:
         say(f"{recipe}: {number} real workers")
-        whole, apart = in_fresh_process(real_run, recipe, [options, divided], number, runs)
+        whole, in_parts = in_fresh_process(real_run, recipe, [options, divided], number, runs)
         curve.real.append(whole)
-        curve.partitioned_real.append(apart)
+        curve.partitioned_real.append(in_parts)
     say(f"{recipe}: tasks for {steps[0]} to {steps[-1]} simulated workers")
-    priced = in_fresh_process(price, recipe, options, steps, runs)
-    curve.points = [curve.point(step, rate) for step in priced]
+    plans = in_fresh_process(price, recipe, options, steps, runs)
+    curve.points = [curve.point(step, rate) for step in plans]
     _compare(curve)
     yield figure_15(curve)
     say(f"{recipe}: tasks of {parts} parts")
@@ -209,19 +208,9 @@ def _tables(
 def _compare(curve: Curve) -> None:
     """Raise CountError unless all plans of a curve count the same triangles."""
     counts = {point.priced.triangles for point in [*curve.points, *curve.partitioned]}
-    counts |= {counted.triangles for counted in [*curve.real, *curve.partitioned_real]}
+    counts |= {run.triangles for run in [*curve.real, *curve.partitioned_real]}
     if len(counts) != 1:
         raise CountError(
             f"plans for different numbers of workers count {sorted(counts)} triangles of {curve.recipe}: one of them "
             "is wrong; report this with the output of `dasktc info`"
         )
-
-
-def _command(
-    graphs: str, given: dict[str, Any], quick: bool, workers: str | None, rate: Any, options: dict[str, Any]
-) -> str:
-    sizes = {} if quick else given
-    changed = {name: value for name, value in options.items() if value != getattr(Options(), name)}
-    wanted = {"graphs": graphs, **sizes, "workers": workers, "rate_network": rate, **changed}
-    named = [f"--{name.replace('_', '-')} {value}" for name, value in wanted.items() if value is not None]
-    return " ".join(["dasktc bench scaling", *(["--quick"] if quick else []), *named])

@@ -44,10 +44,10 @@ class Fetches:
 
     def copies(self, workers: int) -> list[ReplicaCache]:
         """The workers' replica caches before the count: each holds the blocks that its worker built."""
-        built: list[list[int]] = [[] for _ in range(workers)]
+        blocks: list[list[int]] = [[] for _ in range(workers)]
         for block, worker in enumerate(self.homes):
-            built[worker].append(block)
-        return [ReplicaCache(self.block_bytes, own, self.capacity) for own in built]
+            blocks[worker].append(block)
+        return [ReplicaCache(self.block_bytes, numbers, self.capacity) for numbers in blocks]
 
 
 @dataclass(frozen=True)
@@ -103,25 +103,25 @@ def simulate(
     start : float
         Seconds before the first task is handed out.
     """
-    left = Shares(dict(enumerate(shares(len(costs), workers))))
+    queue = Shares(dict(enumerate(shares(len(costs), workers))))
     copies = [] if fetches is None else fetches.copies(workers)
     busy, received, ran = [0.0] * workers, [0.0] * workers, [0] * len(costs)
     asking = [(start, worker) for worker in range(workers)]
-    free = ended = start
+    free = finish = start
     while asking:
-        asked, worker = heapq.heappop(asking)
-        task = left.take(worker)
+        request, worker = heapq.heappop(asking)
+        task = queue.take(worker)
         if task is None:
             break
-        free = max(asked, free) + overhead
+        free = max(request, free) + overhead
         fetched = _fetch(copies[worker], task, fetches) if fetches else 0.0
-        done = free + (fetched / fetches.rate if fetches else 0.0) + costs[task]
+        end = free + (fetched / fetches.rate if fetches else 0.0) + costs[task]
         busy[worker] += costs[task]
         received[worker] += fetched
         ran[task] = worker
-        ended = max(ended, done)
-        heapq.heappush(asking, (done, worker))
-    return Simulation(ended, busy, received, ran)
+        finish = max(finish, end)
+        heapq.heappush(asking, (end, worker))
+    return Simulation(finish, busy, received, ran)
 
 
 def _fetch(copies: ReplicaCache, task: int, fetches: Fetches) -> float:

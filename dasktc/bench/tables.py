@@ -66,10 +66,10 @@ class Measured:
 
     def check(self, graph: str, who: str, triangles: int) -> None:
         """Refuse a number of triangles that differs from the first one counted for that graph."""
-        known, first = self.counts.setdefault(graph, (triangles, who))
-        if triangles != known:
+        count, first = self.counts.setdefault(graph, (triangles, who))
+        if triangles != count:
             raise CountError(
-                f"{who} counts {triangles:,} triangles of {graph}, {first} {known:,}: one of them is wrong; "
+                f"{who} counts {triangles:,} triangles of {graph}, {first} {count:,}: one of them is wrong; "
                 "there is nothing to compare"
             )
 
@@ -88,13 +88,13 @@ def sections(results: Measured, counters: Iterable[Counter]) -> list[Section]:
     ]
 
 
-def _ratio(seconds: list[float], others: list[float]) -> float:
+def _ratio(seconds: list[float], bases: list[float]) -> float:
     """Median, over runs or turns, of the ratio of two figures of the same run or turn."""
-    return median(_over(a, b) for a, b in zip(seconds, others, strict=True))
+    return median(_over(a, b) for a, b in zip(seconds, bases, strict=True))
 
 
-def _over(seconds: float, others: float) -> float:
-    return seconds / others if others else float("nan")
+def _over(seconds: float, base: float) -> float:
+    return seconds / base if base else float("nan")
 
 
 def _graph(results: Measured) -> str:
@@ -144,8 +144,8 @@ def _kernels(results: Measured, counters: list[Counter]) -> Section:
     rows = {"dasktc reorder + count": ours} | results.counted
     calls = {counter.name: counter.call for counter in counters}
     for name, seconds in rows.items():
-        against = _ratio(seconds, results.counted[HAND.name]), _ratio(seconds, ours)
-        table.rows.append([name, median(seconds), *against, calls.get(name, "orient to count, kernel hub")])
+        ratios = _ratio(seconds, results.counted[HAND.name]), _ratio(seconds, ours)
+        table.rows.append([name, median(seconds), *ratios, calls.get(name, "orient to count, kernel hub")])
     table.notes += [f"{counter.name}: {counter.missing}" for counter in counters if counter.missing]
     return table
 
@@ -169,14 +169,14 @@ def _workers(results: Measured) -> Section:
         ],
         limits={"one, CPU s": CPU, "busier of two": CPU},
     )
-    one, two = results.clusters["generated", 1], results.clusters["generated", 2]
-    for phase, alone, pairs in (
+    one, two = (results.clusters["generated", workers] for workers in (1, 2))
+    for phase, single, pairs in (
         ("count", [turn.one for turn in results.turns], [turn.two for turn in results.turns]),
         ("whole run", [sum(run.whole) for run in one], [run.whole for run in two]),
     ):
-        busier, other = [max(pair) for pair in pairs], [sum(pair) - max(pair) for pair in pairs]
-        ratios = _over(median(busier), median(alone)), _ratio(busier, alone)
-        table.rows.append([phase, median(alone), median(busier), median(other), *ratios, len(pairs)])
+        busier, rest = [max(pair) for pair in pairs], [sum(pair) - max(pair) for pair in pairs]
+        ratios = _over(median(busier), median(single)), _ratio(busier, single)
+        table.rows.append([phase, median(single), median(busier), median(rest), *ratios, len(pairs)])
     return table
 
 
@@ -199,10 +199,10 @@ def _ways(results: Measured) -> Section:
         ],
         limits={"wall s": CPU, "CPU s": CPU},
     )
-    one = results.ways["one thread"]
+    single = results.ways["one thread"]
     for name, ways in results.ways.items():
         seconds = [[way.wall for way in ways], [way.cpu for way in ways]]
-        ratios = [_ratio(seconds[0], [way.wall for way in one]), _ratio(seconds[1], [way.cpu for way in one])]
+        ratios = [_ratio(seconds[0], [way.wall for way in single]), _ratio(seconds[1], [way.cpu for way in single])]
         table.rows.append([name, *map(median, seconds), *ratios, len(ways)])
     return table
 
@@ -219,16 +219,16 @@ def _files(results: Measured) -> Section:
             "igraph / dasktc .gz": ".1f",
             "igraph / dasktc plain": ".1f",
         },
-        notes=[f"{name}: skipped, {why}" for name, why in results.skipped.items()],
+        notes=[f"{name}: skipped, {reason}" for name, reason in results.skipped.items()],
         limits={"triangles": EXACT, "dasktc .gz": CPU, "dasktc plain": CPU, "igraph plain": CPU},
     )
     for name in results.files:
-        packed, plain, other = (results.read.get((name, what)) for what in (".gz", "plain", "igraph"))
+        packed, plain, rival = (results.read.get((name, form)) for form in (".gz", "plain", "igraph"))
         assert packed
         assert plain
-        against = [_ratio(other, packed), _ratio(other, plain)] if other else [None, None]
-        seconds = [median(packed), median(plain), median(other) if other else None]
-        table.rows.append([name, results.counts[name][0], *seconds, *against])
+        ratios = [_ratio(rival, packed), _ratio(rival, plain)] if rival else [None, None]
+        seconds = [median(packed), median(plain), median(rival) if rival else None]
+        table.rows.append([name, results.counts[name][0], *seconds, *ratios])
     return table
 
 
@@ -252,8 +252,8 @@ def _memory(results: Measured) -> Section:
     for source, runs in results.processes.items():
         peaks, bases = [max(r.peaks.values()) for r in runs], [r.baseline for r in runs]
         table.rows.append([source, "one process", *_per_edge(peaks, bases, results.edges)])
-    for (source, workers), held in results.clusters.items():
-        peaks, bases = [sum(r.peaks) for r in held], [sum(r.baselines) for r in held]
+    for (source, workers), cluster_runs in results.clusters.items():
+        peaks, bases = [sum(r.peaks) for r in cluster_runs], [sum(r.baselines) for r in cluster_runs]
         table.rows.append(
             [
                 source,
@@ -265,8 +265,8 @@ def _memory(results: Measured) -> Section:
 
 
 def _per_edge(peaks: list[int], baselines: list[int], edges: int) -> list[float]:
-    own = median(peak - base for peak, base in zip(peaks, baselines, strict=True))
-    return [median(peaks) / MB, median(peaks) / edges, own / edges]
+    data = median(peak - base for peak, base in zip(peaks, baselines, strict=True))
+    return [median(peaks) / MB, median(peaks) / edges, data / edges]
 
 
 def _stage_memory(results: Measured) -> Section:
@@ -277,18 +277,22 @@ def _stage_memory(results: Measured) -> Section:
         limits=dict.fromkeys(sources, CPU),
     )
     for stage in results.processes[sources[0]][0].peaks:
-        own = [median(r.peaks[stage] - r.baseline for r in results.processes[source]) for source in sources]
-        table.rows.append([stage, *(value / results.edges for value in own)])
+        data = [median(r.peaks[stage] - r.baseline for r in results.processes[source]) for source in sources]
+        table.rows.append([stage, *(value / results.edges for value in data)])
     return table
 
 
 def _overhead(results: Measured) -> Section:
-    runs = {workers: held for (source, workers), held in results.clusters.items() if source == "generated"}
+    runs = {
+        workers: cluster_runs for (source, workers), cluster_runs in results.clusters.items() if source == "generated"
+    }
     tasks = next(iter(runs.values()))[0].tasks
     table = Section(
         f"Dask's share: {tasks:,} counting tasks of a graph of 16 vertices",
         {"worker processes": "d", "ms a task (wall)": ".2f"},
         limits={"ms a task (wall)": CPU},
     )
-    table.rows = [[workers, 1000 * median(r.task_seconds for r in held)] for workers, held in runs.items()]
+    table.rows = [
+        [workers, 1000 * median(r.task_seconds for r in cluster_runs)] for workers, cluster_runs in runs.items()
+    ]
     return table

@@ -60,8 +60,8 @@ def take_turns(one: Graph, two: Graph, turns: int) -> list[Turn]:
         The same graph, on a cluster of one worker and on one of two.
     turns : int
     """
-    measured = [_turn(_anew(one), _anew(two)) for _ in range(1 + turns)]
-    return measured[1:]  # the first turn imports, compiles, and copies blocks to where they are needed
+    rounds = [_turn(_anew(one), _anew(two)) for _ in range(1 + turns)]
+    return rounds[1:]  # the first turn imports, compiles, and copies blocks to where they are needed
 
 
 def _turn(one: TriangleCount, two: TriangleCount) -> Turn:

@@ -66,31 +66,31 @@ def in_ways(path: str, turns: int) -> dict[str, list[Way]]:
     with ExitStack() as stack:
         executors = {name: stack.enter_context(connect(place)) for name, place in places.items()}
         pair = stack.enter_context(ProcessPoolExecutor(2, multiprocessing.get_context("spawn")))
-        measured = [
+        rounds = [
             {name: _count(executors[name], path) for name in places} | {HALVES: _halves(pair, path)}
             for _ in range(1 + turns)
         ]
-    return {name: [turn[name] for turn in measured[1:]] for name in measured[0]}  # the first turn imports and compiles
+    return {name: [turn[name] for turn in rounds[1:]] for name in rounds[0]}  # the first turn imports and compiles
 
 
 def _count(executor: Executor, path: str) -> Way:
     """Count as users do: by tasks on workers, or in one call on one of them, whichever is predicted to be faster."""
     from dasktc.api.count import triangle_count
 
-    began, spent = time.perf_counter(), _cpu(executor)
-    where: dict[str, Any] = {"threads": executor.workers}
+    start, spent = time.perf_counter(), _cpu(executor)
+    place: dict[str, Any] = {"threads": executor.workers}
     if executor.distributed:
-        where = {"client": executor.client}  # type: ignore[attr-defined]
-    triangles = triangle_count(path, backend="cpu", **where).triangles
-    return Way(triangles, time.perf_counter() - began, _cpu(executor) - spent)
+        place = {"client": executor.client}  # type: ignore[attr-defined]
+    triangles = triangle_count(path, backend="cpu", **place).triangles
+    return Way(triangles, time.perf_counter() - start, _cpu(executor) - spent)
 
 
 def _halves(pair: ProcessPoolExecutor, path: str) -> Way:
     """Count in two processes at the same time; return half of the seconds until both have ended, and of their CPU."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     counts = [pair.submit(_count_alone, path) for _ in range(2)]
     (triangles, cpu), (again, more) = (count.result() for count in counts)
-    wall = time.perf_counter() - began
+    wall = time.perf_counter() - start
     if triangles != again:
         raise CountError(f"of two processes one counts {triangles:,} triangles, the other {again:,}: report this")
     return Way(triangles, wall / 2, (cpu + more) / 2)

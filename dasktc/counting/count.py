@@ -18,8 +18,8 @@ from dasktc.counting.work import Meter
 from dasktc.errors import CountError
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.progress.tracker import Tracker, tracker_of
-from dasktc.io.saved_folder import MANIFEST, damaged, joined
 from dasktc.options import CountOptions
+from dasktc.saved.folder import MANIFEST, damaged, joined
 from dasktc.wording import plural
 
 __all__ = ["count"]

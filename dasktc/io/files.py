@@ -102,7 +102,7 @@ _FOREIGN = {
     rb"(?i)\s*<(\?xml|!doctype|html|table|graphml|gexf)": "XML or a web page: write its edges as text",
     rb"version https://git-lfs": "a pointer of Git LFS: fetch the file itself, with git lfs pull",
     rb"(?i)(404: not found|access denied|forbidden)\s*$": "what a server answers for a file: fetch the file itself",
-    rb'\{"format": \d+, "version": "': "the manifest of a saved graph: give its folder",
+    rb'\{"format": ?\d+, ?"version": ?"': "the manifest of a saved graph: give its folder",
     rb"\s*[{\[]": "JSON: write its edges as text",
     rb"(?i)\s*(?>//[^\n]*\n\s*|/\*.*?\*/\s*)*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|"
     rb"\*(vertices|network)\b)": "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one",

@@ -19,10 +19,7 @@ FLAGS = {
     "transpose_submits",
 }
 ROOMS = {"answers", "api", "counting", "pipeline", "questions", "saved"}
-LEFT = {
-    "saved_checks.py": 3,
-    "saved_graph.py": 2,
-}
+LEFT = {"checks.py": 3, "opening.py": 2}
 """Modules that still read a mode, and how often; entries are only ever lowered."""
 
 

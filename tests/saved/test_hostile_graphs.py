@@ -13,18 +13,19 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from msgspec import inspect
 
 import dasktc
 from dasktc.backends import block_facts, get_backend, host_threads
 from dasktc.backends.block_facts import ArrayFacts, Hash
 from dasktc.errors import InputError
-from dasktc.io import array_files
-from dasktc.io.saved_folder import MANIFEST
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline import saved_graph
+from dasktc.saved import arrays as array_files
+from dasktc.saved.folder import MANIFEST
+from dasktc.saved.manifest import VECTORS, Manifest
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
-from tests.support.hostile_graphs import changed, checksummed
+from tests.support.hostile_graphs import changed, checksummed, content_of
 from tests.support.keywords import keywords
 from tests.support.processes import patience
 from tests.support.slow_pipeline import skewed_edges, source_of
@@ -74,7 +75,7 @@ PLANS = {
 
 def saved_as(folder, plan="whole", **more):
     dasktc.prepare(source_of(EDGES), backend="cpu", **keywords(**PLANS[plan], **more)).save(folder)
-    return json.loads((folder / MANIFEST).read_text())
+    return content_of(folder)
 
 
 def refused(folder, file, why, **options):
@@ -100,13 +101,13 @@ def turned(values):
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("name", saved_graph.VECTORS)
+@pytest.mark.parametrize("name", VECTORS)
 @pytest.mark.parametrize("change", [raised, turned])
 def test_vectors_are_those_of_the_blocks(tmp_path, plan, name, change):
     """A permutation of the order is another graph, whose ids are permuted; no kernel trusts more of it."""
     folder = tmp_path / "graph"
     content = saved_as(folder, plan)
-    changed(folder, content, content[name][0]["values"], change)
+    changed(folder, content, content[name][0], change)
     if (name, change) == ("order", turned):
         dasktc.open_graph(folder).triangle_count(verify=1)
     elif name == "order":
@@ -121,7 +122,7 @@ def test_the_wedges_of_the_degrees_are_not_all_that_is_compared(tmp_path, plan):
     folder = tmp_path / "graph"
     content = saved_as(folder, plan)
     for name in ("out_degree", "in_degree"):
-        changed(folder, content, content[name][0]["values"], reverse)
+        changed(folder, content, content[name][0], reverse)
     refused(folder, r"out-degree-0\.bin", "are not those of")
 
 
@@ -130,7 +131,7 @@ def test_the_wedges_of_the_degrees_are_not_all_that_is_compared(tmp_path, plan):
 def test_columns_ascend_in_each_row(tmp_path, plan, repeats):
     folder = tmp_path / "graph"
     content = saved_as(folder, plan)
-    block = content["blocks"][-1]["arrays"]
+    block = content["blocks"][-1]
     place = block["offsets"]
     offsets = np.fromfile(folder / place["file"], "i8", place["length"], offset=place["start"])
     row = int(np.diff(offsets).argmax())
@@ -148,9 +149,9 @@ def test_columns_ascend_across_what_a_thread_reads(tmp_path):
     folder = tmp_path / "graph"
     with mock.patch.object(array_files, "CHUNK", 64), mock.patch.object(host_threads, "SLAB", 128):
         dasktc.prepare((np.repeat(range(40), 40), np.tile(range(40, 80), 40)), backend="cpu").save(folder)
-        content = json.loads((folder / MANIFEST).read_text())
+        content = content_of(folder)
         assert dasktc.open_graph(folder).edges == 1600
-        columns = content["blocks"][0]["arrays"]["columns"]
+        columns = content["blocks"][0]["columns"]
         data = (folder / columns["file"]).read_bytes()
         for place in [*range(25, 40), *range(57, 72)]:  # a slab has 32 columns, a row 40
 
@@ -165,7 +166,7 @@ def test_columns_ascend_across_what_a_thread_reads(tmp_path):
 def test_in_degree_order_columns_are_below_their_rows(tmp_path):
     folder = tmp_path / "graph"
     content = saved_as(folder)
-    block = content["blocks"][0]["arrays"]
+    block = content["blocks"][0]
 
     def upward(values):
         values[-1] = content["vertices"] - 1  # of the last row: a loop
@@ -178,7 +179,7 @@ def test_an_edge_leads_to_its_end_of_higher_degree_in_any_order(tmp_path):
     """An edge that stands there in both directions has the degrees that the vectors say, and is one edge too many."""
     folder = tmp_path / "graph"
     dasktc.prepare(([0, 2, 4], [1, 3, 5]), backend="cpu", method=Method(reorder="none")).save(folder)
-    content = json.loads((folder / MANIFEST).read_text())
+    content = content_of(folder)
     rows, columns = np.array([0, 1, 3]), np.array([1, 0, 2])
     arrays = {
         "offsets": np.searchsorted(rows, range(7)),
@@ -187,13 +188,13 @@ def test_an_edge_leads_to_its_end_of_higher_degree_in_any_order(tmp_path):
         "in_degree": np.bincount(columns, minlength=6),
     }
     for name, values in arrays.items():
-        place = content[name][0]["values"] if name in content else content["blocks"][0]["arrays"][name]
+        place = content[name][0] if name in content else content["blocks"][0][name]
 
         def change(stored, given=values):
             stored[:] = given
 
         changed(folder, content, place, change)
-    content["wedges"] = [2, 2]
+    content["wedges"] = 2
     checksummed(folder, content)
     refused(folder, r"block-0-0\.bin", "an edge does not lead from its end of lower degree")
 
@@ -204,12 +205,12 @@ def test_both_families_of_columns_have_the_same_edges(tmp_path):
     dasktc.prepare(([4, 5], [0, 1]), backend="cpu", method=Method(partition="vertical", parts=1)).save(folder)
     manifest = (folder / MANIFEST).read_text()
     for number in range(2):
-        content = json.loads(manifest)
+        content = json.loads(manifest)["graph"]
         block = content["blocks"][number]
-        data = (folder / block["arrays"]["columns"]["file"]).read_bytes()
-        changed(folder, content, block["arrays"]["columns"], reverse)
+        data = (folder / block["columns"]["file"]).read_bytes()
+        changed(folder, content, block["columns"], reverse)
         refused(folder, "graph", "two families of columns have not the same edges")
-        (folder / block["arrays"]["columns"]["file"]).write_bytes(data)
+        (folder / block["columns"]["file"]).write_bytes(data)
         (folder / MANIFEST).write_text(manifest)
 
 
@@ -217,16 +218,16 @@ def test_both_families_of_columns_have_the_same_edges(tmp_path):
 def test_members_ascend_and_are_vertices(tmp_path, change):
     folder = tmp_path / "graph"
     content = saved_as(folder, "proxy")
-    changed(folder, content, content["blocks"][0]["arrays"]["members"], change)
+    changed(folder, content, content["blocks"][0]["members"], change)
     refused(folder, r"block-0-0\.bin", "members")
 
 
 def test_no_block_of_a_grid_has_members(tmp_path):
     folder = tmp_path / "graph"
     content = saved_as(folder)
-    content["blocks"][0]["arrays"]["members"] = content["order"][0]["values"]
+    content["blocks"][0]["members"] = content["order"][0]
     checksummed(folder, content)
-    refused(folder, MANIFEST, r"block \(0, 0\) has not the arrays")
+    refused(folder, MANIFEST, r"block \(0, 0\) has arrays of")
 
 
 @pytest.mark.parametrize("ids", ["int", "text"])
@@ -237,18 +238,22 @@ def test_ids_ascend(tmp_path, ids, shards, monkeypatch):
     folder = tmp_path / "graph"
     edges = EDGES if ids == "int" else [(f"é{u:03}", f"é{v:03}") for u, v in EDGES]
     dasktc.prepare(source_of(edges, ids), backend="cpu", method=Method(partition="hash2d", parts=2)).save(folder)
-    content = json.loads((folder / MANIFEST).read_text())
+    content = content_of(folder)
     monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", shards)
     assert dasktc.open_graph(folder).plan.shards == shards
-    array = content["id_shards"][0]["values" if ids == "int" else "letters"]
+    array = content["ids"]["shards"][0]
+    array = array if ids == "int" else array["letters"]
     data = (folder / array["file"]).read_bytes()
-    width, count = (1, content["vertices"]) if ids == "int" else (5, content["vertices"])
+    width = 1 if ids == "int" else 5
 
-    def exchange(values, at):
-        left, right = slice(at * width, at * width + width), slice(at * width + width, at * width + 2 * width)
+    def exchange(values, place):
+        left, right = (
+            slice(place * width, place * width + width),
+            slice(place * width + width, place * width + 2 * width),
+        )
         values[left], values[right] = values[right].copy(), values[left].copy()
 
-    for place in range(0, count - 1, 5):
+    for place in range(0, content["vertices"] - 1, 5):
         changed(folder, content, array, lambda values, at=place: exchange(values, at))
         refused(folder, r"ids-0\.bin", "its ids do not ascend")
         (folder / array["file"]).write_bytes(data)
@@ -268,7 +273,7 @@ def test_neighbours_by_direction_are_those_of_the_degrees(tmp_path):
 
     frame = pd.DataFrame(EDGES, columns=["a", "b"])
     dasktc.prepare(frame, directed=True, threads=1).save(tmp_path / "graph")
-    content = json.loads((tmp_path / "graph" / MANIFEST).read_text())
+    content = content_of(tmp_path / "graph")
     changed(tmp_path / "graph", content, content["attributes"]["neighbours"]["both"], raised)
     refused(tmp_path / "graph", r"neighbours\.bin", "its numbers of neighbours are not the degrees")
 
@@ -280,16 +285,16 @@ def test_workers_check_the_blocks_that_they_read(tmp_path, client, plan):
     assert int(dasktc.open_graph(folder, client).triangle_count()) > 0
     data = {path.name: path.read_bytes() for path in folder.iterdir()}
     for array, change in (
-        (content["blocks"][-1]["arrays"]["columns"], reverse),
-        (content["out_degree"][0]["values"], reverse),
-        (content["order"][0]["values"], raised),
+        (content["blocks"][-1]["columns"], reverse),
+        (content["out_degree"][0], reverse),
+        (content["order"][0], raised),
     ):
         changed(folder, content, array, change)
         with pytest.raises(InputError, match=r"is damaged"):
             dasktc.open_graph(folder, client)
         for name, before in data.items():
             (folder / name).write_bytes(before)
-        content = json.loads((folder / MANIFEST).read_text())
+        content = content_of(folder)
 
 
 def test_blocks_are_checked_within_memory(tmp_path):
@@ -297,7 +302,7 @@ def test_blocks_are_checked_within_memory(tmp_path):
     content = saved_as(folder, "hash2d")
     with dasktc.open_graph(folder, memory="40MB", run=RunOptions(work_dir=tmp_path)) as graph:
         assert int(graph.triangle_count()) > 0
-    changed(folder, content, content["in_degree"][0]["values"], turned)
+    changed(folder, content, content["in_degree"][0], turned)
     refused(folder, rf"(out-degree-0\.bin|{MANIFEST})", "", memory="40MB", work_dir=tmp_path)
 
 
@@ -310,17 +315,17 @@ def test_a_device_checks_its_blocks(tmp_path, plan):
     with emulated_cuda.backend():
         assert int(dasktc.open_graph(folder, backend="cuda").triangle_count()) > 0
         for array, change in (
-            (content["blocks"][-1]["arrays"]["columns"], reverse),
-            (content["blocks"][-1]["arrays"]["offsets"], raised),
-            (content["out_degree"][0]["values"], turned),
-            (content["order"][0]["values"], raised),
+            (content["blocks"][-1]["columns"], reverse),
+            (content["blocks"][-1]["offsets"], raised),
+            (content["out_degree"][0], turned),
+            (content["order"][0], raised),
         ):
             changed(folder, content, array, change)
             with pytest.raises(InputError, match=r"is damaged"):
                 dasktc.open_graph(folder, backend="cuda")
             for name, before in data.items():
                 (folder / name).write_bytes(before)
-            content = json.loads((folder / MANIFEST).read_text())
+            content = content_of(folder)
 
 
 def block_of(rng, rows, columns):
@@ -378,20 +383,20 @@ def test_differences_that_cancel_are_seen():
 # the manifest
 
 
-def fields_of(shape, path=()):
-    """Paths to all fields that the manifest must have, and whether each may be None."""
-    kinds = shape if isinstance(shape, tuple) else (shape,)
-    if path:
-        yield path, type(None) in kinds
-    for kind in kinds:
-        if isinstance(kind, dict):
-            for name, inner in kind.items():
-                yield from fields_of(inner, (*path, "offsets" if name is str and path[-1:] == ("arrays",) else name))
-        elif isinstance(kind, list):
-            yield from fields_of(kind[0], (*path, 0))
+def fields_of(kind, path=()):
+    """Paths to all fields of the manifest, and whether each may be left out."""
+    if isinstance(kind, inspect.UnionType):
+        for inner in kind.types:
+            yield from fields_of(inner, path)
+    elif isinstance(kind, inspect.StructType | inspect.DataclassType):
+        for field in kind.fields:
+            yield (*path, field.encode_name), not field.required
+            yield from fields_of(field.type, (*path, field.encode_name))
+    elif isinstance(kind, inspect.ListType):
+        yield from fields_of(kind.item_type, (*path, 0))
 
 
-FIELDS = [(path, nullable) for path, nullable in fields_of(saved_graph._FIELDS) if str not in path]
+FIELDS = sorted(set(fields_of(inspect.type_info(Manifest))), key=str)
 
 
 def value_at(content, path):
@@ -438,17 +443,17 @@ WRONG = (None, [], {}, True, -1, 0, 1, 3, 2**31, 2**62, 2**63, 10**30, 2.5, "", 
 def test_every_field_of_a_manifest(manifests, path, nullable):
     """Its absence, a value of another type, and one out of range."""
     for folder, manifest in manifests:
-        parent = value_at(json.loads(manifest), path[:-1])
+        parent = value_at(json.loads(manifest)["graph"], path[:-1])
         if value_at(parent, path[-1:]) is None and not (isinstance(parent, dict) and path[-1] in parent):
             continue
-        content = json.loads(manifest)
+        content = json.loads(manifest)["graph"]
         owner = value_at(content, path[:-1])
         if isinstance(owner, dict):
             del owner[path[-1]]
             opened = opens_or_is_refused(folder, content)
             assert not (opened and not nullable), f"{path} may be missing"
         for value in WRONG:
-            content = json.loads(manifest)
+            content = json.loads(manifest)["graph"]
             value_at(content, path[:-1])[path[-1]] = value
             opens_or_is_refused(folder, content)
         (folder / MANIFEST).write_text(manifest)
@@ -459,7 +464,7 @@ def test_a_missing_field_is_named(tmp_path):
     content = saved_as(folder)
     del content["edges"]
     checksummed(folder, content)
-    refused(folder, MANIFEST, "content has no edges")
+    refused(folder, MANIFEST, "Object missing required field `edges`")
 
 
 def test_degrees_that_are_not_those_of_the_blocks_are_refused(tmp_path):
@@ -468,6 +473,6 @@ def test_degrees_that_are_not_those_of_the_blocks_are_refused(tmp_path):
     content = saved_as(folder)
     data = (folder / "in-degree-0.bin").read_bytes()
     for change in (raised, lambda values: values.__setitem__(0, 0)):
-        changed(folder, content, content["in_degree"][0]["values"], change)
+        changed(folder, content, content["in_degree"][0], change)
         refused(folder, rf"({MANIFEST}|out-degree-0\.bin)", "degrees")
         (folder / "in-degree-0.bin").write_bytes(data)

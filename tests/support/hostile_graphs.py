@@ -7,6 +7,7 @@ that names a file of its folder, or it answers every question. Prints each failu
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
@@ -19,8 +20,9 @@ import pandas as pd
 
 import dasktc
 from dasktc.errors import InputError
-from dasktc.io import array_files, saved_folder
-from dasktc.io.saved_folder import MANIFEST
+from dasktc.saved import arrays as array_files
+from dasktc.saved import folder as saved_folder
+from dasktc.saved.folder import MANIFEST
 from tests.support.keywords import keywords
 
 
@@ -63,10 +65,17 @@ def arrays_of(content):
         yield from arrays_of(inner)
 
 
-def checksummed(folder, content):
+def content_of(folder):
+    """What the manifest of a saved graph says of it."""
+    return json.loads((folder / MANIFEST).read_text())["graph"]
+
+
+def checksummed(folder, content, **head):
     """Write a manifest with its checksum."""
-    content.pop("checksum", None)
-    (folder / MANIFEST).write_text(saved_folder._text(content))
+    graph = json.dumps(content)
+    checksum = hashlib.blake2b(graph.encode(), digest_size=16).hexdigest()
+    head = {"format": saved_folder.FORMAT, "version": "9.9", "checksum": checksum} | head
+    (folder / MANIFEST).write_text(f'{json.dumps(head)[:-1]}, "graph": {graph}}}')
 
 
 def changed(folder, content, array, change):
@@ -163,7 +172,7 @@ def main(place, seed, cases, seconds):
             break
         rng = np.random.default_rng(number)
         folder, manifest = originals[number % len(originals)]
-        content = json.loads(manifest)
+        content = json.loads(manifest)["graph"]
         described = list(arrays_of(content))
         for array in (described[at] for at in rng.integers(0, len(described), rng.integers(1, 3))):
             changed(folder, content, array, lambda values: changes(rng, values))  # noqa: B023

@@ -29,7 +29,7 @@ from dasktc.bench.papers import (
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Study
 from dasktc.bench.papers.graphs import SIZES, generated, real
-from dasktc.bench.report import Report, Say, Section, load, machine, quiet, versions
+from dasktc.bench.report import Report, Say, Section, check_folder, command, device, quiet, surroundings
 from dasktc.errors import DasktcError, DeviceMemoryError, InputError
 
 __all__ = ["FIGURES", "OUT", "run"]
@@ -96,7 +96,7 @@ def run(
     quick: bool = False,
     graphs: str | None = None,
     out: str | None = None,
-    say: Say | None = None,
+    say: Say = quiet,
 ) -> Report:
     """Run the papers' figures again.
 
@@ -139,20 +139,20 @@ def run(
     folder = _folders(graphs, out)
     sizes = SIZES[used, quick]
     bench = Bench(used, [*generated(sizes), *real(graphs, quick)], sizes, quick, RUNS)
-    command, device = _command(figures, backend, quick, graphs, out), _device(used)
+    options = {"quick": quick, "backend": None if backend == "auto" else backend, "graphs": graphs, "out": out}
+    facts, line = surroundings(device=device(used)), command("papers", *figures, **options)
     drawn, skipped = [], []
     for name in names:
-        (say or quiet)(name)
+        say(name)
         try:
             drawn.append(_named(said_in_one_line(FIGURES[name].examine)(bench), name, bench))
-            (say or quiet)(drawn[-1])
+            say(drawn[-1])
         except DeviceMemoryError as error:
             bench.forget()
             skipped.append(f"{name}: skipped: {str(error).partition('; take less of it')[0]}; {SMALLER}")
-            (say or quiet)(skipped[-1])
-    facts = {"machine": machine(), "device": device, "load": load(), "versions": versions()}
-    facts["plots"] = _write(drawn, skipped, folder, device, command, facts) if find_spec("matplotlib") else NO_PLOTS
-    return Report(command, facts, [*drawn, _directions(drawn, skipped)])
+            say(skipped[-1])
+    facts["plots"] = _write(drawn, skipped, folder, line, facts) if find_spec("matplotlib") else NO_PLOTS
+    return Report(line, facts, [*drawn, _directions(drawn, skipped)])
 
 
 def chosen(figures: list[str]) -> list[str]:
@@ -175,8 +175,7 @@ def chosen(figures: list[str]) -> list[str]:
 
 def _folders(graphs: str | None, out: str | None) -> Path:
     """Make the output folder, before anything is measured."""
-    if graphs is not None and not Path(graphs).is_dir():
-        raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
+    check_folder("graphs", graphs)
     folder = Path(out or OUT)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder} is a file: plots and page go into a folder; name another")
@@ -201,20 +200,6 @@ def _backend(name: str) -> str:
     if name != "auto":
         return get_backend(name).name
     return "cpu" if unusable("cuda") else "cuda"
-
-
-def _device(backend: str) -> str:
-    """Describe the device that counts."""
-    if backend == "cpu":
-        return machine().split(", ")[0] + ", one thread"
-    xp = get_backend(backend).array
-    return str(xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode())
-
-
-def _command(figures: Iterable[str], backend: str, quick: bool, graphs: str | None, out: str | None) -> str:
-    options = ["--quick"] * quick + [f"--backend {backend}"] * (backend != "auto")
-    options += [f"{option} {value}" for option, value in (("--graphs", graphs), ("--out", out)) if value]
-    return " ".join(["dasktc bench papers", *options, *figures])
 
 
 def _named(figure: Figure, name: str, bench: Bench) -> Figure:
@@ -244,16 +229,14 @@ def _counted(what: str, answers: list[bool | None]) -> str:
     return f"{what}: {yes} agree, {no} do not" + f", {untold} cannot be told here" * (untold > 0)
 
 
-def _write(
-    figures: list[Figure], skipped: list[str], folder: Path, device: str, command: str, facts: dict[str, str]
-) -> str:
+def _write(figures: list[Figure], skipped: list[str], folder: Path, line: str, facts: dict[str, str]) -> str:
     """Write the plots and the page, and return the page's path."""
     from dasktc.bench.papers.page import page
     from dasktc.bench.papers.plots import draw
 
-    images = {figure.name: draw(figure, device, command) for figure in figures}
+    images = {figure.name: draw(figure, facts["device"], line) for figure in figures}
     directions = _directions(figures, skipped)
-    path, text = folder / "papers.html", page(figures, images, {"command": command, **facts}, directions)
+    path, text = folder / "papers.html", page(figures, images, {"command": line, **facts}, directions)
     with _writing(folder):
         for name, image in images.items():
             (folder / f"{name}.png").write_bytes(image)

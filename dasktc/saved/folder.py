@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Meta, MsgspecError, Raw, Struct
 
 from dasktc.errors import DasktcError, InputError, neutral_text, shown
 from dasktc.executors.process.paths import check_writable_folder
@@ -27,25 +30,44 @@ __all__ = [
     "FILE",
     "FORMAT",
     "MANIFEST",
-    "Manifest",
-    "check_fields",
     "check_new",
     "check_sizes",
+    "damaged",
+    "damaged_file",
     "joined",
     "manifest_of",
-    "new_folder",
+    "write_folder",
 ]
 
 _FORCE = option("force", True)
-Manifest = dict[str, Any]
-"""Description of a saved graph, ready for JSON."""
 MANIFEST = "dasktc-graph.json"
-FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
-"""Names of the files of arrays."""
-FORMAT = 1
-"""Number of the format that is written, and the highest number that can be read."""
+FILE = r"(?a)\A[a-z]+[-\w]*\.bin\Z"
+"""Pattern of the names of all other files, which are `saved.arrays`'."""
+FORMAT = 2
+"""Number of the format that is written, and the only one that is read."""
 _NO_FOLDER = {".txt", ".tsv", ".csv", ".mtx", ".parquet", ".npy", ".npz", ".gz", ".bz2", ".xz", ".zst"}
 """Extensions of names behind URLs that are assumed to be files without a request."""
+Graph = TypeVar("Graph", bound=Struct)
+_IS_FILE = re.compile(FILE).match
+
+
+class _Manifest(Struct):
+    """What a manifest has in every format since the second; what `graph` is depends on the format.
+
+    Attributes
+    ----------
+    format : int
+    version : str
+        Version of dasktc that wrote it.
+    checksum : str
+        Of the bytes of `graph`.
+    graph : Raw
+    """
+
+    format: Annotated[int, Meta(ge=1)]
+    version: str = "of an unknown version"
+    checksum: str = ""
+    graph: Raw = Raw()
 
 
 def joined(folder: str, name: str) -> str:
@@ -57,8 +79,8 @@ def joined(folder: str, name: str) -> str:
     return "::".join([*links[:place], f"{links[place].rstrip('/')}/{name}", *links[place + 1 :]])
 
 
-def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
-    """Read the manifest of a saved graph.
+def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
+    """Read the manifest of a saved graph, and verify its format and checksum.
 
     Parameters
     ----------
@@ -67,13 +89,13 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
     Returns
     -------
     folder : str
-    manifest : dict
-        The result is None if the source is no saved graph.
+    graph : Raw
+        JSON of its `graph`. The result is None if the source is no saved graph.
 
     Raises
     ------
     InputError
-        The manifest is damaged, or of a newer format.
+        The manifest is damaged, or of another format.
     """
     text = _local(os.fsdecode(source))
     if "\0" in text:
@@ -84,29 +106,32 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
         return None
     try:
         with streams.open_decompressed(path) as file:
-            content = json.loads(file.read())
-        number = content["format"]
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            raise ValueError(f"format {number!r}")
+            manifest = msgspec.json.decode(file.read(), type=_Manifest)
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise damaged(path, " ".join(str(error).split())) from None
-    if number > FORMAT:
+    except (MsgspecError, ValueError, RecursionError) as error:
+        raise damaged(path, str(error)) from None
+    if manifest.format != FORMAT:
         raise InputError(
-            f"{folder} is a saved graph of format {number}, written by dasktc {content.get('version')}; this dasktc "
-            f"reads formats up to {FORMAT}: install a newer one, or save the graph again with this one"
+            f"{folder} is a saved graph of format {manifest.format}, written by dasktc {manifest.version}; this "
+            f"dasktc reads format {FORMAT} alone: save the graph again from its source, or open it with that dasktc"
         )
-    if content.pop("checksum", None) != _checksum(content):
+    if manifest.checksum != _checksum(manifest.graph):
         raise damaged(path, "its checksum differs")
-    return folder, content
+    return folder, manifest.graph
 
 
 def damaged(path: str, why: str) -> InputError:
     """Make the error for a damaged manifest."""
     return InputError(
-        f"{path} is damaged ({why}): it was cut short or changed; fetch it again, or save the graph again"
+        f"{path} is damaged ({' '.join(why.split())}): it was cut short or changed; fetch it again, or save the graph "
+        "again"
     )
+
+
+def damaged_file(path: str, why: str) -> InputError:
+    """Make the error for a file, or a folder, that cannot be a saved graph's."""
+    return InputError(f"{path} is damaged: {why}; fetch it again, or save the graph again")
 
 
 def _is_file(path: str) -> bool:
@@ -128,48 +153,6 @@ def _local(url: str) -> str:
     return url
 
 
-def check_fields(folder: str, content: Manifest, shape: Any) -> None:
-    """Refuse a manifest with wrong fields; its checksum does not prove that dasktc wrote it.
-
-    Parameters
-    ----------
-    folder : str
-    content : dict
-    shape : dict
-        A type, where int means 0 to 2^63 - 1; `[shape]`, a list of such; `{name: shape}`, a dict with at least these
-        fields; `{str: shape}`, a dict with any keys; a tuple of shapes, any one of these. A missing field that may be
-        None is set to None.
-
-    Raises
-    ------
-    InputError
-    """
-    if wrong := _unlike(content, shape):
-        raise damaged(joined(folder, MANIFEST), f"its {wrong}")
-
-
-def _unlike(value: Any, shape: Any, name: str = "content") -> str | None:
-    """Describe the first field that does not have its shape; None if all have."""
-    if isinstance(shape, tuple):
-        problems = [_unlike(value, one, name) for one in shape]
-        return None if None in problems else problems[0]
-    kind: Any = shape if isinstance(shape, type) else type(shape)
-    if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or not 0 <= value < 1 << 63)):
-        return f"{name} is {shown(value)}"
-    inner: Iterator[tuple[Any, Any, str]] = iter(())
-    if isinstance(shape, list):
-        inner = ((one, shape[0], name) for one in value)
-    elif isinstance(shape, dict):
-        fields = dict.fromkeys(value, shape[str]) if str in shape else shape
-        for field, of in fields.items():
-            if field not in value:
-                if not (isinstance(of, tuple) and type(None) in of):
-                    return f"{name} has no {field}"
-                value[field] = None
-        inner = ((value[field], of, field) for field, of in fields.items())
-    return next((wrong for one in inner if (wrong := _unlike(*one))), None)
-
-
 def check_sizes(folder: str, sizes: dict[str, int]) -> None:
     """Refuse a folder with missing or truncated files.
 
@@ -183,33 +166,43 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
     ------
     InputError
     """
-    there = _sizes(folder, sizes)
+    entries = _entries(folder) or {}
     for name, size in sizes.items():
-        if name not in there:
-            raise InputError(f"{folder} is damaged: {name} is missing; fetch it again, or save the graph again")
-        had = there[name]
-        if had is not None and had < size:
-            raise InputError(
-                f"{folder} is damaged: {name} has {plural(had, 'byte')} instead of {size:,}; fetch it again, or save "
-                "the graph again"
-            )
+        held = entries[name].size if name in entries else None
+        if held is None and streams.is_remote(folder):  # a plain web server lists no folder, or no sizes
+            with streams.naming(folder), suppress(FileNotFoundError):
+                fs, path = streams.filesystem(joined(folder, name))
+                held = fs.info(path)["size"]
+                entries[name] = _Entry(True, held)
+        if name not in entries:
+            raise damaged_file(folder, f"{name} is missing")
+        if held is not None and held < size:
+            raise damaged_file(folder, f"{name} has {plural(held, 'byte')} instead of {size:,}")
 
 
-def _sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:
-    """Return the size of each existing file; None if a server does not tell."""
+class _Entry(NamedTuple):
+    """An entry of a folder, and its size where the file system tells."""
+
+    is_file: bool
+    size: int | None
+
+
+def _entries(folder: str) -> dict[str, _Entry] | None:
+    """Return the entries of a folder by name; None if there is no such folder."""
     with streams.naming(folder):
         if not streams.is_remote(folder):
+            if not os.path.isdir(folder):
+                return None
             with os.scandir(folder) as entries:
-                return {entry.name: entry.stat().st_size for entry in entries}
+                return {entry.name: _Entry(entry.is_file(), entry.stat().st_size) for entry in entries}
         fs, path = streams.filesystem(folder)
-        there: dict[str, int | None] = {}
+        if not fs.exists(path):
+            return None
+        listed: dict[str, Any] = {}
         with suppress(FileNotFoundError):  # a plain web server may list no folder
-            there = {os.path.basename(entry["name"].rstrip("/")): entry["size"] for entry in fs.ls(path, detail=True)}
-        for name in names:
-            if there.get(name) is None:  # neither does it list sizes: each file is asked for its own
-                with suppress(FileNotFoundError):
-                    there[name] = fs.info(f"{path.rstrip('/')}/{name}")["size"]
-        return there
+            listed = {entry["name"].rstrip("/"): entry for entry in fs.ls(path, detail=True)}
+        listed.pop(path.rstrip("/"), None)  # object stores list a marker of the folder itself
+        return {os.path.basename(name): _Entry(of["type"] == "file", of["size"]) for name, of in listed.items()}
 
 
 def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
@@ -245,86 +238,69 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         check_writable_folder(f"{target.name} cannot be made: its folder {target.parent}", str(target.parent))
         if os.path.lexists(target) and not target.is_dir():
             raise InputError(f"{target} is a file: a folder is needed for a graph; choose another name")
-    names = _entries(text)
-    if names is None:
+    entries = _entries(text)
+    if entries is None:
         return text
     if not force:
         raise InputError(
             f"{text} exists: it would be lost; choose another name, or replace a saved graph with {_FORCE}"
         )
-    _own_files(text, names)
+    _own_files(text, entries)
     return text
 
 
-def _entries(folder: str) -> dict[str, bool] | None:
-    """Return the names in a folder and whether each is a file; None if there is no such folder."""
-    with streams.naming(folder):
-        if not streams.is_remote(folder):
-            if not os.path.isdir(folder):
-                return None
-            with os.scandir(folder) as entries:
-                return {entry.name: entry.is_file() for entry in entries}
-        fs, path = streams.filesystem(folder)
-        if not fs.exists(path):
-            return None
-        listed = {entry["name"].rstrip("/"): entry["type"] == "file" for entry in fs.ls(path, detail=True)}
-        # object stores list a marker of the folder itself
-        return {os.path.basename(name): kind for name, kind in listed.items() if name.strip("/") != path.strip("/")}
-
-
-def _own_files(folder: str, names: dict[str, bool] | None) -> list[str]:
+def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
     """Return the files that replacing a saved graph removes, the manifest first; refuse a folder with any other entry.
 
     Parameters
     ----------
     folder : str
-    names : dict of str to bool, or None
+    entries : dict, or None
         As from `_entries`.
 
     Raises
     ------
     InputError
     """
-    if not names:
+    if not entries:
         return []
-    if MANIFEST not in names:
+    if MANIFEST not in entries:
         raise InputError(
-            f"{folder} is a folder with {plural(len(names), 'entry')} and no {MANIFEST}, not a saved graph: "
+            f"{folder} is a folder with {plural(len(entries), 'entry')} and no {MANIFEST}, not a saved graph: "
             f"{_FORCE} replaces only these; choose another name"
         )
     path = joined(folder, MANIFEST)
     try:
         with streams.open_decompressed(path) as file:
-            own = {MANIFEST, *filter(FILE.fullmatch, _named(json.loads(file.read())))}
+            own = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(file.read())))}
     except InputError:
         raise
-    except (ValueError, RecursionError) as error:
+    except (MsgspecError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so {_FORCE} "
             "does not replace it; remove the folder yourself, or choose another name"
         ) from None
-    others = [name for name, is_file in names.items() if name not in own or not is_file]
+    others = [name for name, entry in entries.items() if name not in own or not entry.is_file]
     if others:
         raise InputError(
             f"{folder} has {plural(len(others), 'entry that is', 'entries that are')} not the saved graph's, "
             f"{shown(others[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
         )
-    return [MANIFEST, *(name for name in names if name != MANIFEST)]
+    return [MANIFEST, *(name for name in entries if name != MANIFEST)]
 
 
-def _named(content: Any) -> Iterator[str]:
+def _file_names(content: Any) -> Iterator[str]:
     """Yield the names of files in a manifest of any format."""
     if isinstance(content, dict):
         file = content.get("file")
         if isinstance(file, str):
             yield file
     for inner in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
-        yield from _named(inner)
+        yield from _file_names(inner)
 
 
-@contextmanager
-def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
-    """Yield a folder for files and the manifest to fill in; at the end the folder is published with its manifest.
+def write_folder(out: str, write: Callable[[str], Graph]) -> Graph:
+    """Write a saved graph: its files by a function, then its manifest, with which the folder is published.
 
     If anything fails, nothing is published; on a local disk an earlier folder of that name stays. Of an earlier saved
     graph only the files that its manifest names are deleted.
@@ -333,36 +309,43 @@ def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
     ----------
     out : str
         As returned by `check_new`.
+    write : callable (folder) -> Struct
+        Writes the files to a folder, and returns the `graph` of the manifest.
+
+    Returns
+    -------
+    Struct
+        What `write` returned.
 
     Raises
     ------
     DasktcError
         The folder cannot be written.
     """
-    content: Manifest = {"format": FORMAT}
     if not streams.is_remote(out):
         target = Path(out)
         with hidden_beside(target) as hidden:
             folder = hidden / "graph"
             folder.mkdir()
             try:
-                yield str(folder), content
+                graph = write(str(folder))
             except DasktcError as error:  # it names a file in a folder that no longer exists
                 raise type(error)(neutral_text(error).replace(str(folder), str(target))) from error
-            (folder / MANIFEST).write_text(_text(content))
+            (folder / MANIFEST).write_bytes(_encoded(graph))
             _own_files(out, _entries(out))  # other files may have come meanwhile
             publish(folder, target, hidden)
-        return
+        return graph
     fs, path = streams.filesystem(out)
     try:
         for name in _own_files(out, _entries(out)):
             fs.rm_file(f"{path}/{name}")
         fs.makedirs(path, exist_ok=True)
-        yield out, content
-        fs.pipe_file(f"{path}/{MANIFEST}", _text(content).encode())
+        graph = write(out)
+        fs.pipe_file(f"{path}/{MANIFEST}", _encoded(graph))
+        return graph
     except BaseException as error:
         with suppress(Exception):
-            for name in filter(FILE.fullmatch, _entries(out) or {}):
+            for name in filter(_IS_FILE, _entries(out) or {}):
                 fs.rm_file(f"{path}/{name}")
             fs.rmdir(path)
         if isinstance(error, DasktcError) or not isinstance(error, Exception):
@@ -373,9 +356,10 @@ def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
         ) from error
 
 
-def _text(content: Manifest) -> str:
-    return json.dumps({**content, "checksum": _checksum(content)}) + "\n"
+def _encoded(graph: Struct) -> bytes:
+    content = Raw(msgspec.json.encode(graph))
+    return msgspec.json.encode(_Manifest(FORMAT, version("dasktc"), _checksum(content), content)) + b"\n"
 
 
-def _checksum(content: Manifest) -> str:
-    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
+def _checksum(graph: Raw) -> str:
+    return hashlib.blake2b(graph, digest_size=16).hexdigest()

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dasktc.backends import Backend, host_threads
-from dasktc.backends.block_facts import WORD, Hash, RowFacts, VertexFacts
+from dasktc.backends.block_facts import WORD, ColumnFacts, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.host_threads import in_threads
-from dasktc.errors import InputError
 from dasktc.executors.measured import Measured
-from dasktc.io.array_files import StoredArray, read_array
+from dasktc.saved.arrays import read_array
+from dasktc.saved.folder import damaged_file, joined
+from dasktc.saved.manifest import BlockRecord
 from dasktc.wording import plural
 
 __all__ = [
@@ -32,7 +33,6 @@ __all__ = [
     "Totals",
     "checked_block",
     "checked_vectors",
-    "damaged_array",
     "open_block",
     "proxy_wedges",
     "ranks",
@@ -65,9 +65,9 @@ class BlockRead:
 
     Attributes
     ----------
-    arrays : dict of str to StoredArray
-        Offsets, columns and, in a part with proxies, members.
-    facts : (int, int, int, bool, (int, int))
+    folder : str
+    record : BlockRecord
+    numbering : (int, int, int, bool, (int, int))
         Fields of the block, from `stride` to `place`.
     rows, columns : int
         Numbers of its rows and of its columns.
@@ -81,8 +81,9 @@ class BlockRead:
         What the sums of the graph's only block must be, and the file whose degrees they are.
     """
 
-    arrays: dict[str, StoredArray]
-    facts: tuple[int, int, int, bool, Any]
+    folder: str
+    record: BlockRecord
+    numbering: tuple[int, int, int, bool, Any]
     rows: int
     columns: int
     vertices: int
@@ -90,10 +91,10 @@ class BlockRead:
     pairs: bool = False
     expected: tuple[Totals, str] | None = None
 
-
-def damaged_array(url: str, why: str) -> InputError:
-    """Make the error for a file that matches its checksums but cannot be part of a graph."""
-    return InputError(f"{url} is damaged: {why}; fetch it again, or save the graph again")
+    @property
+    def url(self) -> str:
+        """The file of its columns."""
+        return joined(self.folder, self.record.columns.file)
 
 
 def open_block(read: BlockRead, backend: Backend) -> OrientedCSR:
@@ -107,23 +108,23 @@ def checked_block(read: BlockRead, backend: Backend) -> Measured:
 
 
 def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
-    arrays, by, url = read.arrays, read.by, read.arrays["columns"].url
-    stride, row_first, column_first, ordered, place = read.facts
-    offsets = read_array(arrays["offsets"], backend)
-    columns, descents, targets = _columns(arrays["columns"], by.over(stride, column_first), backend)
-    members = read_array(arrays["members"], backend) if "members" in arrays else None
-    block = OrientedCSR(offsets, columns, *read.facts, members)
+    record, by, url = read.record, read.by, read.url
+    stride, row_first, column_first, ordered, place = read.numbering
+    offsets = read_array(read.folder, record.offsets, backend)
+    columns, descents, targets = _columns(read, by.over(stride, column_first), backend)
+    members = None if record.members is None else read_array(read.folder, record.members, backend)
+    block = OrientedCSR(offsets, columns, *read.numbering, members)
     # Without a column below its row no number of a row may be compared with that of a column.
     behind = column_first - row_first if ordered else None
     rows = _rows(block, by.over(stride, row_first), read.columns, behind, backend)
     if rows.wrong or int(offsets[0]) != 0 or int(offsets[-1]) != block.edges:
-        raise damaged_array(url, f"its rows are not those of a block of {plural(block.edges, 'edge')}")
+        raise damaged_file(url, f"its rows are not those of a block of {plural(block.edges, 'edge')}")
     if rows.outside:
-        raise damaged_array(url, f"a column is none of a block of {read.rows:,} by {plural(read.columns, 'vertex')}")
+        raise damaged_file(url, f"a column is none of a block of {read.rows:,} by {plural(read.columns, 'vertex')}")
     if descents != rows.descents:
-        raise damaged_array(url, "the columns of a row do not ascend")
+        raise damaged_file(url, "the columns of a row do not ascend")
     if rows.above:
-        raise damaged_array(url, "a column is not below its row, as it is in degree order")
+        raise damaged_file(url, "a column is not below its row, as it is in degree order")
     totals = Totals(rows.total, targets)
     if members is not None:
         totals = _totals_of_members(block, members, read, backend)
@@ -131,17 +132,21 @@ def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
         ends = by.over(stride, row_first), by.over(stride, column_first)
         totals = totals._replace(pairs=backend.block_facts.pair_total(offsets, columns, *ends))
     if read.expected is not None and totals != read.expected[0]:
-        raise damaged_array(read.expected[1], f"its degrees are not those of block {place}")
+        raise damaged_file(read.expected[1], f"its degrees are not those of block {place}")
     return block, totals
 
 
-def _columns(place: StoredArray, by: Hash, backend: Backend) -> tuple[Array, int, int]:
+def _columns(read: BlockRead, by: Hash, backend: Backend) -> tuple[Array, int, int]:
     """Read columns; return them with their facts. On the CPU the threads that read them look at each slab."""
     if backend.on_device:
-        columns = read_array(place, backend)
+        columns = read_array(read.folder, read.record.columns, backend)
         return (columns, *backend.block_facts.column_facts(columns, by))
-    facts = []
-    columns = read_array(place, backend, look=lambda slab: facts.append(backend.block_facts.column_facts(slab, by)))
+    facts: list[ColumnFacts] = []
+
+    def look(slab: Array) -> None:
+        facts.append(backend.block_facts.column_facts(slab, by))
+
+    columns = read_array(read.folder, read.record.columns, backend, look=look)
     step = host_threads.SLAB // columns.itemsize
     seams = int((columns[step::step] <= columns[step - 1 : len(columns) - 1 : step]).sum())
     descents, totals = (sum(getattr(of, name) for of in facts) for name in ("descents", "total"))
@@ -161,10 +166,10 @@ def _rows(block: OrientedCSR, by: Hash, width: int, behind: int | None, backend:
 
 def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, backend: Backend) -> Totals:
     """Check the members of a part with proxies, and sum the hashes of its edges' ends."""
-    url = read.arrays["members"].url
+    url = read.url
     facts = backend.block_facts.column_facts(members, read.by)
     if facts.descents or (len(members) and not 0 <= int(members[0]) <= int(members[-1]) < read.vertices):
-        raise damaged_array(url, f"its members do not ascend, or are none of {plural(read.vertices, 'vertex')}")
+        raise damaged_file(url, f"its members do not ascend, or are none of {plural(read.vertices, 'vertex')}")
     sources = targets = 0
     for row, column in _ends(block, backend):
         sources += backend.block_facts.column_facts(members.take(row), read.by).total
@@ -215,4 +220,4 @@ def refuse_against_ranks(block: OrientedCSR, rank: Array, url: str, backend: Bac
     """Refuse a block with an edge that does not lead to its end of higher degree. Runs on a worker."""
     for row, column in _ends(block, backend):
         if bool((rank.take(block.row_ids(row)) <= rank.take(block.column_ids(column))).any()):
-            raise damaged_array(url, "an edge does not lead from its end of lower degree to that of higher")
+            raise damaged_file(url, "an edge does not lead from its end of lower degree to that of higher")

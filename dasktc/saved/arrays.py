@@ -1,7 +1,7 @@
 """Files of raw arrays with checksums, which workers write and read in parallel, whole or in ranges.
 
     file        MAGIC, zeros up to byte 64, then the bytes of each array, each aligned to 64 bytes
-    checksums   CRC-32 (`zlib.crc32`) of every CHUNK bytes of an array; the caller stores them beside the files
+    checksums   CRC-32 (`zlib.crc32`) of every CHUNK bytes of an array; the manifest has them
 
 A range is read in whole chunks, so all bytes used have been compared with their checksums. The reading threads compare
 while the bytes are in their cache, at 0.3 s per gigabyte and thread.
@@ -14,21 +14,28 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Annotated, Any, BinaryIO, Generic, TypeVar
 from uuid import uuid4
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from dasktc.backends import Backend, host_threads
 from dasktc.backends.csr import on_host
 from dasktc.backends.host_threads import in_threads, read_bytes
 from dasktc.errors import DasktcError, InputError
 from dasktc.io.formats import streams
+from dasktc.saved.folder import FILE, damaged_file, joined
 from dasktc.wording import plural
 
-__all__ = ["CHUNK", "MAGIC", "StoredArray", "read_array", "write_arrays"]
+__all__ = ["CHUNK", "MAGIC", "MOST", "Count", "StoredArray", "read_array", "write_arrays"]
 
 Array = Any
+Kind = TypeVar("Kind", bound=str)
+MOST = (1 << 63) - 1
+"""Largest number of a manifest."""
+Count = Annotated[int, Meta(ge=0, le=MOST)]
 MAGIC = b"\x93DASKTC\n"
 ALIGNMENT = 64
 CHUNK = 1 << 20
@@ -37,27 +44,27 @@ DIGITS = 8
 """Hexadecimal digits of a checksum."""
 
 
-class StoredArray(NamedTuple):
-    """Location of a stored array: its file, offset, type and checksums.
+class StoredArray(Struct, Generic[Kind], frozen=True, forbid_unknown_fields=True):
+    """A stored array: its place, its type, one of `Kind`, and its checksums; a record of the manifest.
 
     Attributes
     ----------
-    url : str
-        Path or fsspec URL of its file.
+    file : str
+        Name of its file in the graph's folder.
     dtype : str
     length : int
         Number of elements.
     start : int
         Offset of its first byte in the file.
-    checksums : str
+    crc32 : str
         Eight hexadecimal digits per chunk.
     """
 
-    url: str
-    dtype: str
-    length: int
-    start: int
-    checksums: str
+    file: Annotated[str, Meta(pattern=FILE)]
+    dtype: Kind
+    length: Count
+    start: Count
+    crc32: Annotated[str, Meta(pattern=r"\A([0-9a-f]{8})*\Z")]
 
     @property
     def nbytes(self) -> int:
@@ -70,13 +77,14 @@ class StoredArray(NamedTuple):
         return self.start + self.nbytes + -self.nbytes % ALIGNMENT
 
 
-def write_arrays(url: str, arrays: dict[str, Array]) -> dict[str, StoredArray]:
-    """Write arrays to a new file, which gets its name when it is complete and replaces a file of that name.
+def write_arrays(folder: str, name: str, arrays: dict[str, Array]) -> dict[str, StoredArray[Any]]:
+    """Write arrays to a new file (`new_file`).
 
     Parameters
     ----------
-    url : str
+    folder : str
         A path, or an fsspec URL.
+    name : str
     arrays : dict of str to array
         One-dimensional NumPy or CuPy arrays.
 
@@ -85,25 +93,20 @@ def write_arrays(url: str, arrays: dict[str, Array]) -> dict[str, StoredArray]:
     DasktcError
         The file cannot be written.
     """
-    hosted = {name: _little_endian(np.ascontiguousarray(on_host(array))) for name, array in arrays.items()}
-    places, start = dict[str, StoredArray](), ALIGNMENT
-    for name, array in hosted.items():
-        places[name] = StoredArray(url, array.dtype.str[1:], len(array), start, "")
-        start = places[name].end
-    try:
-        with _writing(url, start) as write:
-            write(MAGIC.ljust(ALIGNMENT, b"\0"), 0)
-            for name, array in hosted.items():
-                checksums = _written(write, array.view("u1"), places[name].start, in_order=streams.is_remote(url))
-                places[name] = places[name]._replace(checksums=checksums)
-    except InputError:
-        raise
-    except Exception as error:  # remote file systems raise the types of their libraries
-        reason = getattr(error, "strerror", None) or error
-        raise DasktcError(
-            f"{url} cannot be written: {reason}; choose a place with free space that all workers see"
-        ) from error
-    return places
+    url = joined(folder, name)
+    hosted = {key: _little_endian(np.ascontiguousarray(on_host(array))) for key, array in arrays.items()}
+    stored, start = dict[str, StoredArray[Any]](), ALIGNMENT
+    for key, array in hosted.items():
+        stored[key] = StoredArray(name, array.dtype.str[1:], len(array), start, "")
+        start = stored[key].end
+    remote = streams.is_remote(url)
+    with new_file(url) as file:
+        write = _writer(file, start, remote)
+        write(MAGIC.ljust(ALIGNMENT, b"\0"), 0)
+        for key, array in hosted.items():
+            stored[key] = replace(stored[key], crc32=_written(write, array.view("u1"), stored[key].start, remote))
+        write(b"", start)
+    return stored
 
 
 def _little_endian(array: Array) -> Array:
@@ -121,42 +124,61 @@ def _written(write: Callable[[Any, int], None], data: Array, start: int, in_orde
     return "".join(map(one, range(0, len(data), host_threads.SLAB)) if in_order else in_threads(one, len(data)))
 
 
-@contextmanager
-def _writing(url: str, nbytes: int) -> Iterator[Callable[[Any, int], None]]:
-    """Yield a function that writes bytes at an offset of a new file: in any order if it is local, else in sequence."""
-    if streams.is_remote(url):
-        fs, path = streams.filesystem(url)
-        with fs.open(path, "wb") as file:
+def _writer(file: BinaryIO, nbytes: int, remote: bool) -> Callable[[Any, int], None]:
+    """Return a function that writes bytes at an offset of a new file: of a local one in any order, else in sequence."""
 
-            def append(data: Any, start: int) -> None:
-                file.write(bytes(start - file.tell()))
-                file.write(data)
-
-            yield append
-            file.write(bytes(nbytes - file.tell()))
-        return
-    temporary = f"{url}.{uuid4().hex[:8]}"  # unique, because a task may run twice
+    def append(data: Any, start: int) -> None:
+        file.write(bytes(start - file.tell()))
+        file.write(data)
 
     def write(data: Any, start: int) -> None:
-        with open(temporary, "r+b", buffering=0) as file:
-            file.seek(start)
+        with open(file.name, "r+b", buffering=0) as own:
+            own.seek(start)
             view = memoryview(data)
             while view:
-                view = view[file.write(view) :]
+                view = view[own.write(view) :]
 
+    if not remote:
+        file.truncate(nbytes)
+    return append if remote else write
+
+
+@contextmanager
+def new_file(url: str) -> Iterator[BinaryIO]:
+    """Yield a new file, which gets its name when it is complete and replaces a file of that name.
+
+    Raises
+    ------
+    DasktcError
+        The file cannot be written.
+    """
     try:
-        with open(temporary, "xb") as file:
-            file.truncate(nbytes)
-        yield write
-        os.replace(temporary, url)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
+        if streams.is_remote(url):
+            fs, path = streams.filesystem(url)
+            with fs.open(path, "wb") as file:
+                yield file
+            return
+        temporary = f"{url}.{uuid4().hex[:8]}"  # unique, because a task may run twice
+        try:
+            with open(temporary, "xb") as file:
+                yield file
+            os.replace(temporary, url)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except InputError:
         raise
+    except Exception as error:  # remote file systems raise the types of their libraries
+        reason = getattr(error, "strerror", None) or error
+        raise DasktcError(
+            f"{url} cannot be written: {reason}; choose a place with free space that all workers see"
+        ) from error
 
 
 def read_array(
-    place: StoredArray,
+    folder: str,
+    stored: StoredArray[Any],
     backend: Backend | None = None,
     first: int = 0,
     end: int | None = None,
@@ -168,7 +190,8 @@ def read_array(
 
     Parameters
     ----------
-    place : StoredArray
+    folder : str
+    stored : StoredArray
     backend : Backend, optional
     first, end : int
         Default: all.
@@ -184,16 +207,16 @@ def read_array(
     InputError
         The file is missing, too short, or damaged.
     """
-    dtype = np.dtype(place.dtype)
-    begin, stop = first * dtype.itemsize, (place.length if end is None else end) * dtype.itemsize
-    base, last = begin // CHUNK * CHUNK, min(place.nbytes, -(-stop // CHUNK) * CHUNK)
+    dtype, url = np.dtype(stored.dtype), joined(folder, stored.file)
+    begin, stop = first * dtype.itemsize, (stored.length if end is None else end) * dtype.itemsize
+    base, last = begin // CHUNK * CHUNK, min(stored.nbytes, -(-stop // CHUNK) * CHUNK)
     if begin >= stop:
         return (backend.array if backend else np).empty(0, dtype=dtype)
-    fill = _reader(place.url)
+    fill = _reader(url)
 
     def checked(buffer: Any, start: int) -> None:
-        fill(buffer, place.start + base + start)
-        _compare(place, buffer, base + start)
+        fill(buffer, stored.start + base + start)
+        _compare(stored, url, buffer, base + start)
         if look is not None:
             inside = buffer[max(0, begin - base - start) : max(0, stop - base - start)]
             look(np.frombuffer(inside, dtype))
@@ -222,9 +245,7 @@ def _reader(url: str) -> Callable[[Any, int], None]:
                     while view and (read := file.readinto(view)):
                         view = view[read:]
         if view:
-            raise InputError(
-                f"{url} is damaged: it ends at least {plural(len(view), 'byte')} too early; fetch it again"
-            )
+            raise damaged_file(url, f"it ends at least {plural(len(view), 'byte')} too early")
 
     return fill
 
@@ -233,12 +254,9 @@ def _checksums(data: Any) -> Iterator[int]:
     return (zlib.crc32(data[start : start + CHUNK]) for start in range(0, len(data), CHUNK))
 
 
-def _compare(place: StoredArray, data: Any, start: int) -> None:
+def _compare(stored: StoredArray[Any], url: str, data: Any, start: int) -> None:
     """Verify the checksums of bytes read from offset `start`, the start of a chunk."""
     for number, checksum in enumerate(_checksums(data), start // CHUNK):
-        if f"{checksum:08x}" != place.checksums[number * DIGITS : (number + 1) * DIGITS]:
-            at = place.start + number * CHUNK
-            raise InputError(
-                f"{place.url} is damaged: the bytes from {at:,} on have another checksum than those saved; "
-                "fetch it again, or save the graph again"
-            )
+        if f"{checksum:08x}" != stored.crc32[number * DIGITS : (number + 1) * DIGITS]:
+            at = stored.start + number * CHUNK
+            raise damaged_file(url, f"the bytes from {at:,} on have another checksum than those saved")

@@ -1,0 +1,345 @@
+"""The manifest of a saved graph: what is in its `graph`, as records that msgspec reads and checks.
+
+Types, ranges and names of files are the records'. A block's numbers of rows and edges are the lengths of its arrays,
+and its place and numbering follow from the scheme and the layout, so the manifest says nothing twice. What is left to
+`check_consistency` are sums and lengths that must agree. No checksum proves that dasktc wrote a manifest, so both are
+checked before memory is taken by any of its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta, MsgspecError, Raw, Struct
+
+from dasktc.backends.kernel import Facts
+from dasktc.backends.vertex_maps import MAX_VERTICES
+from dasktc.errors import InputError, neutral_text
+from dasktc.io.evidence import Reading
+from dasktc.options import AttributeOptions, Ids, Options
+from dasktc.pipeline.build_blocks import GridPartition, Partition
+from dasktc.pipeline.lstc_partition import ProxyPartition
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.planning.grid import Axis, Layout, Shape
+from dasktc.planning.plan import Proxies
+from dasktc.planning.schemes import Block, Scheme, Sizes, scheme_of
+from dasktc.registry import ORDERS, SCHEMES
+from dasktc.saved.arrays import MOST, Count, StoredArray
+from dasktc.saved.folder import MANIFEST, damaged, joined
+from dasktc.wording import plural
+
+__all__ = [
+    "FACTS", "VECTORS", "AttributeRecord", "AxisRecord", "BlockRecord", "GridRecord", "IntegerIds", "Manifest",
+    "MethodRecord", "NeighbourRecord", "PartsRecord", "TextIds", "TextRecord", "arrays_of", "decoded",
+]  # fmt: skip
+
+FACTS = tuple(name for name in Facts._fields if name != "processors")
+VECTORS = ("order", "out_degree", "in_degree")
+Positive = Annotated[int, Meta(ge=1, le=MOST)]
+Bytes = StoredArray[Literal["u1"]]
+Int32 = StoredArray[Literal["i4"]]
+Int64 = StoredArray[Literal["i8"]]
+Float64 = StoredArray[Literal["f8"]]
+Shards = Annotated[list[Int32], Meta(min_length=1)]
+
+
+class _Record(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A format has its fields and no others; those that are None are left out."""
+
+
+class MethodRecord(_Record, frozen=True, kw_only=True):
+    """The options with which a graph was prepared; see `dasktc.Method` and `Options`."""
+
+    partition: str
+    parts: Positive
+    column_parts: Positive | None = None
+    splits: Positive | None = None
+    reorder: str
+    assign: str
+    proxies: str
+    seed: int
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of `Options`."""
+        return msgspec.structs.asdict(self)
+
+
+class AxisRecord(_Record, frozen=True):
+    """An axis of a grid of blocks; see `planning.grid.Axis`."""
+
+    parts: Positive
+    starts: tuple[Count, ...] | None = None
+
+
+class GridRecord(_Record, frozen=True, tag="grid"):
+    """A grid of blocks: the axis of its rows, and those of its families of columns."""
+
+    rows: AxisRecord
+    families: Annotated[list[AxisRecord], Meta(min_length=1)]
+
+    def layout(self, graph: Shape) -> Layout:
+        """The layout of the grid for a graph."""
+        rows, *families = (Axis(graph.vertices, axis.parts, axis.starts) for axis in (self.rows, *self.families))
+        return Layout(rows, tuple(families), graph)
+
+
+class PartsRecord(_Record, frozen=True, tag="parts"):
+    """Parts with proxies: the wedges that all tasks together must stream, and the sizes of the parts."""
+
+    wedges: Count
+    proxies: list[Proxies]
+
+
+class BlockRecord(_Record, frozen=True):
+    """The arrays of a block: `members` in a part with proxies, `roots` with weights, `directions` with directions."""
+
+    offsets: Int64
+    columns: Int32
+    members: Int32 | None = None
+    roots: Float64 | None = None
+    directions: Bytes | None = None
+
+
+class TextRecord(_Record, frozen=True):
+    """The buffers of an Arrow array of `large_string`: offsets, one more than there are texts, and UTF-8 bytes."""
+
+    offsets: Int64
+    letters: Bytes
+
+    @property
+    def length(self) -> int:
+        """Number of texts."""
+        return self.offsets.length - 1
+
+
+class IntegerIds(_Record, frozen=True, tag="int"):
+    """The caller's ids by dense id, in shards."""
+
+    shards: Annotated[list[StoredArray[Literal["i4", "i8"]]], Meta(min_length=1)]
+
+
+class TextIds(_Record, frozen=True, tag="text"):
+    """The caller's ids by dense id, in shards."""
+
+    shards: Annotated[list[TextRecord], Meta(min_length=1)]
+
+
+class NeighbourRecord(_Record, frozen=True):
+    """See `pipeline.attributes.Neighbours`."""
+
+    out: Int64
+    into: Int64
+    both: Int64
+
+
+class AttributeRecord(_Record, frozen=True, kw_only=True):
+    """Weights and directions of the edges; see `pipeline.attributes.EdgeAttributes`."""
+
+    weight: str | None = None
+    directed: bool
+    largest: float
+    neighbours: NeighbourRecord | None = None
+
+
+class Manifest(_Record, frozen=True, kw_only=True):
+    """A saved graph.
+
+    Attributes
+    ----------
+    name : str
+        Of the source.
+    triangles : int or None
+        Number of triangles, where the source knows it.
+    vertices, edges, rows, loops, wedges : int
+        Of the graph; `rows` were read, `loops` of them dropped.
+    read : Reading
+    method : MethodRecord
+    backend : {"cpu", "cuda"}
+    kernel : str or None
+        Chosen for that backend; None where another fits more memory.
+    choice : str
+        Why.
+    facts : dict of str to int
+        `backends.kernel.Facts` but for the processors, which are those of the device that counts.
+    layout : GridRecord or PartsRecord
+    blocks : list of BlockRecord
+        In row-major order.
+    order, out_degree, in_degree : list of StoredArray
+        Dense ids by rank, and degrees by rank, in shards.
+    ids : IntegerIds or TextIds
+    attributes : AttributeRecord or None
+    """
+
+    name: str
+    triangles: Count | None = None
+    vertices: Annotated[int, Meta(ge=0, le=MAX_VERTICES)]
+    edges: Count
+    rows: Count
+    loops: Count
+    wedges: Count
+    read: Reading
+    method: MethodRecord
+    backend: Literal["cpu", "cuda"]
+    kernel: str | None = None
+    choice: str
+    facts: dict[str, Count]
+    layout: GridRecord | PartsRecord
+    blocks: list[BlockRecord]
+    order: Shards
+    out_degree: Shards
+    in_degree: Shards
+    ids: IntegerIds | TextIds
+    attributes: AttributeRecord | None = None
+
+    @property
+    def scheme(self) -> Scheme:
+        """The partition scheme."""
+        return scheme_of(self.method.partition, self.method.column_parts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns of the blocks."""
+        parts = self.method.parts
+        return 1 if self.scheme.replicated else parts, self.scheme.columns(parts)
+
+    @property
+    def places(self) -> dict[Block, BlockRecord]:
+        """The blocks by their places."""
+        columns = self.shape[1]
+        return {divmod(number, columns): block for number, block in enumerate(self.blocks)}
+
+    @property
+    def id_type(self) -> Ids:
+        """The type of ids."""
+        return "text" if isinstance(self.ids, TextIds) else "int"
+
+    @property
+    def kept(self) -> AttributeOptions:
+        """The weights and directions."""
+        kept = self.attributes
+        return AttributeOptions() if kept is None else AttributeOptions(kept.weight, kept.directed)
+
+    @property
+    def graph_shape(self) -> Shape:
+        """Properties of the graph that the blocks depend on."""
+        return Shape(self.vertices, shift_of(self.vertices), ORDERS[self.method.reorder].ordered)
+
+    def partition(self) -> Partition:
+        """The assignment of the vertices to the blocks, with the blocks' sizes."""
+        lengths = [(block.columns.length, block.offsets.length - 1) for block in self.blocks]
+        edges, rows = np.array(lengths, "int64").T.reshape(2, *self.shape)
+        if isinstance(self.layout, GridRecord):
+            layout = self.layout.layout(self.graph_shape)
+            return GridPartition(layout, Sizes(edges, *layout.sizes), self.wedges)
+        none, sizes, proxies = Sharded((0, 0), []), Sizes(edges, rows, rows), tuple(self.layout.proxies)
+        return ProxyPartition(none, none, none, sizes, proxies, self.layout.wedges, self.graph_shape, [], [])
+
+    def files(self) -> dict[str, int]:
+        """The least number of bytes of each file."""
+        sizes: dict[str, int] = {}
+        for stored in arrays_of(self):
+            sizes[stored.file] = max(sizes.get(stored.file, 0), stored.end)
+        return sizes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(stored.nbytes for stored in arrays_of(self))
+
+
+_DECODER = msgspec.json.Decoder(Manifest)
+
+
+def arrays_of(record: Any) -> Iterator[StoredArray[Any]]:
+    """Yield all arrays of a record."""
+    if isinstance(record, StoredArray):
+        yield record
+    elif isinstance(record, list | _Record):
+        for inner in record if isinstance(record, list) else msgspec.structs.astuple(record):
+            yield from arrays_of(inner)
+
+
+def decoded(folder: str, graph: Raw) -> Manifest:
+    """Read the `graph` of a manifest, and refuse one with wrong fields, or with fields that do not fit each other.
+
+    Raises
+    ------
+    InputError
+        It is damaged, or its scheme is not installed.
+    """
+    try:
+        manifest = _DECODER.decode(graph)
+        if manifest.method.partition in SCHEMES:
+            check_consistency(manifest)
+    except (MsgspecError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        why = neutral_text(error).partition(";")[0].replace("`$", "`graph")
+        raise damaged(joined(folder, MANIFEST), why) from None
+    if manifest.method.partition not in SCHEMES:
+        raise InputError(
+            f"{folder} is saved in partition {manifest.method.partition}, which is not installed here: install the "
+            "plug-in that has it"
+        )
+    return manifest
+
+
+def check_consistency(manifest: Manifest) -> None:
+    """Refuse fields that do not fit each other (ValueError, or any error of interpreting them)."""
+    vertices, edges, blocks = manifest.vertices, manifest.edges, manifest.blocks
+    Options(**manifest.method.fields(), backend=manifest.backend)
+    if manifest.facts.keys() != set(FACTS):
+        raise ValueError(f"its facts are not {', '.join(FACTS)}")
+    rows, columns = manifest.shape
+    if len(blocks) != rows * columns:
+        raise ValueError(f"its {plural(len(blocks), 'block')} are not those of {rows:,} by {columns:,}")
+    if manifest.loops > manifest.rows - edges:
+        raise ValueError(f"its rows are {manifest.rows:,}, but edges {edges:,}, loops {manifest.loops:,}")
+    # The blocks are those of the layout, and each family of columns has all edges.
+    layout, widths = manifest.layout, [1]  # a part's local rows are in column 0
+    if isinstance(layout, GridRecord) == manifest.scheme.dealing.members:
+        raise ValueError(f"its layout is not that of partition {manifest.method.partition}")
+    if isinstance(layout, GridRecord):
+        widths = [axis.parts for axis in layout.families]
+        _check_grid(layout, (rows, columns), vertices)
+    elif len(layout.proxies) != rows:
+        raise ValueError(f"its proxies are of {len(layout.proxies):,} parts, not of {rows:,}")
+    sizes, proxied = manifest.partition().sizes, isinstance(layout, PartsRecord)
+    for first, end in pairwise([0, *accumulate(widths)]):
+        if (held := int(sizes.edges[:, first:end].sum())) != edges:
+            raise ValueError(f"its blocks hold {plural(held, 'edge')}, the graph {edges:,}")
+    weighted, directed = manifest.kept.weight is not None, manifest.kept.directed
+    for place, block in manifest.places.items():
+        count, held_edges = int(sizes.rows[place]), block.columns.length
+        optional = (count, proxied), (held_edges, weighted), (held_edges, directed)
+        expected = count + 1, *(number if has else None for number, has in optional)
+        arrays = block.offsets, block.members, block.roots, block.directions
+        lengths = tuple(None if array is None else array.length for array in arrays)
+        if lengths != expected:
+            raise ValueError(f"block {place} has arrays of {lengths}, not of {expected} entries")
+    # The vertex vectors have an entry a vertex.
+    of_vertices = {name: getattr(manifest, name) for name in VECTORS} | {"ids": manifest.ids.shards}
+    neighbours = manifest.attributes and manifest.attributes.neighbours
+    if directed != (neighbours is not None):
+        raise ValueError(f"its neighbours do not fit directed={directed}")
+    if neighbours is not None:
+        of_vertices |= {name: [array] for name, array in msgspec.structs.asdict(neighbours).items()}
+    for name, shards in of_vertices.items():
+        length = sum(shard.length for shard in shards)
+        if length != vertices or any(shard.length < 0 for shard in shards):
+            raise ValueError(f"its {name} has {plural(length, 'entry')}, not one for each of {vertices:,} vertices")
+
+
+def _check_grid(grid: GridRecord, shape: tuple[int, int], vertices: int) -> None:
+    """Refuse axes that have not the blocks' numbers of parts, or ranges that are not those of all vertices."""
+    if (grid.rows.parts, sum(axis.parts for axis in grid.families)) != shape:
+        raise ValueError(f"its grid is not one of {shape[0]:,} by {shape[1]:,} blocks")
+    for axis in (grid.rows, *grid.families):
+        starts = axis.starts
+        if starts is not None and (
+            len(starts) != axis.parts + 1 or (starts[0], starts[-1]) != (0, vertices) or list(starts) != sorted(starts)
+        ):
+            raise ValueError(f"its grid has ranges that are not {axis.parts:,} of {plural(vertices, 'vertex')}")

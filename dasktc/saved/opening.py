@@ -1,0 +1,498 @@
+"""Opening: a saved graph as a source, its plan from the manifest alone, and blocks that workers read and check.
+
+A graph is opened with the scheme, n and order that it was saved with, by any number of workers, on the CPU or on GPUs,
+and in as many shards of vertex vectors as memory requires. The number of splits, and on another backend the kernel, are
+chosen anew.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends import ON_DEVICE, Backend
+from dasktc.backends.block_facts import Hash, VertexFacts
+from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.vertex_maps import VertexMap
+from dasktc.errors import InputError
+from dasktc.executors.base import Executor
+from dasktc.io.source import ReadOptions, Source
+from dasktc.options import AttributeOptions, Options
+from dasktc.pipeline.autotune import Facts, choose
+from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
+from dasktc.pipeline.lstc_partition import ProxyPartition
+from dasktc.pipeline.planes.choice import choose as choose_plane
+from dasktc.pipeline.planes.graph import Handles, Oriented
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
+from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
+from dasktc.pipeline.stages.shards import even
+from dasktc.planning.distribution import SourceSize
+from dasktc.planning.placement import builders
+from dasktc.planning.plan import Limits
+from dasktc.planning.schemes import Block
+from dasktc.planning.scratch import plan_count
+from dasktc.registry import KERNELS, SCHEMES
+from dasktc.saved.arrays import StoredArray, read_array
+from dasktc.saved.checks import (
+    BlockRead,
+    Totals,
+    checked_block,
+    checked_vectors,
+    open_block,
+    proxy_wedges,
+    ranks,
+    refuse_against_ranks,
+)
+from dasktc.saved.folder import MANIFEST, check_sizes, damaged, damaged_file, joined, manifest_of
+from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
+from dasktc.wording import advice, option, plural
+
+__all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph"]
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class SavedGraph(Source):
+    """A saved graph as a source: it has no parts to read as edges.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    """
+
+    manifest: Manifest = field(kw_only=True, repr=False)
+
+    @property
+    def attributes(self) -> AttributeOptions:
+        """The weights and directions that were saved."""
+        return self.manifest.kept
+
+
+def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph | None:
+    """Open the manifest of a saved graph, and check that its files are there; no array is read.
+
+    Parameters
+    ----------
+    source : object
+        What the caller gave as a source.
+    options : ReadOptions, optional
+        How files of edges would be read.
+
+    Returns
+    -------
+    SavedGraph or None
+        None for any other source.
+
+    Raises
+    ------
+    InputError
+        The graph is damaged, of another format or one of several sources, or an option is given that it does not take.
+    """
+    names = list(source) if isinstance(source, list | tuple) else [source]
+    if not all(isinstance(name, str | os.PathLike) for name in names):
+        return None
+    opened = next((made for name in names if (made := manifest_of(name)) is not None), None)
+    if opened is None:
+        return None
+    folder, graph = opened
+    manifest = decoded(folder, graph)
+    if len(names) > 1:
+        raise InputError(
+            f"{folder} is a saved graph, and {plural(len(names) - 1, 'more source is', 'more sources are')} given: it "
+            "is opened as it is, and no edges are added; give it alone"
+        )
+    sizes, ids = manifest.files(), manifest.id_type
+    check_sizes(folder, sizes)
+    _refuse_reading(folder, ids, options)
+    size = SourceSize(manifest.rows, sum(sizes.values()))
+    return SavedGraph(
+        manifest.name, (), ids, manifest.triangles, size=size, reading=manifest.read, folder=folder, manifest=manifest
+    )
+
+
+def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
+    if options is None:
+        return
+    given = {"format": options.format, "columns": options.columns, "skip": options.skip}
+    if options.ids not in (None, ids):
+        given["ids"] = options.ids
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{option(name, value)} is given for {folder}, a saved graph: it says how files of edges are read, "
+                "and these were read when it was prepared; leave it out"
+            )
+
+
+def fitted(saved: SavedGraph, options: Options) -> Options:
+    """The options with a saved graph's scheme, n and order, and its seed where its blocks depend on one.
+
+    Raises
+    ------
+    InputError
+        An option asks for another value than the one that was saved.
+    """
+    kept, default = {"sort_rows": True, **saved.manifest.method.fields()}, Options()
+    scheme = SCHEMES[kept["partition"]]
+    free = {"parts": scheme.replicated, "seed": not scheme.dealing.members}  # what no block depends on
+    for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
+        asked = getattr(options, name)
+        if asked in (getattr(default, name), kept[name]) or free.get(name):
+            continue
+        raise InputError(
+            f"{option(name, asked)} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {kept[name]}: "
+            "its blocks stay as they are; leave it out, or prepare the graph again"
+        )
+    if options.splits is not None:
+        kept["splits"] = options.splits
+    if free["seed"]:
+        kept["seed"] = options.seed
+    return replace(options, **kept)
+
+
+def open_plan(
+    executor: Executor,
+    saved: SavedGraph,
+    options: Options,
+    limits: Limits | None = None,
+    planned_for: str | None = None,
+) -> Prepared:
+    """Plan the count of a saved graph from its manifest alone.
+
+    Parameters
+    ----------
+    executor : Executor
+        With the options' backend.
+    saved : SavedGraph
+    options : Options
+        As `fitted` returns them, with the backend chosen.
+    limits : Limits, optional
+        Limits of the workers that the plan is for, where these are not the executor's.
+    planned_for : str, optional
+        The backend of those workers; default: the options' backend.
+
+    Returns
+    -------
+    Prepared
+        Its vectors and ids are read on first access.
+
+    Raises
+    ------
+    InputError
+        The vertices do not fit the memory.
+    """
+    manifest, automatic = saved.manifest, options.kernel == "auto"
+    options, choice = _with_kernel(executor, manifest, options, planned_for)
+    vertices, saved_partition = manifest.vertices, manifest.partition()
+    plan, partition, options = plan_count(
+        options,
+        max(vertices, manifest.method.parts),  # the grid stays as it was where updates removed vertices
+        manifest.edges,
+        lambda *_: saved_partition,
+        limits or limits_of(executor, options),
+        choice,
+        automatic=automatic,
+        memory_per_call=None if planned_for else executor.memory_per_call,
+        planned_for=planned_for,
+    )
+    budget = choose_plane(executor, options).vertex_budget(saved.ids)
+    if saved.ids == "text":
+        budget = budget.of(vertices, sum(stored.nbytes for stored in arrays_of(manifest.ids)))
+    budget.check(vertices, plan.partition)
+    shards = budget.shards(vertices)
+    plan = replace(plan, vertices=vertices, proxies=partition.proxies, shards=shards, numbering=budget.why(vertices))
+    starts = even(vertices, shards)
+
+    def sharded(function: Any, files: _Files) -> Sharded:
+        calls = [(function, files, *span, executor.backend) for span in pairwise(starts)]
+        return Sharded(starts, lambda: [executor.submit("open", *call) for call in calls])
+
+    order, *degrees = (sharded(_vector, _Files(saved.folder, getattr(manifest, name), vertices)) for name in VECTORS)
+    numbered = sharded(_id_map if shards == 1 else _ids, _Files(saved.folder, manifest.ids.shards))
+    graph = Oriented(Handles(), order, degrees[0], degrees[1], manifest.wedges, manifest.edges)
+    source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
+    seconds = {"read": 0.0, "prepare": 0.0}
+    return Prepared(graph, partition, plan, numbered, manifest.rows, manifest.loops, source, options, seconds)
+
+
+def open_blocks(
+    executor: Executor, saved: SavedGraph, options: Options, progress: Progress = silent, attributes: bool = False
+) -> tuple[Prepared, Blocks]:
+    """Read a saved graph's blocks and vectors on the workers, and compare every byte with its checksum.
+
+    Parameters
+    ----------
+    executor : Executor
+        With the options' backend.
+    saved : SavedGraph
+    options : Options
+        As `fitted` returns them, with the backend chosen.
+    progress : callable, optional
+    attributes : bool
+        Also read weights and directions; the executor must then be of this process, with the CPU backend.
+
+    Raises
+    ------
+    InputError
+        The graph is damaged, or the largest task does not fit a worker's memory.
+    """
+    began = time.perf_counter()
+    progress("read", 0, 1)
+    prepared = open_plan(executor, saved, options)
+    plan = prepared.plan
+    if not plan.fits:
+        raise InputError(
+            f"{plan.why}: the saved graph is too large for it; raise {advice('memory')}, or prepare it again with it"
+        )
+    executor.set_task_memory(plan.bytes_per_task)
+    blocks = _open_checked(executor, saved, prepared)
+    if isinstance(prepared.partition, ProxyPartition):
+        members = [executor.submit("open", _members, blocks[part, 1]) for part in range(plan.parts)]
+        prepared = replace(prepared, partition=prepared.partition._replace(members=members))
+    executor.wait([*blocks.values(), *prepared.numbered.parts])
+    if attributes and saved.manifest.attributes is not None:
+        degrees = executor.gather([prepared.graph.out_degree.whole, prepared.graph.in_degree.whole])
+        prepared = replace(prepared, attributes=_open_attributes(saved, degrees))
+    return replace(prepared, seconds={"read": time.perf_counter() - began, "prepare": 0.0}), blocks
+
+
+def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> Blocks:
+    """Read the blocks on the workers, and check blocks and vertex vectors (`saved.checks`)."""
+    manifest, partition, sizes, by = saved.manifest, prepared.partition, prepared.sizes, Hash.draw()
+    degrees = joined(saved.folder, manifest.out_degree[0].file)
+    widths = [1]  # local rows are in column 0
+    if isinstance(partition, GridPartition):
+        widths = [axis.parts for axis in partition.layout.families]
+    reads = {}
+    for place, record in manifest.places.items():
+        shape = int(sizes.rows[place]), int(sizes.columns[place])
+        numbering = *_numbering(manifest, partition, place), place
+        reads[place] = BlockRead(saved.folder, record, numbering, *shape, manifest.vertices, by, len(widths) > 1)
+    vectors = _check_vectors(executor, saved, prepared, by)
+    expected = Totals(vectors.sources, vectors.targets)
+    blocks, totals = _read_blocks(executor, prepared, reads, (expected, degrees))
+    # Degrees are those of the blocks in each family of columns, and all families have the same edges.
+    families = [
+        Totals.add_up(of for (_, column), of in totals.items() if first <= column < end)
+        for first, end in pairwise([0, *accumulate(widths)])
+        if totals
+    ]
+    if any((of.sources, of.targets) != (expected.sources, expected.targets) for of in families):
+        raise damaged_file(degrees, "its degrees, or those into the vertices, are not those of the blocks")
+    if any(of.pairs != families[0].pairs for of in families):
+        raise damaged_file(saved.folder, "the blocks of its two families of columns have not the same edges")
+    if isinstance(partition, ProxyPartition):
+        _check_proxies(executor, saved, partition, blocks)
+    elif not manifest.graph_shape.ordered and len(prepared.graph.order.parts) == 1:
+        # Ids do not show whether an edge leads to its end of higher degree.
+        wholes = (getattr(prepared.graph, name).whole for name in VECTORS)
+        rank = executor.submit("open", ranks, *wholes, executor.backend)
+        calls = [(block, rank, reads[place].url, executor.backend) for place, block in blocks.items()]
+        executor.wait(executor.submit_all("open", refuse_against_ranks, calls))
+    return blocks
+
+
+def _read_blocks(
+    executor: Executor, prepared: Prepared, reads: dict[Block, BlockRead], expected: tuple[Totals, str]
+) -> tuple[Blocks, dict[Block, Totals]]:
+    """Read and check each block by itself; return the sums over each, but of a single block compare them at once.
+
+    This is where opening depends on how blocks are kept: by each worker, by one, or within a budget.
+    """
+    backend, plan = executor.backend, prepared.plan
+    if len(reads) == 1:  # each worker may read its own
+        ((place, read),) = reads.items()
+        make = executor.replicated if plan.scheme.replicated else executor.submit
+        return {place: make("open", open_block, replace(read, expected=expected), backend)}, {}
+    where = builders(plan, prepared.sizes, executor.worker_threads)
+    calls, workers = [(read, backend) for read in reads.values()], [where.get(place) for place in reads]
+    if executor.memory_per_call is None:
+        handles, totals = executor.measured("open", checked_block, calls, workers)
+    else:  # one at a time: a whole block may take more than a thread's share of the budget
+        made = [
+            executor.submit("open", _block_and_totals, *call, prefer=worker)
+            for call, worker in zip(calls, workers, strict=True)
+        ]
+        handles, small = executor.transpose("open", made, 2)
+        totals = executor.gather(small)
+    return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
+
+
+def _block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
+    checked = checked_block(read, backend)
+    return [checked.value, checked.facts]
+
+
+def _numbering(manifest: Manifest, partition: Partition, place: Block) -> tuple[int, int, int, bool]:
+    """Fields of a block, from `stride` to `ordered`."""
+    ordered = manifest.graph_shape.ordered
+    if not isinstance(partition, GridPartition):
+        return 1, 0, 0, ordered
+    rows = partition.layout.rows
+    return rows.stride, rows.firsts[place[0]], partition.layout.numbering(place[1])[0], ordered
+
+
+def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by: Hash) -> VertexFacts:
+    """Read the vertex vectors, and return the sums over them; refuse an order that is no permutation, and wedges."""
+    graph, manifest = prepared.graph, saved.manifest
+    shards = zip(graph.order.parts, graph.out_degree.parts, graph.in_degree.parts, graph.order.starts, strict=False)
+    made = [executor.submit("open", checked_vectors, *shard, by, executor.backend) for shard in shards]
+    vectors = VertexFacts.add_up(executor.gather(made))
+    if vectors.dense != vectors.ids:
+        raise damaged_file(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
+    if vectors.wedges != graph.wedges:
+        why = f"it says {plural(graph.wedges, 'wedge')}, but the degrees give {vectors.wedges:,}"
+        raise damaged(joined(saved.folder, MANIFEST), why)
+    return vectors
+
+
+def _check_proxies(executor: Executor, saved: SavedGraph, partition: ProxyPartition, blocks: Blocks) -> None:
+    """Refuse the blocks of parts with proxies if they do not close the wedges that their tasks must stream."""
+    calls = [(blocks[part, 0], blocks[part, 1], executor.backend) for part in range(len(partition.proxies))]
+    wedges = executor.gather([executor.submit("open", proxy_wedges, *call) for call in calls])
+    if None in wedges:
+        file = joined(saved.folder, saved.manifest.places[wedges.index(None), 0].columns.file)
+        raise damaged_file(file, "its members are not those of its part")
+    if sum(wedges) != partition.wedges:
+        raise damaged(
+            joined(saved.folder, MANIFEST),
+            f"it says {plural(partition.wedges, 'wedge')} of parts, but the blocks have {sum(wedges):,}",
+        )
+
+
+def _with_kernel(
+    executor: Executor, manifest: Manifest, options: Options, planned_for: str | None
+) -> tuple[Options, str]:
+    """Choose the kernel and say why: the saved one, unless another kernel is asked for or the backend changed."""
+    backend, kept = planned_for or options.chosen_backend, manifest.kernel
+    if options.kernel == "auto" and kept is not None and backend == manifest.backend and kept in KERNELS[backend]:
+        return replace(options, kernel=kept), manifest.choice
+    processors = 1
+    if options.chosen_backend in ON_DEVICE and options.kernel == "auto":
+        (processors,) = executor.gather([executor.submit("open", _processors, executor.backend)])
+    chosen, why = choose(replace(options, backend=backend), Facts(**manifest.facts, processors=processors))
+    return replace(chosen, backend=options.backend), why
+
+
+def _processors(backend: Backend) -> int:
+    return backend.processors()
+
+
+def _members(block: OrientedCSR) -> Array:
+    return block.members
+
+
+# vectors and ids, on the workers
+
+
+@dataclass(frozen=True)
+class _Files:
+    """A column that several files hold one after another; of int32 in [0, below), where that bound is given."""
+
+    folder: str
+    shards: Sequence[StoredArray[Any] | TextRecord]
+    below: int | None = None
+
+    def spans(self, first: int, end: int) -> Iterable[tuple[Any, int, int]]:
+        """Yield the shards that have some of the entries `first` to `end`, each with the range of its own entries."""
+        start = 0
+        for shard in self.shards:
+            if start < end and first < start + shard.length:
+                yield shard, max(0, first - start), min(shard.length, end - start)
+            start += shard.length
+
+    def damaged(self, stored: StoredArray[Any], why: str) -> InputError:
+        """Make the error for a file with wrong entries."""
+        return damaged_file(joined(self.folder, stored.file), why)
+
+
+def _vector(files: _Files, first: int, end: int, backend: Backend, dtype: str = "int32") -> Array:
+    parts = []
+    for stored, begin, stop in files.spans(first, end):
+        part = read_array(files.folder, stored, backend, begin, stop)
+        if files.below is not None and len(part) and int(part.view("uint32").max()) >= files.below:
+            raise files.damaged(stored, f"a number is not below that of {plural(files.below, 'vertex')}")
+        parts.append(part.astype(dtype, copy=False))
+    if len(parts) == 1:
+        return parts[0]
+    return backend.array.concatenate(parts) if parts else backend.array.empty(0, dtype=dtype)
+
+
+def _ids(files: _Files, first: int, end: int, backend: Backend) -> Any:
+    """Read ids, integers of the backend or texts of Arrow; they ascend, also from the one before them."""
+    before, shard = max(0, first - 1), files.shards[0]
+    if isinstance(shard, TextRecord):
+        import pyarrow.compute as pc
+
+        stored, ids = shard.letters, _text(files, before, end)
+        ascend = len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py()
+    else:
+        stored, ids = shard, _vector(files, before, end, backend, "int64")
+        ascend = not bool((ids[1:] <= ids[:-1]).any())
+    if not ascend:
+        raise files.damaged(stored, "its ids do not ascend")
+    return ids[first - before :]
+
+
+def _text(files: _Files, first: int, end: int) -> Any:
+    """Read texts as an Arrow array."""
+    import pyarrow as pa
+
+    parts = [pa.array([], pa.large_string())]
+    for shard, begin, stop in files.spans(first, end):
+        offsets = read_array(files.folder, shard.offsets, None, begin, stop + 1)
+        if not 0 <= offsets[0] <= offsets[-1] <= shard.letters.length or (offsets[1:] < offsets[:-1]).any():
+            raise files.damaged(shard.offsets, "its texts do not follow each other")
+        letters = read_array(files.folder, shard.letters, None, int(offsets[0]), int(offsets[-1]))
+        buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(letters)]
+        parts.append(pa.Array.from_buffers(pa.large_string(), stop - begin, buffers))
+        try:
+            parts[-1].validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise files.damaged(shard.letters, " ".join(str(error).split())) from None
+    return pa.concat_arrays(parts)
+
+
+def _id_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
+    ids = _ids(files, first, end, backend)
+    if isinstance(files.shards[0], TextRecord):
+        return TextMap(backend.text.column(ids), backend)
+    return SortedMap(ids, backend)
+
+
+# weights and directions, in this process
+
+
+def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes | None:
+    """Read weights and directions; refuse numbers of neighbours that are not the degrees."""
+    kept, folder = saved.manifest.attributes, saved.folder
+    if kept is None:
+        return None
+    roots: dict[Block, Array] = {}
+    directions: dict[Block, Array] = {}
+    for place, block in saved.manifest.places.items():
+        if block.roots is not None:
+            roots[place] = read_array(folder, block.roots)
+        if block.directions is not None:
+            array = directions[place] = read_array(folder, block.directions)
+            if len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
+                raise damaged_file(joined(folder, block.directions.file), "a direction is none of an edge's")
+    neighbours = None
+    if (numbers := kept.neighbours) is not None:
+        url = joined(folder, numbers.out.file)
+        neighbours = Neighbours(*(read_array(folder, stored) for stored in (numbers.out, numbers.into, numbers.both)))
+        for array in neighbours:
+            if len(array) and not 0 <= array.min() <= array.max() < len(array):
+                raise damaged_file(url, f"a vertex of {len(array):,} has not so many neighbours")
+        if not np.array_equal(sum(neighbours), sum(of.astype("int64") for of in degrees)):
+            raise damaged_file(url, "its numbers of neighbours are not the degrees")
+    return EdgeAttributes(kept.weight, kept.directed, kept.largest, roots, directions, neighbours)

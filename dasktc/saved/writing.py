@@ -1,0 +1,186 @@
+"""Saving: the workers write a prepared graph's blocks, vertex vectors and ids, and the client the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.errors import InputError, without_secrets
+from dasktc.executors.base import Executor
+from dasktc.options import Options
+from dasktc.pipeline.autotune import look
+from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
+from dasktc.pipeline.lstc_partition import ProxyPartition
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.prepare import Prepared
+from dasktc.pipeline.stages.attributes import EdgeAttributes
+from dasktc.planning.plan import Proxies
+from dasktc.saved.arrays import MOST, StoredArray, write_arrays
+from dasktc.saved.folder import write_folder
+from dasktc.saved.manifest import (
+    FACTS,
+    VECTORS,
+    AttributeRecord,
+    AxisRecord,
+    BlockRecord,
+    GridRecord,
+    IntegerIds,
+    Manifest,
+    MethodRecord,
+    NeighbourRecord,
+    PartsRecord,
+    TextIds,
+    TextRecord,
+)
+from dasktc.wording import option
+
+__all__ = ["write_graph"]
+
+Array = Any
+
+
+def write_graph(executor: Executor, prepared: Prepared, blocks: Blocks, options: Options, out: str) -> int:
+    """Save a graph.
+
+    Parameters
+    ----------
+    executor : Executor
+    prepared : Prepared
+    blocks : dict of (i, j) to handle of OrientedCSR
+    options : Options
+    out : str
+        As `folder.check_new` returns it: a path or URL that all workers see.
+
+    Returns
+    -------
+    int
+        Bytes of the arrays.
+
+    Raises
+    ------
+    InputError
+        The scheme is a plug-in's, with a partition class of its own.
+    DasktcError
+        A file cannot be written.
+    """
+    return write_folder(out, partial(_write_files, executor, prepared, blocks, options)).nbytes
+
+
+def _write_files(executor: Executor, prepared: Prepared, blocks: Blocks, options: Options, folder: str) -> Manifest:
+    """Write all files but the manifest, and return what that will say."""
+    graph, plan, source = prepared.graph, prepared.plan, prepared.source
+    layout, kept = _layout_record(prepared.partition, plan.partition), prepared.attributes
+    places, vertices = sorted(blocks), prepared.vertices
+    vectors = {name: getattr(graph, name).parts for name in VECTORS}
+    ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
+    calls: list[tuple[Any, ...]] = [(blocks[place], _write_block, folder, _name("block", *place)) for place in places]
+    for name, parts in vectors.items():
+        file = name.replace("_", "-")
+        calls += [(part, _write_vector, folder, _name(file, number)) for number, part in enumerate(parts)]
+    calls += [(part, _write_ids, folder, _name("ids", number)) for number, part in enumerate(ids)]
+    written: Iterator[Any] = iter(executor.gather(executor.submit_all("save", _write, calls)))
+    of_blocks = [next(written) | _write_attributes(kept, folder, place) for place in places]
+    of_vectors = {name: [next(written) for _ in parts] for name, parts in vectors.items()}
+    shards, facts = list(written), look(executor, graph)
+    return Manifest(
+        name=without_secrets(source.name),
+        triangles=source.triangles,
+        vertices=plan.vertices,
+        edges=plan.edges,
+        rows=prepared.rows,
+        loops=prepared.loops,
+        wedges=graph.wedges,
+        read=replace(source.read, what=without_secrets(source.read.what)),
+        method=MethodRecord(
+            partition=plan.partition,
+            parts=plan.parts,
+            column_parts=plan.column_parts,
+            splits=options.splits and min(options.splits, MOST),  # there are never more than edges
+            reorder=options.chosen_reorder,
+            assign="random" if options.assign_file else str(options.assign),  # a file may be gone when it is opened
+            proxies=options.proxies,
+            seed=options.seed,
+        ),
+        backend=options.chosen_backend,  # type: ignore[arg-type]
+        kernel=None if plan.lean else options.chosen_kernel,
+        choice=plan.choice,
+        facts={name: int(getattr(facts, name)) for name in FACTS},
+        layout=layout,
+        blocks=[BlockRecord(**arrays) for arrays in of_blocks],
+        **of_vectors,
+        ids=TextIds(shards=shards) if source.ids == "text" else IntegerIds(shards=shards),
+        attributes=None if kept is None else _attribute_record(kept, folder),
+    )
+
+
+def _name(*parts: Any) -> str:
+    return f"{'-'.join(map(str, parts))}.bin"
+
+
+def _write(value: Any, function: Callable[..., Any], folder: str, name: str) -> Any:
+    """Write the arrays of a value. Runs on a worker."""
+    return function(value, folder, name)
+
+
+def _write_block(block: OrientedCSR, folder: str, name: str) -> dict[str, StoredArray[Any]]:
+    arrays = {"offsets": block.offsets, "columns": block.columns}
+    return write_arrays(folder, name, arrays if block.members is None else {**arrays, "members": block.members})
+
+
+def _write_vector(vector: Array, folder: str, name: str) -> StoredArray[Any]:
+    values = vector.astype("int32", copy=False)  # ids and degrees are below 2^31
+    return write_arrays(folder, name, {"values": values})["values"]
+
+
+def _write_ids(ids: Any, folder: str, name: str) -> StoredArray[Any] | TextRecord:
+    """Write the ids of a map or of a shard: integers in the narrowest type that fits, or the buffers of texts."""
+    external: Any = ids.external(np.arange(ids.size)) if hasattr(ids, "external") else ids
+    if hasattr(external, "__array_interface__") or hasattr(external, "get"):
+        values = on_host(external)
+        narrow = not len(values) or (values[0] >= -(2**31) and values[-1] < 2**31)  # ascending
+        return write_arrays(folder, name, {"values": values.astype("int32" if narrow else "int64", copy=False)})[
+            "values"
+        ]
+    import pyarrow as pa
+
+    text = external if isinstance(external, pa.Array) else external.combine_chunks()
+    text = pa.concat_arrays([text.cast(pa.large_string())])  # a copy without the rest of a sliced array
+    _, places, data = text.buffers()
+    offsets = np.frombuffer(places, "int64", len(text) + 1, 8 * text.offset) if len(text) else np.zeros(1, "int64")
+    letters = np.frombuffer(data or b"", np.uint8)[int(offsets[0]) : int(offsets[-1])]
+    return TextRecord(**write_arrays(folder, name, {"offsets": offsets - offsets[0], "letters": letters}))
+
+
+def _layout_record(partition: Partition, scheme: str) -> GridRecord | PartsRecord:
+    if isinstance(partition, GridPartition):
+        rows, *families = (
+            AxisRecord(parts=axis.parts, starts=axis.starts)
+            for axis in (partition.layout.rows, *partition.layout.families)
+        )
+        return GridRecord(rows=rows, families=families)
+    if isinstance(partition, ProxyPartition):
+        proxies = [Proxies(*map(int, sizes)) for sizes in partition.proxies]
+        return PartsRecord(wedges=partition.wedges, proxies=proxies)
+    raise InputError(
+        f"{option('partition', scheme)} has a partition of its own, {type(partition).__name__}, which is not saved; "
+        "prepare the graph with another"
+    )
+
+
+def _write_attributes(kept: EdgeAttributes | None, folder: str, place: tuple[int, int]) -> dict[str, StoredArray[Any]]:
+    if kept is None:
+        return {}
+    arrays = {"roots": kept.roots.get(place), "directions": kept.directions.get(place)}
+    stored = {name: array for name, array in arrays.items() if array is not None}
+    return write_arrays(folder, _name("attributes", *place), stored)
+
+
+def _attribute_record(kept: EdgeAttributes, folder: str) -> AttributeRecord:
+    numbers = kept.neighbours
+    neighbours = numbers and NeighbourRecord(**write_arrays(folder, "neighbours.bin", numbers._asdict()))
+    return AttributeRecord(weight=kept.weight, directed=kept.directed, largest=kept.largest, neighbours=neighbours)

@@ -116,6 +116,7 @@ class BudgetWorkersAnswers(WorkersAnswers):
     """A graph on workers that keep results in files beyond a budget."""
 
     frames_on_device = False
+    submit_replicated = Answers.submit_replicated  # every worker reads the one copy in files
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """None: the store accounts for sums."""

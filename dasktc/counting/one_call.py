@@ -164,9 +164,9 @@ def prepare_in_one_call(
     """
     with _heard(executor, progress) as (tracker, hear):
         threads = threads_of_a_call(executor)
-        asked = hear is not None
+        watched = hear is not None
         call = _Call(
-            replace(source, parts=(), labels=None), options, limits, tracker.name, tracker.facts, threads, asked
+            replace(source, parts=(), labels=None), options, limits, tracker.name, tracker.facts, threads, watched
         )
         home = _home_worker(executor)
         results = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, home), prefer=home)

@@ -21,7 +21,7 @@ from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.layouts import lay_out
 from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.cost_model import counting_seconds
 from dasktc.planning.distribution import stage_seconds

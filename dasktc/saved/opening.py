@@ -201,7 +201,7 @@ def open_plan(
         limits or limits_of(executor, options),
         choice,
         automatic=automatic,
-        memory_per_call=None if planned_for else executor.memory_per_call,
+        memory_per_call=None if planned_for else choose_plane(executor, options).stage_memory,
         planned_for=planned_for,
     )
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
@@ -304,32 +304,16 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
 def _read_blocks(
     executor: Executor, prepared: Prepared, reads: dict[Block, BlockRead], expected: tuple[Totals, str]
 ) -> tuple[Blocks, dict[Block, Totals]]:
-    """Read and check each block by itself; return the sums over each, but of a single block compare them at once.
-
-    This is where opening depends on how blocks are kept: by each worker, by one, or within a budget.
-    """
-    backend, plan = executor.backend, prepared.plan
+    """Read and check each block by itself; return the sums over each, but of a single block compare them at once."""
+    backend, plan, plane = executor.backend, prepared.plan, choose_plane(executor, prepared.options)
     if len(reads) == 1:  # each worker may read its own
         ((place, read),) = reads.items()
-        make = executor.replicated if plan.scheme.replicated else executor.submit
+        make = plane.replicated if plan.scheme.replicated else executor.submit
         return {place: make("open", open_block, replace(read, expected=expected), backend)}, {}
     where = builders(plan, prepared.sizes, executor.worker_threads)
     calls, workers = [(read, backend) for read in reads.values()], [where.get(place) for place in reads]
-    if executor.memory_per_call is None:
-        handles, totals = executor.measured("open", checked_block, calls, workers)
-    else:  # one at a time: a whole block may take more than a thread's share of the budget
-        made = [
-            executor.submit("open", _block_and_totals, *call, prefer=worker)
-            for call, worker in zip(calls, workers, strict=True)
-        ]
-        handles, small = executor.transpose("open", made, 2)
-        totals = executor.gather(small)
+    handles, totals = plane.measured("open", checked_block, calls, workers)
     return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
-
-
-def _block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
-    checked = checked_block(read, backend)
-    return [checked.value, checked.facts]
 
 
 def _numbering(manifest: Manifest, partition: Partition, place: Block) -> tuple[int, int, int, bool]:

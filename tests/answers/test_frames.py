@@ -34,7 +34,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.options import Method
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict, cupy_strict

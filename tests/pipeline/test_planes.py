@@ -19,7 +19,7 @@ FLAGS = {
     "transpose_submits",
 }
 ROOMS = {"answers", "api", "counting", "pipeline", "questions", "saved"}
-LEFT = {"checks.py": 3, "opening.py": 2}
+LEFT = {"checks.py": 3}
 """Modules that still read a mode, and how often; entries are only ever lowered."""
 
 

@@ -33,11 +33,11 @@ from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.planes import distinct as numbering
+from dasktc.pipeline.planes import vertex_budget as vertex_room
 from dasktc.pipeline.planes.distinct import numbered, places
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.sharded import vertex_budget as vertex_room
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.ids import texts
 from dasktc.pipeline.stages.shards import even, integers, refuse_beyond
 from dasktc.planning.schemes import BY_REMAINDER

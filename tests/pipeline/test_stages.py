@@ -104,10 +104,12 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
 
 
 @pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
-def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
+def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(
+    workers, monkeypatch, vertices, rankings
+):
     cluster, client = workers
     tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
-    tasks.task_bytes = 0
+    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     edges = skewed_edges(vertices, 4_000, 5)
     with build(tasks, source_of(edges, parts=5), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
@@ -138,7 +140,7 @@ def test_slabs_built_ahead_have_about_equally_many_edges():
 def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     cluster, client = workers
     tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
-    tasks.task_bytes = 0
+    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     monkeypatch.setattr(DaskExecutor, "memory", lambda self, budget=None: memory)
     plain = build(LocalExecutor(), source_of(edges), Options())
     finished = Finished(cluster.scheduler)
@@ -175,9 +177,7 @@ def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
     plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
     tasks = DaskExecutor(client)
     if pieces:
-        tasks.task_bytes = 0
-        tuning = replace(choice.TUNING, passes={"cpu": 2})
-        monkeypatch.setattr(choice, "TUNING", tuning)
+        monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, passes={"cpu": 2}, task_bytes={"tcp": 0}))
     graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
     for place, block in plain._context.blocks.items():
         (there,) = tasks.gather([graph._context.blocks[place]])

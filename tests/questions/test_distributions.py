@@ -15,7 +15,7 @@ from dasktc.counting.timeline import timeline
 from dasktc.counting.tuning import TUNING
 from dasktc.errors import InputError
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.questions.distributions import STARTS, degree_bins, edge_summary, vertex_summary
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler

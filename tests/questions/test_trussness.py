@@ -30,7 +30,8 @@ from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_frames
 from dasktc.options import Options
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import choice, vertex_budget
+from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.questions import peeling
 from dasktc.questions.trussness import truss_frames
 from tests.support import oracle
@@ -252,7 +253,7 @@ def test_levels_of_larger_graphs(name, of):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_share_the_count(threads, monkeypatch):
-    monkeypatch.setattr("dasktc.executors.local.FEW_EDGES", 100)
+    monkeypatch.setattr(choice, "TUNING", Tuning(few_edges=100))
     graph = retuned(dasktc.prepare(generate.kronecker(9), backend="cpu", threads=threads), shared_count=100)
     assert graph._context.executor.workers == threads
     assert graph.truss().trussness.max() == 22

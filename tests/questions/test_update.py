@@ -17,7 +17,7 @@ from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends import vertex_maps
 from dasktc.errors import CountError, InputError
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.questions import update as updates
 from dasktc.registry import SCHEMES

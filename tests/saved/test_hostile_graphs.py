@@ -233,7 +233,7 @@ def test_no_block_of_a_grid_has_members(tmp_path):
 @pytest.mark.parametrize("ids", ["int", "text"])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_ids_ascend(tmp_path, ids, shards, monkeypatch):
-    from dasktc.pipeline.sharded import vertex_budget
+    from dasktc.pipeline.planes import vertex_budget
 
     folder = tmp_path / "graph"
     edges = EDGES if ids == "int" else [(f"é{u:03}", f"é{v:03}") for u, v in EDGES]

@@ -29,7 +29,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options, RunOptions
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.saved import arrays as array_files
 from dasktc.saved import folder as saved_folder
 from dasktc.saved import opening, writing

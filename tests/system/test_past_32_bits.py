@@ -44,8 +44,8 @@ from dasktc.executors.progress.tracker import Tracker
 from dasktc.io.formats import bvgraph, entries, metis
 from dasktc.io.write import write_frames
 from dasktc.options import Method
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.sharded import vertex_budget
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.orient import order_by
 from dasktc.pipeline.stages.shards import integers, number_values

@@ -155,7 +155,7 @@ def _measured(bench: Bench, case: Case) -> tuple[int, Pass, Pass]:
             executor, case.source(), Options("tcstream", "vertical", PARTS, 1, backend=bench.backend, memory=budget)
         )
         if bench.cuda:
-            executor.make_room(budget)  # all blocks are files from now on
+            executor.store.make_room(budget)  # all blocks are files from now on
         else:
             executor.set_task_memory(budget)
         passes: dict[bool, list[Pass]] = {False: [], True: []}

@@ -9,6 +9,7 @@ A block may be larger than what a call may take: it is allocated once, and fille
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,13 +18,23 @@ import numpy as np
 
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Fold
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.measured import Measured
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, reduce_ranges, splitters
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, value_and_facts
+from dasktc.pipeline.planes.exchange import (
+    Inputs,
+    Ranges,
+    exchange,
+    exchange_in_two_steps,
+    map_and_fold,
+    reduce_ranges,
+    splitters,
+)
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
 from dasktc.pipeline.stages.canonical import keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
@@ -148,10 +159,15 @@ class BudgetPlane(Plane):
         largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // bytes_each))
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
 
+    @property
+    def _slices_are_tasks(self) -> bool:
+        """Whether a scheduler takes lists apart: not where the store tells the client the places of their entries."""
+        return isinstance(self.executor, DaskExecutor) and not self.executor.store.placed
+
     def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
         """Cut every input once; in two steps where slices are tasks of a scheduler, and many."""
         many = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
-        function = exchange_in_two_steps if many and starts and self.executor.transpose_submits else exchange
+        function = exchange_in_two_steps if many and starts and self._slices_are_tasks else exchange
         return function(self.executor, stage, inputs, starts, bound)
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
@@ -165,12 +181,12 @@ class BudgetPlane(Plane):
         handles = edges.partitions.take()
         if rows is None:
             sources = add_up_sources(size, shift, backend)
-            partitions, outward = executor.map_and_fold("orient", oriented, handles, sources, rank, shift, backend)
+            partitions, outward = map_and_fold(executor, "orient", oriented, handles, sources, rank, shift, backend)
         else:
             sums = Fold(partial(no_sums, size, backend), partial(add_sums, shift=shift, backend=backend), list.pop)
             starts = [row << shift for row in rows[1:]]
-            slices, folded = executor.map_and_fold(
-                "orient", oriented_slices, handles, sums, rank, starts, shift, backend
+            slices, folded = map_and_fold(
+                executor, "orient", oriented_slices, handles, sums, rank, starts, shift, backend
             )
             (outward,), residues = executor.transpose("orient", [folded], 2)
             partitions = [piece for of_range in executor.transpose("orient", slices, len(rows)) for piece in of_range]
@@ -230,11 +246,28 @@ class BudgetPlane(Plane):
             for place in layout.places
         }
 
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """Make one call after another: a result may take more than a thread's share of the budget."""
+        executor, calls = self.executor, list(calls)
+        homes = list(prefer) or [None] * len(calls)
+        results = [
+            executor.submit(stage, value_and_facts, function, list(call), prefer=home)
+            for call, home in zip(calls, homes, strict=True)
+        ]
+        values, facts = executor.transpose(stage, results, 2)
+        return values, executor.gather(facts)
+
     def _filled(self, slabs: list[Any], *block: Any) -> Any:
         """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""
         place, layout, backend, edges = block
         filling = Filling(place, layout, edges, backend)
-        self.executor.make_room(filling.nbytes + 2 * filling.nbytes // len(slabs))
+        self.executor.store.make_room(filling.nbytes + 2 * filling.nbytes // len(slabs))
         handle = self.executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
         filling.check()
         return handle

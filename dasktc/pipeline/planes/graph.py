@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dasktc.io.evidence import Reading
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.orient import Facts

@@ -28,7 +28,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.exchange import Inputs, reduce_ranges, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import check_edges, fill_rows, stack
 from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of, keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct

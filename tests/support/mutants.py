@@ -299,7 +299,7 @@ MUTANTS = [
     Mutant("task-sums-narrow", "_refuse_unless_three", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="int32")) for array in sums', "system/test_past_32_bits.py", "compared_with_its_triangles"),
     Mutant("edges-summed", "_summed", 'sums = xp.cumsum(values, dtype="int64")[last]', 'sums = xp.cumsum(values, dtype="float64")[last]', "system/test_past_32_bits.py", "edges_in_several_blocks"),
     Mutant("edges-added", "_added", "return part.shape[1], int(part[1].sum())", 'return part.shape[1], int(part[1].sum(dtype="float64"))', "system/test_past_32_bits.py", "edges_in_several_blocks"),
-    Mutant("edges-asked", "_matched", "    counts = np.zeros((2, len(wanted)), np.int64)\n", "    counts = np.zeros((2, len(wanted)), np.float64)\n", "system/test_past_32_bits.py", "edges_in_several_blocks"),
+    Mutant("edges-asked", "_matched", "    counts = np.zeros((2, len(distinct)), np.int64)\n", "    counts = np.zeros((2, len(distinct)), np.float64)\n", "system/test_past_32_bits.py", "edges_in_several_blocks"),
     Mutant("vertices-asked", "_asked", "np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)", "np.empty(len(dense))", "system/test_past_32_bits.py", "in_every_answer"),
     Mutant("vertices-placed", "ArrayAnswers.place", "self.array.empty_like(numbers)", "self.array.empty(len(numbers))", "system/test_past_32_bits.py", "in_every_answer"),
     Mutant("vertices-moved", "filled", 'return backend.array.full(size, value, dtype="int64")', 'return backend.array.full(size, value, dtype="float64")', "system/test_past_32_bits.py", "in_every_answer"),

@@ -12,7 +12,7 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 
-__all__ = ["Answers", "BudgetAnswers", "BudgetWorkersAnswers", "WorkersAnswers"]
+__all__ = ["CACHED", "Answers", "BudgetAnswers", "BudgetWorkersAnswers", "WorkersAnswers"]
 
 CACHED = 8
 """Results that no store accounts for may take one in CACHED bytes of the free memory."""

@@ -494,13 +494,13 @@ def _no_edges(edges: Any) -> InputError:
     )
 
 
-def _matched(part: Array, wanted: Array) -> Array:
+def _matched(part: Array, distinct: Array) -> Array:
     """For each of some ascending keys, its number of occurrences above the sum of its numbers; on the host."""
-    counts = np.zeros((2, len(wanted)), np.int64)
-    if part.shape[1] and len(wanted):
+    counts = np.zeros((2, len(distinct)), np.int64)
+    if part.shape[1] and len(distinct):
         xp = array_module(part)
-        among = xp.asarray(wanted)
-        places = xp.minimum(among.searchsorted(part[0]), len(wanted) - 1)
+        among = xp.asarray(distinct)
+        places = xp.minimum(among.searchsorted(part[0]), len(distinct) - 1)
         hits = among.take(places) == part[0]
         hit_places = on_host(places[hits])
         np.add.at(counts[0], hit_places, 1)

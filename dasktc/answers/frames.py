@@ -88,7 +88,7 @@ PANDAS = FrameKind("pandas", "pandas")
 """The frame type from which files are written."""
 
 
-def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") -> FrameKind:
+def frame_kind(graph: CountingContext, frame: str | None, rows: str = "vertices") -> FrameKind:
     """Choose the frame type of an answer.
 
     Parameters
@@ -97,7 +97,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     frame : {"pandas", "polars", "cudf", "dask"} or None
         The caller's choice. None: cuDF for a source in GPU memory, a Dask DataFrame for a Dask collection, and for
         edges with a client; Polars for a Polars frame; else pandas, and always for a source with labels.
-    of : {"vertices", "edges", "list"}
+    rows : {"vertices", "edges", "list"}
         Meaning of the rows.
 
     Returns
@@ -118,7 +118,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
         return PANDAS
     if frame is None:
         frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask", "polars": "polars"}.get(source or "", "pandas")
-        if of == "edges":
+        if rows == "edges":
             frame = graph.answers.edge_frame or frame
     else:
         if not isinstance(frame, str):

@@ -287,8 +287,8 @@ def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
         return _prepared_graph(executor, call.source, call.options, call.tracker, cluster, bool(attributes))
     rows, frames = read_rows(executor, call.source)
     graph = _prepared_graph(executor, rows, call.options, call.tracker, cluster)
-    kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
-    return replace(graph, prepared=replace(graph.prepared, attributes=kept))
+    columns = attach(executor, graph.prepared, graph.blocks, frames, attributes)
+    return replace(graph, prepared=replace(graph.prepared, attributes=columns))
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:

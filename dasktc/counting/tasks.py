@@ -132,14 +132,7 @@ def _spread(turn: int) -> float:
 
 
 def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Generator[Record]:
-    """Run counting tasks and yield their records as they complete.
-
-    Parameters
-    ----------
-    executor : Executor
-    blocks : dict of (i, j) to handle of OrientedCSR
-    work : list of Job
-    """
+    """Run counting tasks and yield their records as they complete."""
     return executor.map_unordered(
         "count", _count, ((job, *(blocks[place] for place in job.triple.places)) for job in work)
     )
@@ -280,16 +273,7 @@ def refuse_unless(true: bool, fact: str, folder: str = "") -> None:
 def add_up(executor: Executor, records: list[Record], batch: int = TUNING.batch) -> TaskCount:
     """Add up the counts of the tasks; more than `batch` counts are first added up in batches on the workers.
 
-    Parameters
-    ----------
-    executor : Executor
-    records : list of Record, at least one
-    batch : int
-
-    Returns
-    -------
-    TaskCount
-        The sums, and the longest bucket.
+    There is at least one record. The collisions of the sum are those of the longest bucket.
     """
     counts = [record.count for record in records]
     if len(counts) <= batch:

@@ -12,7 +12,7 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 
-__all__ = ["Answers", "BudgetAnswers", "BudgetWorkersAnswers", "WorkersAnswers"]
+__all__ = ["CACHED", "Answers", "BudgetAnswers", "BudgetWorkersAnswers", "WorkersAnswers"]
 
 CACHED = 8
 """Results that no store accounts for may take one in CACHED bytes of the free memory."""
@@ -116,10 +116,7 @@ class BudgetWorkersAnswers(WorkersAnswers):
     """A graph on workers that keep results in files beyond a budget."""
 
     frames_on_device = False
-
-    def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
-        """Submit a call whose result all workers read from its file."""
-        return self.executor.submit(stage, function, *args)
+    submit_replicated = Answers.submit_replicated  # every worker reads the one copy in files
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """None: the store accounts for sums."""

@@ -313,7 +313,7 @@ MUTANTS = [
     Mutant("key-columns", "kernels/edges.cu", "place % uint64(columns));", "uint32(place) % uint32(columns));", "system/test_past_32_bits.py", "columns_of_keys"),
     Mutant("key-mask", "kernels/edges.cu", "place & (columns - 1) :", "(place & 0xffff) & (columns - 1) :", "system/test_past_32_bits.py", "columns_of_keys"),
     Mutant("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "system/test_past_32_bits.py", "columns_of_keys"),
-    Mutant("hub-records", "kernels/hub.cuh", "return uint64(start >> 2) << 32 |", "return uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
+    Mutant("hub-records", "kernels/hub.cuh", "return {uint64(start >> 2) << 32 |", "return {uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
     Mutant("wedge-sums", "kernels/vertices.cu", "uint64 out = outward[rank[v]], in = degree[v] - out;", "uint32 out = outward[rank[v]], in = degree[v] - out;", "backends/cuda/test_vertices.py", "wedges_pass"),
     Mutant("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and plain"),
     Mutant("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),

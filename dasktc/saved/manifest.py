@@ -237,9 +237,6 @@ class Manifest(_Record, frozen=True, kw_only=True):
         return sum(stored.nbytes for stored in arrays_of(self))
 
 
-_DECODER = msgspec.json.Decoder(Manifest)
-
-
 def arrays_of(record: Any) -> Iterator[StoredArray[Any]]:
     """Yield all arrays of a record."""
     if isinstance(record, StoredArray):
@@ -258,7 +255,7 @@ def decoded(folder: str, graph: Raw) -> Manifest:
         It is damaged, or its scheme is not installed.
     """
     try:
-        manifest = _DECODER.decode(graph)
+        manifest = msgspec.json.decode(graph, type=Manifest)
         if manifest.method.partition in SCHEMES:
             check_consistency(manifest)
     except (MsgspecError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:

@@ -59,11 +59,5 @@ def _text(name: str) -> str:
 
 @once
 def macros(kernel: str) -> Mapping[str, int]:
-    """Read the macros of a kernel and its preludes, by name, with their defaults; of two defaults the first holds.
-
-    Parameters
-    ----------
-    kernel : str
-        As for `texts`.
-    """
+    """Read the macros of a kernel and its preludes, by name, with their defaults; of two defaults the first holds."""
     return {name: int(value) for name, value in reversed(DEFAULT.findall("\n".join(texts(kernel))))}

@@ -423,18 +423,9 @@ def dealt(
     span: tuple[int, int] | None = None,
     calls: Callable[..., list[Any]] = in_turn,
 ) -> Buckets:
-    """Deal the keys of several arrays to buckets in a new array; parameters as for `merge`.
+    """Deal the keys of several arrays to buckets in a new array; parameters as for `Backend.dealt`.
 
-    Parameters
-    ----------
-    arrays : list of arrays of int64, or of what these are computed from
-        Emptied.
-    bound : int
-        0 <= key < bound.
-    span : (int, int), optional
-        Half-open, with all keys in it; without one, keys are read once more to find their smallest and largest.
-    calls : callable (function, inputs, *shared) -> list of results
-        Calls `function(input, *shared)` for each input, perhaps on several threads.
+    Without a span, keys are read once more to find their smallest and largest.
     """
     if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
         together = _together(arrays)

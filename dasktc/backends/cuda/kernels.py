@@ -51,6 +51,7 @@ from dasktc.backends.cuda.device import THREADS, Launch
 from dasktc.backends.cuda.probes import Rule as ProbesRule
 from dasktc.backends.kernel import NO_CORE, ROWS, Kernel, Rule
 from dasktc.backends.protocol import GraphBounds, TaskSize
+from dasktc.registry import KERNELS
 
 __all__ = ["OWN", "CudaKernel", "Support", "by_edges"]
 
@@ -348,3 +349,4 @@ OWN = (
     ),
 )
 """The package's own CUDA kernels, the default first."""
+KERNELS["cuda"].declare(OWN, Kernel)

@@ -168,13 +168,7 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
 
 
 def teams_of(processors: int) -> tuple[int, int]:
-    """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults.
-
-    Parameters
-    ----------
-    processors : int
-        Multiprocessors of the device.
-    """
+    """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults."""
     blocks = RESIDENT * processors
     return blocks * macros("trust")["THREADS"] // 32, blocks
 
@@ -200,13 +194,7 @@ def _table_bytes(depth: int) -> int:
 
 
 def shared_bytes(shape: Mapping[str, int]) -> int:
-    """Bytes of `struct Shared`.
-
-    Parameters
-    ----------
-    shape : dict of str to int
-        The macros.
-    """
+    """Bytes of `struct Shared`, from the macros."""
     return 4 * BUCKETS * (1 + shape["LEVELS"]) + 16 * shape["THREADS"] + 8
 
 

@@ -25,12 +25,7 @@ Defines = tuple[tuple[str, int], ...]
 def source(kernel: str, defines: Mapping[str, int] | Defines = ()) -> str:
     """Build the source text to compile: macros, preludes, kernel.
 
-    Parameters
-    ----------
-    kernel : str
-        As for `kernel_files.texts`.
-    defines : mapping of str to int
-        Macros in place of the files' defaults; names in lower case are settings of the launch alone.
+    `defines` are in place of the files' defaults; names in lower case are settings of the launch alone.
     """
     macros = "".join(f"#define {name} {value}\n" for name, value in dict(defines).items() if name.isupper())
     return "\n".join((macros, *texts(kernel)))

@@ -46,8 +46,9 @@ class AnswerPlane:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.call_bytes = self.caller_bytes = executor.memory_per_call
-        self.frame_bytes = executor.memory_in_parallel
+        store = executor.store
+        self.call_bytes = self.caller_bytes = store.memory_per_call
+        self.frame_bytes = self.call_bytes if store.memory_in_parallel is None else store.memory_in_parallel
 
     @property
     def threads_of_a_call(self) -> int:
@@ -131,8 +132,8 @@ class _WorkersWithinBudget(_Workers):
 
 def plane_of(executor: Executor) -> AnswerPlane:
     """Return the plane of the questions to graphs that an executor holds."""
-    within_budget = executor.memory_per_call is not None
-    if executor.distributed:
+    within_budget = executor.store.memory_per_call is not None
+    if isinstance(executor, DaskExecutor):
         return (_WorkersWithinBudget if within_budget else _Workers)(executor)
     return (_Budget if within_budget else AnswerPlane)(executor)
 

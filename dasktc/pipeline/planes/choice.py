@@ -28,7 +28,7 @@ def choose(executor: Executor, options: Options, tuning: Tuning | None = None) -
         Default: `tuning.TUNING`.
     """
     kind: type[Plane] = ProcessPlane
-    if executor.memory_per_call is not None:
+    if executor.store.memory_per_call is not None:
         kind = BudgetPlane
     elif isinstance(executor, DaskExecutor):
         kind = WorkersPlane

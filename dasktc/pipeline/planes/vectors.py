@@ -150,7 +150,7 @@ def scatter_entries(
     updates = executor.transpose(
         stage, executor.map(stage, cut_pairs, inputs, starts[1:-1], executor.backend), len(starts) - 1
     )
-    group, parts = GROUP if executor.memory_per_call is None else 1, []
+    group, parts = GROUP if executor.store.memory_per_call is None else 1, []
     for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
             partial(filled, end - first, how[1], executor.backend),

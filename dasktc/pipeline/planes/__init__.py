@@ -7,16 +7,6 @@ from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
 
 __all__ = [
-    "Blocks",
-    "Canonical",
-    "Frames",
-    "Handles",
-    "Numbering",
-    "Oriented",
-    "Plane",
-    "Sharded",
-    "Tuning",
-    "choose",
-    "sharded",
-    "with_vertices",
-]
+    "Blocks", "Canonical", "Frames", "Handles", "Numbering", "Oriented", "Plane", "Sharded", "Tuning", "choose",
+    "sharded", "with_vertices",
+]  # fmt: skip

@@ -58,8 +58,6 @@ from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["BudgetPlane", "DealtGraph", "SampledEdges"]
 
-Array = Any
-
 
 @dataclass(frozen=True, eq=False)
 class SampledEdges(Canonical):

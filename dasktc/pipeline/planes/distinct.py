@@ -23,16 +23,8 @@ from dasktc.pipeline.stages.shards import (
     sorted_keys,
 )
 
-__all__ = [
-    "ARITY",
-    "ARITY_WITHIN",
-    "MARGIN",
-    "SAMPLES",
-    "numbered",
-    "places",
-]
+__all__ = ["ARITY", "ARITY_WITHIN", "MARGIN", "SAMPLES", "numbered", "places"]
 
-Array = Any
 ARITY, ARITY_WITHIN = 8, 3
 """Number of lists merged at a time, without and with a memory budget."""
 SAMPLES, MARGIN = 256, 1.1

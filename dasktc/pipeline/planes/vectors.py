@@ -17,17 +17,8 @@ from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.stages.shards import by_place, cut, cut_pairs, entries_of, filled, joined, put
 
-__all__ = [
-    "GROUP",
-    "Sharded",
-    "gather_entries",
-    "permuted",
-    "scatter_entries",
-    "vectors_on_host",
-    "zipped",
-]
+__all__ = ["GROUP", "Sharded", "gather_entries", "permuted", "scatter_entries", "vectors_on_host", "zipped"]
 
-Array = Any
 GROUP = 8
 """Updates that one task adds to a shard, without a memory budget."""
 

@@ -86,8 +86,6 @@ class Executor(Protocol):
 
     Attributes
     ----------
-    distributed : bool
-        Whether functions run in other processes than the caller's; handles are then futures.
     store : Store
     backend : Backend
         The backend with which stage functions compute.
@@ -95,7 +93,6 @@ class Executor(Protocol):
         Is told of the calls that have been made.
     """
 
-    distributed: bool
     store: Any
     backend: Backend = CPU
     tracker: Tracker | None = None
@@ -125,17 +122,6 @@ class Executor(Protocol):
     def unusable(self, backend: str) -> list[str]:
         """Ask each process that runs calls whether it can use a backend; return the reasons of those that cannot."""
         return [why for why in self.run_on_workers(unusable, backend) if why]
-
-    @property
-    def memory_per_call(self) -> int | None:
-        """Bytes that one call may take beside kept results; None: no budget was given."""
-        return self.store.memory_per_call  # type: ignore[no-any-return]
-
-    @property
-    def memory_in_parallel(self) -> int | None:
-        """Bytes that each of several concurrent calls may take."""
-        share: int | None = self.store.memory_in_parallel
-        return self.memory_per_call if share is None else share
 
     def set_task_memory(self, needed: int) -> None:
         """Reserve this many bytes for counting tasks; kept results get the rest."""
@@ -211,9 +197,9 @@ class Store(Protocol):
     Attributes
     ----------
     memory_per_call : int or None
-        As `Executor.memory_per_call`.
+        Bytes that one call may take beside kept results; None: no budget was given.
     memory_in_parallel : int or None
-        As `Executor.memory_in_parallel`; None: as much as a single call may take.
+        Bytes that each of several concurrent calls may take; None: as much as a single call may take.
     """
 
     memory_per_call: int | None = None
@@ -390,7 +376,7 @@ def tree(
     The function is associative and commutative, e.g. the sum of arrays. The default arity is 8, but 2 out of core,
     because all inputs of one call are in memory at once.
     """
-    level, handles[:], arity = list(handles), [], arity or (8 if executor.memory_per_call is None else 2)
+    level, handles[:], arity = list(handles), [], arity or (8 if executor.store.memory_per_call is None else 2)
     while len(level) > 1:
         groups = [level[i : i + arity] for i in range(0, len(level), arity)]
         level = [group[0] if len(group) == 1 else executor.submit(stage, function, group) for group in groups]

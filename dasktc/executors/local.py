@@ -46,7 +46,6 @@ class LocalExecutor(Executor):
         Number of threads.
     """
 
-    distributed = False
     workers = 1
 
     def __init__(self, store: LocalStore | None = None, threads: int = 1, backend: Backend = CPU) -> None:
@@ -75,7 +74,7 @@ class LocalExecutor(Executor):
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute Delayeds here, all together; within a budget each is computed when it is read."""
-        if self.memory_per_call is not None:
+        if self.store.memory_per_call is not None:
             return [None if item is None else DelayedValue(item) for item in delayed]
         if all(item is None for item in delayed):
             return delayed
@@ -142,7 +141,7 @@ class LocalExecutor(Executor):
                 result = fold.start()
             added.append(fold.add(result, value))
 
-        threads = min(self.workers, ACCUMULATORS) if self.memory_per_call is None else 1
+        threads = min(self.workers, ACCUMULATORS) if self.store.memory_per_call is None else 1
         results(threads, (partial(add, [inputs.pop()]) for _ in range(count)), count)
         return self.store.keep(fold.combine(added) if len(added) > 1 else added.pop() if added else fold.start())
 
@@ -206,7 +205,7 @@ class LocalExecutor(Executor):
             return result
 
         with self.store.folding():
-            threads = self.workers if self.memory_per_call is None else 1
+            threads = self.workers if self.store.memory_per_call is None else 1
             small = results(threads, (partial(make, call) for call in work), len(work))
         return small, combined
 

@@ -32,15 +32,8 @@ from dasktc.registry import ORDERS, check_has_kernel, check_stages
 from dasktc.wording import advice
 
 __all__ = [
-    "Prepared",
-    "Progress",
-    "choose_backend",
-    "limits_of",
-    "plan_again",
-    "prepare_blocks",
-    "prepare_edges",
-    "silent",
-]
+    "Prepared", "Progress", "choose_backend", "limits_of", "plan_again", "prepare_blocks", "prepare_edges", "silent",
+]  # fmt: skip
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -236,8 +236,8 @@ def test_threads_share_the_budget(tmp_path):
     for memory, expected in ((LEAST, 1), (2 * SHARE, 1), (3 * SHARE, 2), (99 * SHARE, 4)):
         executor = limited(LocalExecutor(threads=4), memory, tmp_path)
         assert executor.workers == expected
-        assert executor.memory_in_parallel * expected <= executor.memory_per_call
-        assert executor.memory_in_parallel * expected >= 0.7 * executor.memory_per_call
+        assert executor.store.memory_in_parallel * expected <= executor.store.memory_per_call
+        assert executor.store.memory_in_parallel * expected >= 0.7 * executor.store.memory_per_call
         assert executor.memory(memory) == memory - OVERHEAD
 
 

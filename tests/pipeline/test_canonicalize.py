@@ -46,5 +46,5 @@ def test_few_edges_are_cut_where_memory_is_short(tmp_path):
         choose(LocalExecutor(FileStore(WorkDir(tmp_path), budget)), Options()) for budget in (1 << 30, 4000)
     )
     assert roomy.partitions(1000) == 1
-    most = tight.executor.memory_in_parallel // TUNING.edge_bytes["cpu"]
+    most = tight.executor.store.memory_in_parallel // TUNING.edge_bytes["cpu"]
     assert tight.partitions(1000) == -(-1000 // most) > 1

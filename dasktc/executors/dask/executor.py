@@ -70,8 +70,6 @@ class DaskExecutor(Executor):
         Backend of the workers' calls. Default: the CPU's.
     """
 
-    distributed = True
-
     def __init__(
         self,
         client: Any,

@@ -8,18 +8,6 @@ from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
 
 __all__ = [
-    "Answers",
-    "Blocks",
-    "Canonical",
-    "Frames",
-    "Handles",
-    "Numbering",
-    "Oriented",
-    "Plane",
-    "Sharded",
-    "Tuning",
-    "answers_of",
-    "choose",
-    "sharded",
-    "with_vertices",
-]
+    "Answers", "Blocks", "Canonical", "Frames", "Handles", "Numbering", "Oriented", "Plane", "Sharded", "Tuning",
+    "answers_of", "choose", "sharded", "with_vertices",
+]  # fmt: skip

@@ -43,8 +43,9 @@ class Answers:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.call_bytes = self.caller_bytes = executor.memory_per_call
-        self.frame_bytes = executor.memory_in_parallel
+        store = executor.store
+        self.call_bytes = self.caller_bytes = store.memory_per_call
+        self.frame_bytes = self.call_bytes if store.memory_in_parallel is None else store.memory_in_parallel
 
     @property
     def threads_of_a_call(self) -> int:

@@ -66,15 +66,7 @@ from dasktc.planning.orders import Order, Ranking
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block, Sizes
 
-__all__ = [
-    "Blocks",
-    "Plane",
-    "add_up_degrees",
-    "add_up_sources",
-    "facts_for_plan",
-    "read_group",
-    "value_and_facts",
-]
+__all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group", "value_and_facts"]
 
 Array = Any
 Blocks = dict[Block, Any]

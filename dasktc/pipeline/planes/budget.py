@@ -19,6 +19,7 @@ import numpy as np
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Fold
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.measured import Measured
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
@@ -57,8 +58,6 @@ from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["BudgetPlane", "DealtGraph", "SampledEdges"]
 
-Array = Any
-
 
 @dataclass(frozen=True, eq=False)
 class SampledEdges(Canonical):
@@ -91,15 +90,19 @@ class DealtGraph(Oriented):
 class BudgetPlane(Plane):
     """Calls take no more than their share of `--memory`, and what they return may be moved out of memory."""
 
+    executor: LocalExecutor | DaskExecutor
+
     @property
     def stage_memory(self) -> int | None:
         """What the budget leaves to one call."""
-        return self.executor.memory_per_call
+        memory: int | None = self.executor.store.memory_per_call
+        return memory
 
     @property
     def _call_memory(self) -> int:
         """What the budget leaves to each of several calls at a time."""
-        memory = self.executor.memory_in_parallel
+        store = self.executor.store
+        memory = store.memory_per_call if store.memory_in_parallel is None else store.memory_in_parallel
         assert memory is not None
         return memory
 
@@ -122,7 +125,7 @@ class BudgetPlane(Plane):
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """The memory of a call on whole vectors; calls on shards, which run at the same time, share it."""
         executor, memory, given = self.executor, self.stage_memory, bytes_of(self.options.memory)
-        at_a_time = 1 if executor.distributed else executor.workers
+        at_a_time = 1 if self._on_workers else executor.workers
         order, on_device = self.options.chosen_reorder, self.backend.on_device
         budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time)
         return budget._replace(memory=given / memory) if given and memory else budget
@@ -147,7 +150,7 @@ class BudgetPlane(Plane):
             starts = splitters(executor, "canonical", inputs.handles, rows, count)
         # In this process degrees are added up in the pass that makes the partitions.
         ranges, degrees = self.exchange("canonical", inputs, starts, 1 << 2 * shift), None
-        if not executor.distributed:
+        if not self._on_workers:
             degrees = add_up_degrees(numbering.size, shift, backend)
         calls = self.distinct_calls(starts, shift)
         partitions, folded = reduce_ranges(executor, "canonical", ranges, distinct, calls, degrees)
@@ -158,6 +161,11 @@ class BudgetPlane(Plane):
         bytes_each = edge_bytes or self.tuning.edge_bytes[self.backend.name]
         largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // bytes_each))
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
+
+    @property
+    def _on_workers(self) -> bool:
+        """Whether calls are made on workers; else in this process."""
+        return isinstance(self.executor, DaskExecutor)
 
     @property
     def _slices_are_tasks(self) -> bool:
@@ -207,7 +215,7 @@ class BudgetPlane(Plane):
         alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
         ordered = ORDERS[self.options.chosen_reorder].ordered
         count = self.partitions(edges.rows)
-        if executor.distributed or not backend.on_device or not alike or not ordered or count == 1:
+        if self._on_workers or not backend.on_device or not alike or not ordered or count == 1:
             return None
         sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
         if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
@@ -237,7 +245,7 @@ class BudgetPlane(Plane):
         several = len(slabs) > len(layout.places)
         calls = self.stacks(slabs, layout, planned)
         calls.reverse()
-        if several and not self.executor.distributed and None not in planned:
+        if several and not self._on_workers and None not in planned:
             return {place: self._filled(*calls.pop()) for place in layout.places}
         if len(calls) == 1:
             return {layout.places[0]: self.executor.submit("blocks", checked_block, *calls.pop())}

@@ -29,7 +29,7 @@ def choose(executor: Executor, options: Options, tuning: Tuning | None = None) -
         Default: `tuning.TUNING`.
     """
     kind: type[Plane] = ProcessPlane
-    if executor.memory_per_call is not None:
+    if executor.store.memory_per_call is not None:
         kind = BudgetPlane
     elif isinstance(executor, DaskExecutor):
         kind = WorkersPlane
@@ -55,7 +55,7 @@ def sharded(plane: Plane, shards: int) -> Plane:
 
 def answers_of(executor: Executor) -> Answers:
     """How questions are answered to graphs that an executor holds."""
-    within_budget = executor.memory_per_call is not None
-    if executor.distributed:
+    within_budget = executor.store.memory_per_call is not None
+    if isinstance(executor, DaskExecutor):
         return (BudgetWorkersAnswers if within_budget else WorkersAnswers)(executor)
     return (BudgetAnswers if within_budget else Answers)(executor)

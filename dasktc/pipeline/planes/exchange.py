@@ -19,17 +19,8 @@ from dasktc.executors.base import Executor, Fold
 from dasktc.executors.local import LocalExecutor
 from dasktc.pipeline.stages.shuffle import cut_input, cut_together, reduce_slices, sample, sample_step
 
-__all__ = [
-    "Inputs",
-    "Ranges",
-    "exchange",
-    "exchange_in_two_steps",
-    "map_and_fold",
-    "reduce_ranges",
-    "splitters",
-]
+__all__ = ["Inputs", "Ranges", "exchange", "exchange_in_two_steps", "map_and_fold", "reduce_ranges", "splitters"]
 
-Array = Any
 Ranges = list[list[Any]]
 """Handles of the slices of each range."""
 

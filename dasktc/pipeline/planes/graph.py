@@ -14,16 +14,7 @@ from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.orient import Facts
 from dasktc.pipeline.stages.read import Span
 
-__all__ = [
-    "Canonical",
-    "Frames",
-    "Handles",
-    "Numbering",
-    "Oriented",
-    "SplitIds",
-]
-
-Array = Any
+__all__ = ["Canonical", "Frames", "Handles", "Numbering", "Oriented", "SplitIds"]
 
 
 class Handles:

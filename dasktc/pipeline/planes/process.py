@@ -40,8 +40,6 @@ from dasktc.planning.placement import NOWHERE, Where
 
 __all__ = ["Dealt", "ProcessPlane"]
 
-Array = Any
-
 
 class Dealt(NamedTuple):
     """Keys in this process's memory, dealt to buckets by their leading digit and not yet sorted.

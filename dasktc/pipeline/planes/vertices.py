@@ -36,12 +36,7 @@ from dasktc.pipeline.stages.ids import (
 from dasktc.pipeline.stages.read import Span
 from dasktc.pipeline.stages.shards import integers, logical_or, unite
 
-__all__ = [
-    "STAGE",
-    "TABLE_BYTES",
-    "number_integers",
-    "number_texts",
-]
+__all__ = ["STAGE", "TABLE_BYTES", "number_integers", "number_texts"]
 
 STAGE = "vertices"
 TABLE_BYTES = 21

@@ -47,14 +47,7 @@ from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.registry import ORDERS, SCHEMES
 
-__all__ = [
-    "KEY_BYTES",
-    "RANK_BYTES",
-    "PlacedFrames",
-    "PlacedInputs",
-    "SlabbedGraph",
-    "WorkersPlane",
-]
+__all__ = ["KEY_BYTES", "RANK_BYTES", "PlacedFrames", "PlacedInputs", "SlabbedGraph", "WorkersPlane"]
 
 Array = Any
 KEY_BYTES, RANK_BYTES = 8, 4

@@ -8,16 +8,15 @@ A plug-in is a distribution with an entry point in the group of a registry; the 
 So every process with the plug-in installed knows it, including workers started elsewhere. A plug-in that cannot be
 used is left out: a log message names its distribution, and so does the error if its name is requested.
 
-This module does not import the modules of the objects; each is imported at the first lookup. So lower layers can look
-up names here.
+This module knows nothing of the objects: the module that has them declares them when it is imported, which importing
+its package does. So lower layers can look up names here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, MutableMapping
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from dasktc import wording
@@ -54,20 +53,21 @@ class Registry(MutableMapping[str, T], Generic[T]):
     ----------
     option : str
         The option whose values are the names.
-    own : str
-        "module:name" of the sequence of the package's own objects; all have `name` and `help`.
-    kind : str
-        "module:name" of their class.
     group : str, optional
         Entry-point group of plug-ins; each entry point is an object or a sequence of objects.
     **where
         Attribute values by which objects of a group belong to this registry.
     """
 
-    def __init__(self, option: str, own: str, kind: str, group: str | None = None, **where: str) -> None:
-        self.option, self._own, self._kind, self._group, self._where = option, own, kind, group, where
+    def __init__(self, option: str, group: str | None = None, **where: str) -> None:
+        self.option, self._group, self._where = option, group, where
+        self._declared: tuple[Sequence[T], type] | None = None
         self.broken: dict[str, str] = {}
         self._filled: dict[str, T] | None = None
+
+    def declare(self, own: Sequence[T], kind: type) -> None:
+        """Take the package's own objects, in the order of help texts, and their class; all have `name` and `help`."""
+        self._declared = own, kind
 
     @property
     def _entries(self) -> dict[str, T]:
@@ -78,8 +78,11 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return self._filled
 
     def _fill(self) -> dict[str, T]:
-        entries = {entry.name: entry for entry in resolve_name(self._own)}
-        for point, provided in _plugins(self._group, self._kind) if self._group else ():
+        if self._declared is None:
+            raise RuntimeError(f"nothing is declared yet for {self.option}: import dasktc.backends and dasktc.planning")
+        own, kind = self._declared
+        entries = {entry.name: entry for entry in own}  # type: ignore[attr-defined]
+        for point, provided in _plugins(self._group, kind) if self._group else ():
             if isinstance(provided, str):
                 self.broken[point.name] = provided
                 continue
@@ -122,10 +125,10 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
 
 @once
-def _plugins(group: str, kind: str) -> list[tuple[EntryPoint, Any]]:
+def _plugins(group: str, kind: type) -> list[tuple[EntryPoint, Any]]:
     """Load the entry points of a group, in the same order in all processes: the objects of each, or its problem."""
     points = sorted(entry_points(group=group), key=lambda point: (_distribution(point), point.name))
-    return [(point, _loaded(point, resolve_name(kind))) for point in points]
+    return [(point, _loaded(point, kind)) for point in points]
 
 
 def _loaded(point: EntryPoint, kind: type) -> tuple[Any, ...] | str:
@@ -175,21 +178,13 @@ def check_choice(option: str, name: str, names: Collection[str]) -> None:
     raise InputError(f"{wording.option(option, name)} does not exist: {choose} {', '.join(names)}")
 
 
-SCHEMES: Registry[Any] = Registry(
-    "partition", "dasktc.planning.schemes:OWN", "dasktc.planning.schemes:Scheme", "dasktc.schemes"
-)
+SCHEMES: Registry[Any] = Registry("partition", "dasktc.schemes")
 KERNELS: dict[str, Registry[Any]] = {
-    backend: Registry(
-        "kernel", f"dasktc.backends.{backend}.kernels:OWN", "dasktc.backends.kernel:Kernel", "dasktc.kernels",
-        backend=backend,
-    )
-    for backend in ("cpu", "cuda")
-}  # fmt: skip
-ORDERS: Registry[Any] = Registry("reorder", "dasktc.planning.orders:OWN", "dasktc.planning.orders:Order")
-ASSIGNMENTS: Registry[Any] = Registry(
-    "assign", "dasktc.planning.assignments:OWN", "dasktc.planning.assignments:Assignment"
-)
-METHODS: Registry[Any] = Registry("method", "dasktc.planning.methods:OWN", "dasktc.planning.methods:PublishedMethod")
+    backend: Registry("kernel", "dasktc.kernels", backend=backend) for backend in ("cpu", "cuda")
+}
+ORDERS: Registry[Any] = Registry("reorder")
+ASSIGNMENTS: Registry[Any] = Registry("assign")
+METHODS: Registry[Any] = Registry("method")
 
 
 WITHOUT_STAGES = {"bitmatrix": "small graphs in memory, from raw edges to the number: a matrix of bits"}

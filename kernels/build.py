@@ -2,7 +2,7 @@
 
 A package that `package-dir` maps to another folder would do the same, but with one setuptools makes editable installs
 by an import hook, through which editors and type checkers find no package. Without one, it writes the path of the
-checkout into a .pth file, and the kernels are read where they are (`dasktc.backends.cuda.nvrtc`).
+checkout into a .pth file, and the kernels are read where they are (`dasktc.backends.kernel_files`).
 """
 
 from pathlib import Path

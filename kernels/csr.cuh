@@ -151,63 +151,62 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
   return row;
 }
 
-// Deals the edges of a warp's 32 rows to its lanes in succession; each lane has `left` edges, from place `begin` on, to
-// be tested against `size` table entries from `first` on.
-template <class Visit> __device__ __forceinline__ void deal_edges(
-    const Task& t, int64 k, int64 begin, uint32 edges, int64 first, int64 size, const Visit& visit) {
+// A lane's row: its index edges from place `begin` on, and the table entries that they are tested against. `note` is
+// a number that each of its edges is visited with.
+struct TaskRow {
+  int64 u, begin, edges, first, size;
+  uint32 note;
+};
+
+// Deals `edges` edges of each lane's row to the lanes in succession.
+template <class Visit>
+__device__ __forceinline__ void deal_edges(const TaskRow& mine, uint32 edges, const Visit& visit) {
   uint32 lane = threadIdx.x % 32, ends = warp_ends(edges), all = __shfl_sync(ALL, ends, 31);
+  int64 origin = mine.begin - (ends - edges);
   for (uint32 e = lane; e - lane < all; e += 32) {
     uint32 row = owner_of(ends, e);
-    int64 p = __shfl_sync(ALL, begin, row) + (e - __shfl_sync(ALL, ends - edges, row));
-    int64 row_first = __shfl_sync(ALL, first, row);
-    uint32 row_size = __shfl_sync(ALL, uint32(size), row);
-    if (e < all) { visit(row_of(t, k + row), p, row_first, row_first + row_size); }
+    int64 u = __shfl_sync(ALL, uint32(mine.u), row), p = __shfl_sync(ALL, origin, row) + e;
+    int64 first = __shfl_sync(ALL, mine.first, row);
+    uint32 size = __shfl_sync(ALL, uint32(mine.size), row), note = __shfl_sync(ALL, mine.note, row);
+    if (e < all) { visit(u, p, first, first + size, note); }
   }
 }
 
-// A lane's row: its index edges from place `begin` on, and the table entries that they are tested against.
-struct TaskRow {
-  int64 u, begin, edges, first, size;
-};
-
-// The same for rows of any length; each lane has a `row`.
-template <class Visit>
-__device__ __forceinline__ void deal_rows(const Task& t, int64 k, TaskRow row, const Visit& visit) {
+// The same for rows of any length.
+template <class Visit> __device__ __forceinline__ void deal_rows(TaskRow row, const Visit& visit) {
   constexpr int64 MOST = 1 << 26;  // most edges of a row per step, so that 32 bits hold the sums
   while (__any_sync(ALL, row.edges > 0)) {
     uint32 now = uint32(min(row.edges, MOST));
-    deal_edges(t, k, row.begin, now, row.first, row.size, visit);
+    deal_edges(row, now, visit);
     row.begin += now;
     row.edges -= now;
   }
 }
 
-// Processes edges with a thread each: a warp takes 32 rows per step. `keep(row)` tells whether a row is visited, and is
-// also called for rows without edges; all lanes call it. `visit(u, p, first, last)` gets an edge's place in the index
-// and its table row.
-template <class Keep, class Visit>
-__device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
-  uint32 lane = threadIdx.x % 32;
-  int64 warps = int64(gridDim.x) * blockDim.x / 32;
-  for (int64 k = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / 32 * 32; k < t.rows; k += 32 * warps) {
-    TaskRow row = {row_of(t, k + lane), 0, 0, 0, 0};
-    if (k + lane < t.rows) {
+// Processes edges with a thread each. A warp takes 32 rows per step: ADJACENT adjacent ones at each of equally distant
+// places. `prepare(row)` is called by all lanes, also for rows without edges; it may leave out edges and set the note.
+// `visit(u, p, first, last, note)` gets an edge's place in the index and its table row.
+template <int64 ADJACENT, class Prepare, class Visit>
+__device__ __forceinline__ void each_edge(const Task& t, const Prepare& prepare, const Visit& visit) {
+  int64 lane = threadIdx.x % 32, warp = first_of() / 32, warps = all_threads() / 32;
+  int64 place = (lane / ADJACENT * warps + warp) * ADJACENT + lane % ADJACENT;
+  for (int64 step = 0; step < t.rows; step += 32 * warps) {
+    TaskRow row = {0, 0, 0, 0, 0, 0};
+    if (step + place < t.rows) {
+      row.u = row_of(t, step + place);
       row.begin = t.index.offsets[row.u];
       row.edges = t.index.offsets[row.u + 1] - row.begin;
       row.first = t.same ? row.begin : t.table.offsets[row.u];
       row.size = t.same ? row.edges : t.table.offsets[row.u + 1] - row.first;
     }
-    if (!keep(row)) { row.edges = 0; }
-    deal_rows(t, k, row, visit);
+    prepare(row);
+    deal_rows(row, visit);
   }
 }
 
-struct All {
-  __device__ bool operator()(const TaskRow&) const { return true; }
-};
-
 template <class Visit> __device__ __forceinline__ void each_edge(const Task& t, const Visit& visit) {
-  each_edge(t, All(), visit);
+  each_edge<32>(
+      t, [](TaskRow&) {}, [&](int64 u, int64 p, int64 first, int64 last, uint32) { visit(u, p, first, last); });
 }
 
 // Counts the common entries of two non-empty lists, walking both in step.

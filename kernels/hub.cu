@@ -5,8 +5,8 @@
 // blocks are unordered) and B = stream.row(v). In `degree` order most edges point to hubs, the
 // first rows, and entries crowd into few words. So, each edge by the first rule that fits:
 //
-// * A table row of at most SMALL entries: a thread per edge. A is looked up in hub v's bitmap in
-//   global memory, or A and B are merged.
+// * A table row of at most SMALL entries: a thread per entry of A, which is looked up in hub v's bitmap
+//   in global memory; or a thread per edge, which merges A and B.
 // * A near hub, v < NEAR: row u is compressed to its words with a bit set; a lane keeps one word
 //   in a register and ANDs it with the bitmaps of all near hubs of the row: 2 to 3 entries at a time,
 //   from bitmaps that fit in the second level cache. No cut at v is needed, because B ends there.
@@ -61,12 +61,34 @@
 //     other: scale 26 took 427 with 4 tails and a bit an entry, 383 with two bits of one word; filters of 8K, 12K, 20K
 //     bits: 401, 387, 387
 //
-// Tried and not kept. The dense core: triangles among hubs as a masked product of their matrix of bits (mma m16n8k256
-// and.popc), a tile's bits weighed against its edges' lists, tiles without edges left out; exact. It ran at 2.2 (tiles
-// of 256 x 128) to 2.7 (128 x 128, two blocks) of the instruction's 5.1 P bits a second, all 64K hubs in 17 ms at scale
-// 22, 19 at 24. But 59 % of scale 24's tests, those among 64K hubs, are the cheapest: without all of them it takes 8 of
-// 60 ms less, scale 20 0.4 of 2.8, scale 22 2.1 of 10.6. The best choice of tiles gave 1.6 ms at scale 24, 0.2 at 22, 8
-// of 466 at 26, none at 20, for 350 lines.
+//   8, on an H100, where 7 takes       2.9  11.0  60.8    -       -      tables 28, near 12.1, lists 10.2, edges 8.6
+//     predicted                        2.0   8.0  50      -       -      rows dealt evenly, no read waits for another
+//     counted                          1.9   8.9  50.8    3.7     -      tables 24.2, near 9.2, lists 8.4, edges 7.2
+//     learnt: 85 % of issue slots were busy with near hubs, 67 % with tables: what helped were fewer instructions. Near
+//     hubs: ends found by a warp's bisection (-1.3), a short row's words listed from its entries (-0.9). Tables: two
+//     lists at a time, eight ids a lane, lists beyond the bitmap apart (-2), fewer loads ahead (-1.5). Lists: a record
+//     for the entries below BITMAP and beyond it together (-2); half the steps alone changed nothing, because 114 M
+//     atomics and as many writes at random take what the L2 gives, 75 G sectors a second. Edges: lanes of short rows
+//     waited for the longest merge. Scale 20: a warp that had 32 of the longest rows was the last, lists 0.40 to 0.16.
+//     Tables now read 50 GB from DRAM in 24 ms, with one L2 hit in 9. Power laws of 2 M vertices: 0.82 to 0.98 of 7's
+//     time, a clique of 4,000 among 2 M: 0.4
+//
+// Tried in version 8 and not kept. 8 lanes a list: scale 22 0.2 less, 24 1.2 more. Lists of up to 64, 256 and more ids
+// by 8, 16 and 32 lanes: tables 27.9, because they take 64 registers and more. The longer lists of 32 first: 0.1 less.
+// Near hubs' lengths in shared memory: edges as before. 20K near hubs: 0.5 less at scale 24, 0.1 at 22. A warp a row
+// for near hubs: 0.2 less at most; their bitmaps in a square: 0.3 less, for 16 MB more. SMALL 24: lists 9.0, edges 12.3.
+// Bitmaps of 16K hubs alone: edges 8.5. Items of 128 or 256 edges, more blocks of hub_edges with fewer registers, 4 or
+// 16 lanes for lists beyond the bitmap: nothing.
+// In the times of version 8, but taken out since: the next item asked for ahead (near hubs 0.35 less, `bitmap` 7 % more
+// on rows of 400), and pairs of edges to others than hubs, searched in B (edges 7.2 in place of 8.6, `bitmap` 20 % more
+// on a power law).
+//
+// Tried and not kept before. The dense core: triangles among hubs as a masked product of their matrix of bits (mma
+// m16n8k256 and.popc), a tile's bits weighed against its edges' lists, tiles without edges left out; exact. It ran at
+// 2.2 (tiles of 256 x 128) to 2.7 (128 x 128, two blocks) of the instruction's 5.1 P bits a second, all 64K hubs in 17
+// ms at scale 22, 19 at 24. But 59 % of scale 24's tests, those among 64K hubs, are the cheapest: without all of them it
+// takes 8 of 60 ms less, scale 20 0.4 of 2.8, scale 22 2.1 of 10.6. The best choice of tiles gave 1.6 ms at scale 24,
+// 0.2 at 22, 8 of 466 at 26, none at 20, for 350 lines.
 // Offsets and counters of lists in 32 bits (predicted 6 ms less at scale 24): 0.7 less there, 4 of 470 at 26. With each
 // row's number of entries below BITMAP beside its offset, so that an edge reads none of its row: 7 at 26. One atomic
 // for all lists of a row among 32 edges: 9. So neither random reads of offsets nor atomics bound edges and lists.
@@ -79,6 +101,8 @@
 // Bounds of version 5 (Nsight Compute): RA: 72 GB come from DRAM, 64 bytes for each record of 32, the L2 is 71 % busy. RM:
 // as many bytes; issue slots 59 % busy with 14 of 32 lanes on, from a third of the warps that fit. Torus of 300^3: records
 // 0.25 ms at 81 % of DRAM's rate, counting 0.51 at 75 % of the L2's; 0.4 more are the host's, between launches.
+// Bounds of version 7 on an H100, scale 24: tables 67 % of issue slots, a third of the cycles bank conflicts; near hubs
+// 85 %; edges 58 registers, so half the warps; lists 0.9 instructions a cycle, all waiting.
 // Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle. Uniform: L2 79 % busy with random
 // sectors, torus: instructions.
 // Tried without gain: 1 or 4 warps a table, 2, 3 or 8 lists ahead, SMALL 8 or 32, 32K or 64K near hubs; 24K near hubs
@@ -86,34 +110,45 @@
 
 // Preludes: hub.cuh
 
-// Counts A's entries found in hub v's bitmap.
-__device__ __forceinline__ uint32 in_bitmap(const int32* a, int64 size, const uint32* bitmap) {
-  uint32 found = 0;
-#pragma unroll 4
-  for (int64 i = 0; i < size; i++) {
-    uint32 w = a[i];
-    found += __ldg(bitmap + (w >> 5)) >> (w & 31) & 1;
+// Deals the pairs of an edge (u, v) of a short table row to a hub and of an entry of A to the lanes of a warp: a thread
+// for each edge would wait for the longest A. The hub's bitmap has the entry or not.
+__device__ __forceinline__ void deal_pairs(const Task& t, const uint32* bitmaps, const TaskRow& row, Sums& sums) {
+  static_assert(SMALL <= 1024, "the root of a pair's number is exact");
+  bool triangle = t.same && t.shift == 0;  // then the e-th edge has the first e entries
+  TaskRow pairs = {row.u, 0, 0, row.first, row.size, 0};
+  if (row.size <= SMALL) {
+    int64 hubs = lower_bound(t.index.columns, row.begin, row.begin + row.edges, t.hubs) - row.begin;
+    pairs.edges = triangle ? hubs * (hubs - 1) / 2 : hubs * row.size;
   }
-  return found;
+  deal_rows(pairs, [&](int64 u, int64 pair, int64 first, int64 last, uint32) {
+    int64 p, i;
+    if (triangle) {
+      int32 e = int32((sqrtf(8.0f * float(pair) + 1) + 1) * 0.5f);
+      p = first + e;
+      i = pair - e * (e - 1) / 2;
+    } else {
+      p = t.index.offsets[u] + pair / (last - first);
+      i = pair % (last - first);
+    }
+    int64 v = t.index.columns[p];
+    uint32 w = t.table.columns[first + i];
+    if (w >= v + t.shift) { return; }
+    sums.triangles += __ldg(bitmaps + bitmap_of(uint32(v)) + (w >> 5)) >> (w & 31) & 1;
+  });
 }
 
-// Counts one edge (u, v) of a short table row [first, last), by one thread.
-__device__ __forceinline__ void short_edge(
-    const Task& t, const uint32* bitmaps, int64 p, int64 first, int64 last, Sums& sums) {
-  int64 v = t.index.columns[p];
-  int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
+// Processes one edge (u, v) of a short table row [first, last), by one thread; pairs find the triangles of hubs.
+__device__ __forceinline__ void short_edge(const Task& t, int64 p, int64 first, int64 last, Sums& sums) {
+  int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
   sums.wedges += b;
   if (first == last || b == 0) { return; }
   int64 a = before(t, p, first, last, v);
-  if (a == 0) { return; }
   sums.probes += a;
-  const int32* list = t.table.columns + first;
-  if (v < t.hubs) {
-    sums.triangles += in_bitmap(list, a, bitmaps + bitmap_of(uint32(v)));
-  } else if (b <= 4 * SMALL) {
-    sums.triangles += merged(list, a, t.stream.columns + begin, b);
+  if (a == 0 || v < t.hubs) { return; }
+  if (b <= 4 * SMALL) {
+    sums.triangles += merged(t.table.columns + first, a, t.stream.columns + begin, b);
   } else {
-    sums.triangles += searched(list, a, t.stream.columns + begin, b);
+    sums.triangles += searched(t.table.columns + first, a, t.stream.columns + begin, b);
   }
 }
 
@@ -140,7 +175,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint
     uint32* items_end, uint64* lists, uint64* all_lists, uint32 plain, Totals* totals) {
   Sums sums;
   all_edges(t, items, items_end, ITEM_EDGES, lists, all_lists, plain, sums,
-      [&](int64, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, p, first, last, sums); });
+      [&](const TaskRow& row) { deal_pairs(t, bitmaps, row, sums); },
+      [&](int64, int64 p, int64 first, int64 last) { short_edge(t, p, first, last, sums); });
   sums.add_up(totals);
 }
 
@@ -153,71 +189,90 @@ struct Streamed {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
   alignas(8) uint32 bits[BITMAP_WORDS];
   uint32 filter[FILTER_WORDS];
+  ListRecord fronts[THREADS], tails[THREADS];  // of each warp, the lists that have entries below BITMAP, and others
   uint32 item;
 };
 
-// Streams the warp's lists, one record per lane, `count` of them. `narrow` holds the low halves of `columns`,
-// four to a word.
-__device__ __forceinline__ uint32 stream_lists(const Streamed& row, uint64 mine, uint32 count, const uint2* narrow,
-    const int32* columns, const int32* table, int64 size) {
-  uint32 lane = threadIdx.x % 32, found = 0;
-  uint32 fours = uint32(mine >> 32), about = lane < count ? uint32(mine) : 0;
-  bool behind = about >> 31;
-  if (behind) { about = 0; }
-  for (uint32 j = 0; j < count; j += AHEAD) {
-    uint32 kind[AHEAD];
-    const uint2* list[AHEAD];
-    uint2 ids[AHEAD];
+// Puts a warp's lists, those that `has` one, beside each other; returns their number.
+__device__ __forceinline__ uint32 put_together(ListRecord* lists, ListRecord mine, bool has) {
+  uint32 votes = __ballot_sync(ALL, has);
+  if (has) { lists[__popc(votes & ((1u << threadIdx.x % 32) - 1))] = mine; }
+  return __popc(votes);
+}
+
+// Which of eight 16-bit ids have their bit set, as a mask with the first id lowest.
+__device__ __forceinline__ uint32 eight(const uint32* bits, uint4 ids) {
+  return four(bits, make_uint2(ids.z, ids.w)) << 4 | four(bits, make_uint2(ids.x, ids.y));
+}
+
+// Streams the warp's lists, one record per lane, 0 for none. `narrow` holds the low halves of `columns`, eight to a
+// word. LANES lanes stream the ids of a list below BITMAP, and TAIL_LANES those of a list beyond it.
+__device__ __forceinline__ uint32 stream_lists(
+    Streamed& row, ListRecord mine, const uint4* narrow, const int32* columns, const int32* table, int64 size) {
+  constexpr uint32 TOGETHER = 32 / LANES, TAILS_TOGETHER = 32 / TAIL_LANES;
+  uint32 lane = threadIdx.x % LANES, list = threadIdx.x % 32 / LANES, found = 0;
+  ListRecord *fronts = row.fronts + (threadIdx.x & ~31u), *tails = row.tails + (threadIdx.x & ~31u);
+  uint32 front_count = put_together(fronts, mine, mine.front()), tail_count = put_together(tails, mine, mine.tail());
+  __syncwarp();
+  for (uint32 j = 0; j < front_count; j += TOGETHER * LISTS_AHEAD) {
+    int32 left[LISTS_AHEAD];
+    uint32 skip[LISTS_AHEAD];
+    const uint4* place[LISTS_AHEAD];
+    uint4 ids[LISTS_AHEAD];
 #pragma unroll
-    for (uint32 i = 0; i < AHEAD; i++) {
-      kind[i] = __shfl_sync(ALL, about, min(j + i, 31u));
-      list[i] = narrow + __shfl_sync(ALL, fours, min(j + i, 31u)) + lane;
-      ids[i] = make_uint2(0, 0);
-      if (AHEAD > 1 && j + i > 31) { kind[i] = 0; }
-      if (4 * lane < kind[i] >> 2) { ids[i] = __ldg(list[i]); }
+    for (uint32 i = 0; i < LISTS_AHEAD; i++) {
+      uint32 k = j + i * TOGETHER + list;
+      ListRecord front = k < front_count ? fronts[k] : ListRecord{0};
+      uint32 start = front.skip() + front.fours() % 2 * 4;
+      left[i] = k < front_count ? int32(start + front.front() - 8 * lane) : 0;
+      skip[i] = lane ? 0 : start;
+      place[i] = narrow + front.fours() / 2 + lane;
+      if (left[i] > 0) { ids[i] = __ldg(place[i]); }
     }
 #pragma unroll
-    for (uint32 i = 0; i < AHEAD; i++) {
-      int32 left = int32(kind[i] >> 2) - int32(4 * lane);
-      uint32 valid = lane == 0 ? 15u << (kind[i] & 3) : 15u;
-      while (left > 0) {
-        if (left < 4) { valid &= (1u << left) - 1; }
-        found += __popc(four(row.bits, ids[i]) & valid & 15u);
-        left -= 128;
-        valid = 15u;
-        list[i] += 32;
-        if (left > 0) { ids[i] = __ldg(list[i]); }
+    for (uint32 i = 0; i < LISTS_AHEAD; i++) {
+      uint32 valid = 255u << skip[i];
+      while (left[i] > 0) {
+        if (left[i] < 8) { valid &= (1u << left[i]) - 1; }
+        found += __popc(eight(row.bits, ids[i]) & valid & 255u);
+        left[i] -= 8 * LANES;
+        valid = 255u;
+        place[i] += LANES;
+        if (left[i] > 0) { ids[i] = __ldg(place[i]); }
       }
     }
   }
-  // Entries beyond the bitmap: the first 32 of TAILS_AHEAD lists are read together.
-  for (uint32 left = __ballot_sync(ALL, behind); left;) {
-    const int32* entries[TAILS_AHEAD];
-    uint32 place[TAILS_AHEAD], end[TAILS_AHEAD], w[TAILS_AHEAD];
+  lane = threadIdx.x % TAIL_LANES;
+  list = threadIdx.x % 32 / TAIL_LANES;
+  for (uint32 j = 0; j < tail_count; j += TAILS_TOGETHER * TAILS_AHEAD) {
+    const int32* place[TAILS_AHEAD];
+    int32 left[TAILS_AHEAD];
+    uint32 w[TAILS_AHEAD];
 #pragma unroll
     for (uint32 i = 0; i < TAILS_AHEAD; i++) {
-      uint64 list = __shfl_sync(ALL, mine, left ? __ffs(int(left)) - 1 : 0);
-      entries[i] = columns + (list >> 32) * 4;
-      place[i] = uint32(list & 3) + lane;
-      end[i] = left ? uint32(list) << 1 >> 3 : 0;
-      w[i] = place[i] < end[i] ? entries[i][place[i]] : 0;
-      left &= left - 1;
+      uint32 k = j + i * TAILS_TOGETHER + list;
+      ListRecord tail = k < tail_count ? tails[k] : ListRecord{0};
+      left[i] = int32(tail.tail() - lane);
+      place[i] = columns + int64(tail.fours()) * 4 + tail.skip() + tail.front() + lane;
+      w[i] = left[i] > 0 ? *place[i] : 0;
     }
 #pragma unroll
     for (uint32 i = 0; i < TAILS_AHEAD; i++) {
-      while (place[i] < end[i]) {
+      while (left[i] > 0) {
         if (FilterBits(w[i]).in(row.filter)) { found += contains(table, 0, size, w[i]); }
-        place[i] += 32;
-        if (place[i] < end[i]) { w[i] = entries[i][place[i]]; }
+        left[i] -= TAIL_LANES;
+        place[i] += TAIL_LANES;
+        if (left[i] > 0) { w[i] = *place[i]; }
       }
     }
   }
+  __syncwarp();
   return found;
 }
 
 // 5. A block takes one work item per step: a table, and up to ITEM_LISTS lists streamed against it.
 extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
-    hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const uint64* begins,
+    hub_tables(Task t, const uint4* table_narrow, const uint4* stream_narrow, const uint64* begins,
         const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ Streamed row;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = *items_end;
@@ -233,13 +288,13 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
     int64 x = of_table ? item.x - t.tables : item.x, size = block.length(x);
     const int32* table = block.columns + block.offsets[x];
     const int32* columns = of_table ? t.stream.columns : t.table.columns;
-    const uint2* narrow = of_table ? stream_narrow : table_narrow;
+    const uint4* narrow = of_table ? stream_narrow : table_narrow;
     set_entries(row, table, size);
     uint64 begin = begins[item.x] + uint64(item.y) * ITEM_LISTS, end = min(begin + ITEM_LISTS, begins[item.x + 1]);
     __syncthreads();
     for (uint64 k = begin + 32 * warp; k < end; k += Streamed::THREADS) {
-      uint64 mine = k + lane < end ? records[k + lane] : 0;
-      triangles += stream_lists(row, mine, uint32(min(end - k, uint64(32))), narrow, columns, table, size);
+      ListRecord mine = {k + lane < end ? records[k + lane] : 0};
+      triangles += stream_lists(row, mine, narrow, columns, table, size);
     }
     __syncthreads();
     clear_entries(row, table, size);
@@ -247,25 +302,24 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
   add_to(&totals->triangles, triangles);
 }
 
-// Tests the row's words against the bitmaps of the hubs that the lanes hold, hubs ascending by lane;
-// `hubs` lanes hold one, and `top` is v / 32 there.
-template <class Row> __device__ __forceinline__ uint32 meet_hubs(
-    const Row& row, const uint32* bitmaps, uint32 hubs, uint32 base, uint32 top) {
-  uint32 lane = threadIdx.x % 32, used = row.used, found = 0;
+// Tests the row's words against the bitmaps of the hubs that the lanes hold, ascending by lane; -1 for none.
+template <class Row> __device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmaps, int32 hub) {
+  uint32 lane = threadIdx.x % 32, used = row.used, found = 0, hubs = __popc(__ballot_sync(ALL, hub >= 0));
+  uint32 bitmap = bitmap_of(uint32(max(hub, 0)));
   for (uint32 k = 0; k < used; k += 32) {
     uint32 word = k + lane < used ? row.words[k + lane] : Row::WORDS;
     uint32 bits = k + lane < used ? row.bits[word] : 0;
-    uint32 lowest = row.words[k];
-    uint32 j = __popc(__ballot_sync(ALL, lane < hubs && top < lowest));
+    int32 lowest = 32 * row.words[k], first = int32(32 * word);
+    uint32 j = __popc(__ballot_sync(ALL, hub >= 0 && hub < lowest));
     if (j == hubs) { break; }
-    for (; j < hubs; j += 8) {
+    const uint32* column = bitmaps + word;
+    for (j &= ~7u; j < hubs; j += 8) {
       uint32 seen[8];
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) {
-        uint32 from = min(j + i, 31u);
-        uint32 hub_base = __shfl_sync(ALL, base, from);
-        uint32 hub_top = __shfl_sync(ALL, top, from);
-        seen[i] = j + i < hubs && word <= hub_top ? __ldg(bitmaps + hub_base + word) : 0;
+        int32 v = __shfl_sync(ALL, hub, j + i);
+        uint32 place = __shfl_sync(ALL, bitmap, j + i);
+        seen[i] = first <= v ? __ldg(column + place) : 0;
       }
 #pragma unroll
       for (uint32 i = 0; i < 8; i++) { found += __popc(seen[i] & bits); }
@@ -290,8 +344,24 @@ __device__ __forceinline__ uint32 stream_list(
   return found;
 }
 
+// Lists the words of a short row, from its entries; each warp passes over them all.
+template <class Row> __device__ __forceinline__ void list_few(Row& row, const int32* columns, uint32 size) {
+  uint32 lane = threadIdx.x % 32, used = 0;
+  for (uint32 i = lane; i - lane < size; i += 32) {
+    uint32 word = i < size ? uint32(columns[i]) >> 5 : 0;
+    bool leads = i < size && (i == 0 || uint32(columns[i - 1]) >> 5 != word);
+    uint32 votes = __ballot_sync(ALL, leads);
+    if (leads && i / 32 % Row::WARPS == threadIdx.x / 32) {
+      row.words[used + __popc(votes & ((1u << lane) - 1))] = (unsigned short)(word);
+    }
+    used += __popc(votes);
+  }
+  if (threadIdx.x == 0) { row.used = used; }
+  __syncthreads();
+}
+
 // 6. Long table rows and near hubs: a block takes one work item per step, and each of its warps every
-// NEAR_WARPSth edge. `near` is 0 or a multiple of 32, or the number of stream rows.
+// NEAR_WARPSth edge.
 extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
     hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ NearRow row;
@@ -299,16 +369,18 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
   uint64 triangles = 0;
   each_item(row, t, items, items_end, next, [&](int64, int64 first, int64 last, int64 begin, int64 end) {
     const int32* columns = t.table.columns + first;
-    int64 size = lower_bound(columns, 0, last - first, 32 * words);
-    end = lower_bound(t.index.columns, begin, end, t.near);
+    int64 size = lower_bound_of_warp(columns, 0, last - first, t.near);  // no near hub's row has an entry beyond
+    end = t.same ? min(end, first + size) : lower_bound_of_warp(t.index.columns, begin, end, t.near);
     each_entry<NearRow>(columns, size, [&](uint32 w) { atomicOr(row.bits + (w >> 5), 1u << (w & 31)); });
-    __syncthreads();
-    list_words(row, words);
+    if (size > FEW_ENTRIES) {
+      __syncthreads();
+      list_words(row, words);
+    } else {
+      list_few(row, columns, uint32(size));
+    }
     for (int64 p = begin + warp; p < end; p += NearRow::THREADS) {
       int64 place = p + lane * NearRow::WARPS;
-      uint32 v = place < end ? t.index.columns[place] : 0;
-      uint32 hubs = __popc(__ballot_sync(ALL, place < end));
-      triangles += meet_hubs(row, bitmaps, hubs, bitmap_of(v), v >> 5);
+      triangles += meet_hubs(row, bitmaps, place < end ? t.index.columns[place] : -1);
     }
     __syncthreads();
     for (uint32 i = threadIdx.x; i < row.used; i += NearRow::THREADS) { row.bits[row.words[i]] = 0; }
@@ -328,8 +400,7 @@ __device__ __forceinline__ void meet_edges(
   bool hub = mine && v < t.near;
   sums.wedges += b;
   sums.probes += a && b ? (hub || b > LONG * a ? a : b) : 0;
-  uint32 hubs = __popc(__ballot_sync(ALL, hub));
-  uint32 found = meet_hubs(row, bitmaps, hubs, hub ? bitmap_of(uint32(v)) : 0, uint32(v) >> 5);
+  uint32 found = meet_hubs(row, bitmaps, hub ? int32(v) : -1);
   for (uint32 left = __ballot_sync(ALL, mine && !hub && a && b); left; left &= left - 1) {
     int from = __ffs(int(left)) - 1;
     int64 list = __shfl_sync(ALL, begin, from), size = __shfl_sync(ALL, b, from);

@@ -11,7 +11,7 @@
 #define BLOCK 256  // threads per block of the kernels with a thread per edge or row
 #endif
 #ifndef PIECE
-#define PIECE 16777216  // most entries of a record; a longer list is cut
+#define PIECE 32767  // most entries of a record, which has 15 bits for them; a longer list is cut
 #endif
 #ifndef ITEM_EDGES
 #define ITEM_EDGES 1024  // index edges of a work item into which a row is cut
@@ -23,16 +23,31 @@
 #define TABLE_WARPS 2
 #endif
 #ifndef AHEAD
-#define AHEAD 4  // lists whose loads are under way together
+#define AHEAD 4  // with outputs: lists whose loads are under way together
+#endif
+#ifndef LANES
+#define LANES 16  // lanes that stream a list
+#endif
+#ifndef LISTS_AHEAD
+#define LISTS_AHEAD 3  // lists of such lanes whose loads are under way together
+#endif
+#ifndef TAIL_LANES
+#define TAIL_LANES 8  // lanes that stream a list beyond the bitmap
 #endif
 #ifndef TAILS_AHEAD
-#define TAILS_AHEAD 4  // likewise of lists beyond the bitmap
+#define TAILS_AHEAD 2  // lists of these lanes whose loads are under way together
 #endif
 #ifndef PLAIN_WARPS
 #define PLAIN_WARPS 8
 #endif
 #ifndef NEAR_WARPS
 #define NEAR_WARPS 2
+#endif
+#ifndef NEIGHBOURS
+#define NEIGHBOURS 4  // adjacent rows that a warp takes: the longest are adjacent, and 32 of them would keep it long
+#endif
+#ifndef FEW_ENTRIES
+#define FEW_ENTRIES 128  // most entries of a row whose words are listed by them, not by its bitmap
 #endif
 #ifndef NEAR
 #define NEAR 16384  // most near hubs
@@ -260,48 +275,60 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 
 }
 
 // Lists: an edge of a long row that is tested against no bitmap has its shorter list streamed against a table of the
-// longer one. All lists against one table are adjacent, as records: place of the first entry in its block, number of
-// entries, and whether they are beyond the bitmap. A table's key is its row: of the stream block for v, against which A
-// is streamed, or of the table block for u.
-
-// A list in the form in which it is streamed: four ids are read together, and the first list entry is entry `skip` of
-// the first four. `behind` is the list's place among the ids beyond the bitmap.
-__device__ __forceinline__ uint64 record(int64 start, int64 size, bool behind) {
-  uint64 skip = start & 3;
-  return uint64(start >> 2) << 32 | uint64(behind) << 31 | (skip + size) << 2 | skip;
-}
+// longer one. All lists against one table are adjacent, as records. A table's key is its row: of the stream block for
+// v, against which A is streamed, or of the table block for u.
 
 constexpr int64 MOST = PIECE;
+static_assert(PIECE < 1 << 15, "a record has 15 bits for a number of entries");
+
+// A list in the form in which it is streamed: four ids are read together, and the first list entry is entry `skip` of
+// the first four. `front` entries are below BITMAP, and `tail` others follow.
+struct ListRecord {
+  uint64 bits;
+
+  __device__ __forceinline__ static ListRecord of(int64 start, int64 front, int64 tail) {
+    return {uint64(start >> 2) << 32 | uint64(front) << 17 | uint64(tail) << 2 | uint64(start & 3)};
+  }
+  __device__ __forceinline__ uint32 fours() const { return uint32(bits >> 32); }
+  __device__ __forceinline__ uint32 skip() const { return uint32(bits) & 3; }
+  __device__ __forceinline__ uint32 front() const { return uint32(bits) >> 17; }
+  __device__ __forceinline__ uint32 tail() const { return uint32(bits) >> 2 & 0x7fff; }
+};
 
 struct List {
-  int64 key, start, front, size;  // the first `front` entries are below BITMAP
+  int64 key, start, size;
   int64 other;  // the end of the edge that is not the table's
+  bool streamed;  // whether it is part of a stream row
 
-  __device__ int64 records() const { return (front + MOST - 1) / MOST + (size - front + MOST - 1) / MOST; }
+  __device__ int64 records() const { return (size + MOST - 1) / MOST; }
 };
 
 __device__ __forceinline__ List shorter_list(
     const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin, int64 b) {
-  List list = a < b ? List{v, first, a, a, u} : List{t.tables + u, begin, b, b, v};
-  const int32* columns = (a < b ? t.table.columns : t.stream.columns) + list.start;
-  if (columns[list.size - 1] >= BITMAP) { list.front = lower_bound(columns, 0, list.size, BITMAP); }
-  return list;
+  return a < b ? List{v, first, a, u, false} : List{t.tables + u, begin, b, v, true};
 }
 
-// 2. All edges. Edges of short table rows are passed to `visit(u, p, first, last)`. Edges of longer ones are tested
-// against the near hubs' bitmaps in work items of ITEM_EDGES edges, and the rest are counted by table; PLAIN leaves all
-// to the items.
-template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items, uint32* items_end,
-    int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
+// The number of entries of a row below BITMAP.
+__device__ __forceinline__ uint32 front_of(const int32* row, int64 size) {
+  return uint32(row[size - 1] < BITMAP ? size : lower_bound(row, 0, size, BITMAP));
+}
+
+// 2. All edges. Those of a short table row are passed to `visit(u, p, first, last)`, after `deal(row)` got the row from
+// all lanes. Edges of longer ones are tested against the near hubs' bitmaps in work items of ITEM_EDGES edges, and the
+// rest are counted by table; PLAIN leaves all to the items.
+template <class Deal, class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items,
+    uint32* items_end, int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Deal& deal,
+    const Visit& visit) {
   uint64 found = 0;
-  auto keep = [&](const TaskRow& row) {
-    bool cut = row.size > SMALL && row.edges && (plain || t.index.columns[row.begin] < t.near);
+  auto prepare = [&](TaskRow& row) {
+    bool longer = row.size > SMALL, cut = longer && row.edges && (plain || t.index.columns[row.begin] < t.near);
     uint32 count = cut ? uint32((row.edges + item_edges - 1) / item_edges) : 0;
     uint32 place = reserve(items_end, count);
     for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(row.u), i); }
-    return row.size <= SMALL || !plain;
+    if (longer && plain) { row.edges = 0; }
+    deal(row);
   };
-  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+  each_edge<NEIGHBOURS>(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32) {
     if (last - first <= SMALL) { return visit(u, p, first, last); }
     int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
@@ -316,22 +343,29 @@ template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, 
   add_to(all_lists, found);
 }
 
-// Calls `visit(list, p)` with the list of each edge that neither a short row nor a bitmap counts.
+// Calls `visit(list, p, front)` with the list of each edge that neither a short row nor a bitmap counts; `front` is
+// the number of entries of its table row below BITMAP.
 template <class Visit> __device__ __forceinline__ void each_list(const Task& t, const Visit& visit) {
-  auto keep = [](const TaskRow& row) { return row.size > SMALL; };
-  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+  auto prepare = [&](TaskRow& row) {
+    if (row.size <= SMALL) { row.edges = 0; }
+    if (row.edges == 0) { return; }
+    int64 last = row.begin + row.edges;
+    row.begin = lower_bound(t.index.columns, row.begin, last, t.near);
+    row.edges = last - row.begin;
+    if (row.edges) { row.note = front_of(t.table.columns + row.first, row.size); }
+  };
+  each_edge<NEIGHBOURS>(t, prepare, [&](int64 u, int64 p, int64 first, int64 last, uint32 front) {
     int64 v = t.index.columns[p];
-    if (v < t.near) { return; }
     int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
-    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b), p); }
+    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b), p, front); }
   });
 }
 
 // Counts the lists of some rows alone, where those of all rows are too many.
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* lists, uint64* all_lists) {
   uint64 found = 0;
-  each_list(t, [&](const List& list, int64) {
+  each_list(t, [&](const List& list, int64, uint32) {
     found += list.records();
     atomicAdd(lists + list.key, uint64(list.records()));
   });
@@ -342,16 +376,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* l
 // `note(place, list, p)` is called for each.
 template <class Note>
 __device__ __forceinline__ void put_lists(const Task& t, uint64* ends, uint64* records, const Note& note) {
-  each_list(t, [&](const List& list, int64 p) {
-    int64 count = list.records();
-    uint64* place = records + atomicAdd(ends + list.key, uint64(-count)) - count;
-    for (int64 i = 0; i < list.front; i += MOST) {
+  each_list(t, [&](const List& list, int64 p, int64 front) {
+    if (list.streamed) { front = front_of(t.stream.columns + list.start, list.size); }
+    uint64* place = records + atomicAdd(ends + list.key, uint64(-list.records())) - list.records();
+    for (int64 i = 0; i < list.size; i += MOST) {
+      int64 size = min(MOST, list.size - i), below = max(0ll, min(size, front - i));
       note(place - records, list, p);
-      *place++ = record(list.start + i, min(MOST, list.front - i), false);
-    }
-    for (int64 i = list.front; i < list.size; i += MOST) {
-      note(place - records, list, p);
-      *place++ = record(list.start + i, min(MOST, list.size - i), true);
+      *place++ = ListRecord::of(list.start + i, below, size - below).bits;
     }
   });
 }
@@ -428,10 +459,11 @@ __device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
   return found * 2 + bit_of(bits, ids.x >> 3 & BYTES, ids.x);
 }
 
-// The low halves of columns; threads take four per step.
+// The low halves of columns; threads take four per step. One word more is written, for they are also read eight at a
+// time.
 extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, uint2* narrow) {
   int64 threads = int64(gridDim.x) * blockDim.x;
-  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; 4 * k < size; k += threads) {
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; 4 * k < size + 4; k += threads) {
     uint32 ids[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) { ids[i] = 4 * k + i < size ? columns[4 * k + i] & 0xffff : 0; }
@@ -452,6 +484,19 @@ template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
 
 using FullRow = Row<BITMAP_WORDS, FILTER_WORDS, PLAIN_WARPS>;
 using NearRow = Row<NEAR / 32, 1, NEAR_WARPS>;
+
+// The same as `lower_bound`, by a warp, all of whose lanes must call it: some 32 entries per step.
+__device__ __forceinline__ int64 lower_bound_of_warp(const int32* columns, int64 at, int64 end, int64 bound) {
+  uint32 lane = threadIdx.x % 32;
+  while (at < end) {
+    int64 step = (end - at + 31) / 32, place = at + lane * step;
+    uint32 below = __popc(__ballot_sync(ALL, place < end && columns[place] < bound));
+    if (step == 1 || below == 0) { return at + below; }
+    end = min(end, at + below * step);
+    at += (below - 1) * step + 1;
+  }
+  return at;
+}
 
 // Lists the words below `most` that have a bit set. Each warp takes its share of them, in two passes.
 template <class Row> __device__ void list_words(Row& row, uint32 most) {

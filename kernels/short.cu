@@ -121,7 +121,7 @@ __device__ __forceinline__ void each_row(const Task& t, Totals* totals, const Vi
   uint32 threads = uint32(all_threads()), rows = uint32(t.rows), lane = threadIdx.x % 32;
   int64 u = row_of(t, first_of()), hop = threads / GROUP * t.step;
   for (uint32 k = uint32(first_of()); k - lane < rows; k += threads, u += hop) {
-    TaskRow row = {u, 0, 0, 0, 0};
+    TaskRow row = {u, 0, 0, 0, 0, 0};
     if (k < rows) {
       row.begin = t.index.offsets[u];
       row.edges = t.index.offsets[u + 1] - row.begin;
@@ -136,7 +136,7 @@ __device__ __forceinline__ void each_row(const Task& t, Totals* totals, const Vi
       }
       row.edges = 0;
     }
-    deal_rows(t, k - lane, row, [&](int64 of, int64 p, int64 first, int64 last) {
+    deal_rows(row, [&](int64 of, int64 p, int64 first, int64 last, uint32) {
       uint64 before_edge = sums.triangles;
       walk(t, p, first, last, sums);
       if (sums.triangles != before_edge) { seen(of, p, first, last); }

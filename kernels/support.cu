@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   Sums sums;
   Out out = {first_sums, second_sums, third_sums};
   int64 item_edges = plain ? ITEM_EDGES : BEHIND;  // rows that are tested against near hubs are not cut
-  all_edges(t, items, items_end, item_edges, lists, all_lists, plain, sums,
+  all_edges(t, items, items_end, item_edges, lists, all_lists, plain, sums, [](const TaskRow&) {},
       [&](int64 u, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, u, p, first, last, sums, out); });
   sums.add_up(totals);
 }
@@ -210,12 +210,10 @@ __device__ __forceinline__ uint32 of_warp(uint32 x) {
 
 // Streams the warp's lists, one record per lane, as `hub` does; returns the triangles of each list, one list per lane.
 // `places` are the sums of the lists' own entries, by edge.
-template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, uint64 mine, uint32 count,
+template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, ListRecord mine, uint32 count,
     const uint2* narrow, const int32* columns, const Entries& table, int64 size, Sum* places) {
   uint32 lane = threadIdx.x % 32, all = 0;
-  uint32 fours = uint32(mine >> 32), about = lane < count ? uint32(mine) : 0;
-  bool behind = about >> 31;
-  if (behind) { about = 0; }
+  uint32 fours = mine.fours(), about = mine.front() ? (mine.skip() + mine.front()) << 2 | mine.skip() : 0;
   for (uint32 j = 0; j < count; j += AHEAD) {
     uint32 kind[AHEAD];
     uint32 four_of[AHEAD];
@@ -255,11 +253,11 @@ template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, ui
       if (j + i == lane) { all = found; }
     }
   }
-  for (uint32 left = __ballot_sync(ALL, behind); left; left &= left - 1) {
+  for (uint32 left = __ballot_sync(ALL, mine.tail()); left; left &= left - 1) {
     uint32 from = __ffs(int(left)) - 1, found = 0;
-    uint64 list = __shfl_sync(ALL, mine, from);
-    int64 start = int64(list >> 32) * 4;
-    for (uint32 q = uint32(list & 3) + lane; q < uint32(list) << 1 >> 3; q += 32) {
+    ListRecord list = {__shfl_sync(ALL, mine.bits, from)};
+    int64 start = int64(list.fours()) * 4 + list.skip() + list.front();
+    for (uint32 q = lane; q < list.tail(); q += 32) {
       int64 place = row.find(table.columns, size, columns[start + q]);
       if (place < 0) { continue; }
       found++;
@@ -267,7 +265,7 @@ template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, ui
       if (!VERTICES) { atomicAdd(places + start + q, Sum(1)); }
     }
     found = of_warp(found);
-    if (lane == from) { all = found; }
+    if (lane == from) { all += found; }
   }
   return all;
 }
@@ -307,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(Met<MET_WARPS>::THREADS)
     __syncthreads();
     uint64 met = 0;
     for (uint64 k = begin + 32 * warp; k < end; k += Row::THREADS) {
-      uint64 mine = k + lane < end ? records[k + lane] : 0;
+      ListRecord mine = {k + lane < end ? records[k + lane] : 0};
       uint32 found = stream_lists(row, mine, uint32(min(end - k, uint64(32))), narrow, columns, entries, size, places);
       if (found) { atomicAdd(ends + whose[k + lane], Sum(found)); }
       met += found;

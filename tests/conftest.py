@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.support.emulation import host
-from tests.support.processes import fork_workers, patience
+from tests.support.processes import fork_workers, local_cluster, patience
 
 FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("default", FEW, max_examples=15)
@@ -146,4 +146,20 @@ def client(cluster: Any) -> Iterator[Any]:
 
     with Client(cluster, set_as_default=False) as found:
         found.wait_for_workers(2, timeout=patience())
+        yield found
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    """Two workers in this process, which start quickly and are easy to inspect."""
+    with local_cluster(n_workers=2, processes=False) as found:
+        yield found
+
+
+@pytest.fixture
+def inner(threads: Any) -> Iterator[Any]:
+    """A client of these workers that is not the default one."""
+    from distributed import Client
+
+    with Client(threads, set_as_default=False) as found:
         yield found

@@ -251,3 +251,14 @@ def test_the_docstring_lists_what_the_registries_have():
     listed = [names.lines() for names in (registry.SCHEMES, registry.ORDERS, registry.ASSIGNMENTS)]
     for names in (*listed, registry.kernel_lines()):
         assert "; ".join(f"{name}: {line}" for name, line in names) in told
+
+
+@pytest.mark.parametrize("module", ["dasktc.api.methods", "dasktc.cli.options", "dasktc.counting.count"])
+def test_what_looks_names_up_has_them_declared(module):
+    """In a process that has imported nothing else: no registry names the module of its objects."""
+    code = (
+        f"import {module}\nfrom dasktc.registry import *\nfrom dasktc.options import Options\n"
+        "print(all(map(len, (SCHEMES, ORDERS, ASSIGNMENTS, METHODS, *KERNELS.values()))), Options('plain').kernel)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True plain\n", "")

@@ -38,7 +38,7 @@ from dasktc.answers.frames import (
     unknown,
     with_rows,
 )
-from dasktc.backends import get_backend
+from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
@@ -61,10 +61,6 @@ __all__ = ["edge_answer", "edges_in_parts", "given_as", "oriented_frame", "parti
 Array = Any
 ByPlace = dict[Block, Any]
 """Handles by block position of an int32 array: a non-negative number for each column of the block."""
-FRAME_BYTES = 100
-"""Bytes per row of an edge frame while it is made: keys, numbers, their order, and ids."""
-SPLIT_BYTES = 200
-"""The same with sharded vertices."""
 WIDE = 4
 """Approximate number of partitions cut from one slice if there are many."""
 
@@ -197,7 +193,8 @@ def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable
 
 def _lengths(graph: CountingContext) -> tuple[int, int]:
     """Return the number of edges of a partition, and of a slice, which is cut into several."""
-    share, row_bytes = graph.plane.frame_bytes, SPLIT_BYTES if graph.plan.shards > 1 else FRAME_BYTES
+    share, tuning = graph.answers.frame_bytes, graph.tuning
+    row_bytes = tuning.split_bytes if graph.plan.shards > 1 else tuning.frame_bytes
     limit = max(1, graph.edges if share is None else share // row_bytes)
     rows = max(1, min(limit, rows_of_partition(graph, 2, 1)))
     return rows, max(1, min(limit, WIDE * rows))
@@ -205,7 +202,7 @@ def _lengths(graph: CountingContext) -> tuple[int, int]:
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     """Refuse a frame of all edges that exceeds the memory budget of the caller, if that is the one process."""
-    memory, needed = graph.plane.caller_bytes, FRAME_BYTES * graph.edges
+    memory, needed = graph.answers.caller_bytes, graph.tuning.frame_bytes * graph.edges
     if kind.whole and memory is not None and needed > memory:
         raise InputError(
             f"a frame of {plural(graph.edges, 'edge')} takes {format_size(needed)} while it is made, more than the "
@@ -216,13 +213,13 @@ def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
 
 def _alone(graph: CountingContext, kind: FrameKind) -> bool:
     """Whether the caller's process makes the whole frame in its own memory."""
-    return kind.whole and graph.plane.in_one_memory
+    return kind.whole and graph.answers.in_one_memory
 
 
 def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
     """Whether a device makes the frame of its single block with `Answers`, if the keys and numbers fit."""
     single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
-    return single and graph.executor.backend.on_device
+    return single and graph.options.chosen_backend in ON_DEVICE
 
 
 def _whole_frame(
@@ -274,7 +271,7 @@ def _slices(
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
     order = None if sharded else graph.prepared.graph.order.whole
-    backend, host = graph.options.chosen_backend, sharded or not graph.plane.frames_on_device
+    backend, host = graph.options.chosen_backend, sharded or not graph.answers.frames_on_device
     calls = [
         (graph.blocks[place], of_block, order, start, start + step, backend, host, oriented, then)
         for place, of_block in by_place.items()
@@ -429,8 +426,8 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     known = np.minimum(*ends) >= 0
     distinct = np.unique(keys[known])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
-    share = graph.plane.frame_bytes
-    slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // SPLIT_BYTES)))
+    share = graph.answers.frame_bytes
+    slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // graph.tuning.split_bytes)))
     matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
     counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)
     place = distinct.searchsorted(keys).clip(max=max(0, len(distinct) - 1))
@@ -497,13 +494,13 @@ def _no_edges(edges: Any) -> InputError:
     )
 
 
-def _matched(part: Array, wanted: Array) -> Array:
+def _matched(part: Array, distinct: Array) -> Array:
     """For each of some ascending keys, its number of occurrences above the sum of its numbers; on the host."""
-    counts = np.zeros((2, len(wanted)), np.int64)
-    if part.shape[1] and len(wanted):
+    counts = np.zeros((2, len(distinct)), np.int64)
+    if part.shape[1] and len(distinct):
         xp = array_module(part)
-        among = xp.asarray(wanted)
-        places = xp.minimum(among.searchsorted(part[0]), len(wanted) - 1)
+        among = xp.asarray(distinct)
+        places = xp.minimum(among.searchsorted(part[0]), len(distinct) - 1)
         hits = among.take(places) == part[0]
         hit_places = on_host(places[hits])
         np.add.at(counts[0], hit_places, 1)

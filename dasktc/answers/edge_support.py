@@ -118,7 +118,7 @@ def _sums(
             substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
             if substitute == kernel:
                 plan, needed = coarser, nbytes_coarse
-    needed = min(plan.memory, needed + graph.plane.bytes_of_sums(nbytes, plan.workers))
+    needed = min(plan.memory, needed + graph.answers.bytes_of_sums(nbytes, plan.workers))
     graph.executor.set_task_memory(needed)
     _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
     blocks, work = graph.blocks, jobs(plan, kernel, graph.options.chosen_backend)

@@ -62,8 +62,6 @@ BACKEND_OF: dict[str, str] = {"pandas": "cpu", "cudf": "cuda"}
 FrameName = Literal["pandas", "polars", "cudf", "dask"]
 FRAMES: tuple[FrameName, ...] = get_args(FrameName)
 """Frame types of an answer."""
-PARTITION_BYTES = 128 << 20
-"""Bytes of a partition of a Dask DataFrame."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ PANDAS = FrameKind("pandas", "pandas")
 """The frame type from which files are written."""
 
 
-def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") -> FrameKind:
+def frame_kind(graph: CountingContext, frame: str | None, rows: str = "vertices") -> FrameKind:
     """Choose the frame type of an answer.
 
     Parameters
@@ -99,7 +97,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     frame : {"pandas", "polars", "cudf", "dask"} or None
         The caller's choice. None: cuDF for a source in GPU memory, a Dask DataFrame for a Dask collection, and for
         edges with a client; Polars for a Polars frame; else pandas, and always for a source with labels.
-    of : {"vertices", "edges", "list"}
+    rows : {"vertices", "edges", "list"}
         Meaning of the rows.
 
     Returns
@@ -120,8 +118,8 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
         return PANDAS
     if frame is None:
         frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask", "polars": "polars"}.get(source or "", "pandas")
-        if of == "edges":
-            frame = graph.plane.edge_frame or frame
+        if rows == "edges":
+            frame = graph.answers.edge_frame or frame
     else:
         if not isinstance(frame, str):
             raise InputError(f"frame {shown(frame)} is not one of {', '.join(FRAMES)}; choose one of these")
@@ -143,12 +141,12 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
 
         makes_cudf = source in ("cudf", "dask-cudf") or dask.config.get("dataframe.backend", "pandas") == "cudf"
         on_gpu = on_device and makes_cudf
-    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.plane.frames_on_device else "pandas"))
+    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.answers.frames_on_device else "pandas"))
 
 
 def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:
     """Make a Dask DataFrame's partitions cuDF if GPUs count without a budget."""
-    on_device = graph.options.chosen_backend in ON_DEVICE and graph.plane.frames_on_device
+    on_device = graph.options.chosen_backend in ON_DEVICE and graph.answers.frames_on_device
     return kind if kind.whole or not on_device else _checked(FrameKind("dask", "cudf"))
 
 
@@ -247,14 +245,14 @@ def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]
 
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
-    """Number of rows that fill PARTITION_BYTES, for `ids` columns of ids and `numbers` columns of numbers."""
+    """Number of rows that fill a partition, for `ids` columns of ids and `numbers` columns of numbers."""
     of_id = 8
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
         parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
         widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
         of_id += sum(widths) // max(1, graph.vertices)
-    return max(1, PARTITION_BYTES // (ids * of_id + 8 * numbers))
+    return max(1, graph.tuning.partition_bytes // (ids * of_id + 8 * numbers))
 
 
 def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
@@ -313,7 +311,7 @@ def spread(graph: CountingContext, frames: list[Any], meta: Any, divisions: tupl
     """
     import dask.dataframe as dd
 
-    return dd.from_delayed(graph.plane.delayed(frames), meta=meta, divisions=divisions, verify_meta=False)
+    return dd.from_delayed(graph.answers.delayed(frames), meta=meta, divisions=divisions, verify_meta=False)
 
 
 def _text_bytes(ids: Any) -> int:

@@ -29,13 +29,9 @@ from dasktc.options import check_keywords, format_size
 from dasktc.pipeline.planes.exchange import splitters
 from dasktc.wording import plural
 
-__all__ = ["LIST_LIMIT", "triangle_list"]
+__all__ = ["triangle_list"]
 
 Array = Any
-LIST_LIMIT = 1_000_000
-"""Largest list without a limit that a caller receives in one frame."""
-PROBE_LIMIT = 1 << 16
-"""Largest limit for which triangles are searched without counting first."""
 PROBE_EDGES = 1 << 13
 """Least number of edges of the first block to search; otherwise twice the limit."""
 LIST_BYTES = 100
@@ -49,7 +45,7 @@ def triangle_list(graph: CountingContext, limit: int | None = None, frame: str |
     """List the triangles; see `Graph.triangle_list`."""
     check_keywords(limit=limit)
     kind = frame_kind(graph, frame, "list")
-    listed = None if limit is None or limit > PROBE_LIMIT else _probe(graph, limit)
+    listed = None if limit is None or limit > graph.tuning.probe_limit else _probe(graph, limit)
     if listed is None:
         listed = _counted(graph, limit, kind)
     return _frames(graph, *listed, kind)
@@ -80,10 +76,10 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
     records = sorted(count_jobs(executor, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
     count = graph.counted.agree(sum(record.count.triangles for record in records))
-    if limit is None and count > LIST_LIMIT and (kind.whole or graph.plan.shards > 1):
+    if limit is None and count > graph.tuning.list_limit and (kind.whole or graph.plan.shards > 1):
         raise InputError(
-            f"the graph has {plural(count, 'triangle')}, but a list without a limit has at most {LIST_LIMIT:,}: "
-            f"give limit={count} for all of them, or less for some, or take frame='dask'"
+            f"the graph has {plural(count, 'triangle')}, but a list without a limit has at most "
+            f"{graph.tuning.list_limit:,}: give limit={count} for all of them, or less for some, or take frame='dask'"
         )
     shares = _shares(records, count if limit is None else limit)
     bound = LIST_BYTES * max(shares.values(), default=0)
@@ -113,7 +109,7 @@ def _shares(records: list[Record], remaining: int) -> dict[Job, int]:
 def _how(graph: CountingContext) -> tuple[Any, bool]:
     """Return the order that gives dense ids (None if sharded), and whether lists are copied to the host."""
     split = graph.plan.shards > 1
-    return None if split else graph.prepared.graph.order.whole, split or not graph.plane.frames_on_device
+    return None if split else graph.prepared.graph.order.whole, split or not graph.answers.frames_on_device
 
 
 def _first(

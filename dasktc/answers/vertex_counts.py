@@ -46,7 +46,7 @@ def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:
             return counted.by_edge, counted.triangles
         supports, count = edge_supports(graph)
         counted.agree(count)
-        if graph.plane.may_cache(4 * graph.edges):
+        if graph.answers.may_cache(4 * graph.edges):
             counted.by_edge = supports
         return supports, count
 
@@ -104,7 +104,7 @@ def _ends_fit(graph: CountingContext) -> bool:
     Where supports were counted, the sums of a block fit beside it and its supports.
     """
     executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
-    if graph.plane.call_bytes is None:
+    if graph.answers.call_bytes is None:
         return True
     needed = 8 * (2 * plan.parts + 1) * int(max(sizes.rows.max(), sizes.columns.max()))
     if needed > plan.memory:

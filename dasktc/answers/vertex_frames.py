@@ -229,7 +229,7 @@ def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[A
 
 def refuse_series(graph: CountingContext) -> None:
     """Refuse a series if vectors are sharded because they do not fit the one process, which is the caller's."""
-    if graph.plan.shards > 1 and graph.plane.caller_bytes is not None:
+    if graph.plan.shards > 1 and graph.answers.caller_bytes is not None:
         raise InputError(
             f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with "
             f"{advice('per_vertex')}, take frame='dask', or prepare with a larger {advice('memory')}"

@@ -42,6 +42,7 @@ from dasktc.options import (
     weight_name,
 )
 from dasktc.pipeline.attributes import attach, read_rows
+from dasktc.pipeline.planes import choose
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
 from dasktc.reports.outputs import Outputs
 from dasktc.saved.opening import SavedGraph, open_blocks
@@ -286,8 +287,8 @@ def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
         return _prepared_graph(executor, call.source, call.options, call.tracker, cluster, bool(attributes))
     rows, frames = read_rows(executor, call.source)
     graph = _prepared_graph(executor, rows, call.options, call.tracker, cluster)
-    kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
-    return replace(graph, prepared=replace(graph.prepared, attributes=kept))
+    columns = attach(executor, graph.prepared, graph.blocks, frames, attributes)
+    return replace(graph, prepared=replace(graph.prepared, attributes=columns))
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
@@ -309,7 +310,7 @@ def _prepared_graph(
     For a saved graph, read its blocks and, with `attributes`, its weights and directions.
     """
     if isinstance(source, SavedGraph):
-        executor = executor.for_edges(source.manifest.edges)
+        executor = choose(executor, options).for_edges(source.manifest.edges).executor
         prepared, blocks = open_blocks(executor, source, options, progress, attributes)
         return CountingContext(executor, prepared, blocks, prepared.options)
     if cluster and cluster.prepares_in_one_call(executor, options):
@@ -317,7 +318,8 @@ def _prepared_graph(
         distribution = f"prepared {cluster.how}; counted as tasks"
     else:
         prepared = prepare_edges(executor, source, options, progress)
-        executor = executor.for_edges(prepared.rows - prepared.loops)  # the same executor for which the plan was made
+        plane = choose(executor, options).for_edges(prepared.rows - prepared.loops)  # that for which the plan was made
+        executor = plane.executor
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
         how = cluster and (cluster.how.not_possible() if cluster.how.kind == "call" else cluster.how)
         distribution = str(how or "")

@@ -311,8 +311,8 @@ class Graph(Summarised):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _showing(self, progress: Progress | bool | None, asked: str) -> AbstractContextManager[Tracker]:
-        return showing(progress, asked=asked, source=self._context.prepared.source.name)
+    def _showing(self, progress: Progress | bool | None, question: str) -> AbstractContextManager[Tracker]:
+        return showing(progress, asked=question, source=self._context.prepared.source.name)
 
     @said_in_one_line
     def triangle_count(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from textwrap import fill
 
+import dasktc.backends  # declares kernels
+import dasktc.planning  # noqa: F401  (declares schemes, orders, assignments and methods)
 from dasktc.options import Method, RunOptions
 from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, kernel_lines
 

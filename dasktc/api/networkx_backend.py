@@ -110,47 +110,6 @@ class _Nodes(ABC):
         """Return the positions of nodes."""
         return np.array([self._adj[node] for node in nodes], dtype=np.int64)
 
-    @property
-    @abstractmethod
-    def loops(self) -> int:
-        """Number of loops, parallel loops counted once."""
-
-    @abstractmethod
-    def is_directed(self) -> bool:
-        """Whether the graph is directed."""
-
-    @abstractmethod
-    def is_multigraph(self) -> bool:
-        """Whether the graph may have parallel edges."""
-
-    @abstractmethod
-    def prepared(self) -> Graph:
-        """Return the prepared graph, wherever it is."""
-
-    @abstractmethod
-    def here(self, weight: str | None = None, directed: bool = False) -> Graph:
-        """Return the graph prepared for questions of one process, optionally with weights and directions."""
-
-    @abstractmethod
-    def coefficients(self, weight: str | None) -> Any:
-        """Compute the weighted or directed clustering coefficients."""
-
-    @abstractmethod
-    def spread(self, values: Any) -> list[Any]:
-        """Return a series of values by vertex as a list in node order."""
-
-    @abstractmethod
-    def places(self, frame: Any, columns: Sequence[str]) -> Array:
-        """Return columns of vertices as positions of nodes."""
-
-    @abstractmethod
-    def without(self, positions: Array) -> Graph:
-        """Prepare the directed graph without the nodes at these positions."""
-
-    @abstractmethod
-    def subgraph(self, edges: Iterable[tuple[int, int]]) -> Any:
-        """Make the NetworkX graph of some edges between positions."""
-
 
 class PreparedGraph(_Nodes):
     """A `dasktc.Graph` as NetworkX's functions take it: its nodes are its vertices, in ascending order.
@@ -471,9 +430,9 @@ def _opened(graph: Any) -> Any:
     return PreparedGraph(graph) if isinstance(graph, Graph) else graph
 
 
-def _check(name: str, graph: Any, nodes: Nodes = None, weight: Any = None) -> _Nodes:
+def _check(name: str, graph: Any, nodes: Nodes = None, weight: Any = None) -> PreparedGraph | ConvertedGraph:
     """Return the graph with its nodes; refuse calls that NetworkX does not have, or answers in another way."""
-    opened: _Nodes = _opened(graph)
+    opened: PreparedGraph | ConvertedGraph = _opened(graph)
     if why := _why_not(name, opened, nodes, weight):
         raise NotImplementedError(why)
     return opened
@@ -568,7 +527,7 @@ def k_truss(G: Any, k: float) -> Any:
     return G.subgraph(map(tuple, edges.tolist()))
 
 
-def _refuse_loops(graph: _Nodes) -> None:
+def _refuse_loops(graph: PreparedGraph | ConvertedGraph) -> None:
     """Raise NetworkX's own error for a graph with loops."""
     if graph.loops:
         raise nx.NetworkXNotImplemented(

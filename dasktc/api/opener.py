@@ -103,25 +103,16 @@ def opened(
     progress: Progress | bool | None,
     attributes: AttributeOptions | None = None,
 ) -> Iterator[Call]:
-    """Open a source, then the place where it is read, choose the backend, and close both afterwards.
+    """Open a source, then the place where it is read; choose the backend, and close both afterwards.
 
     Parameters
     ----------
     question : str
         What is asked, for the run's first event.
-    source : object
-        As for `triangle_count`.
-    place : Place
-    options : Options
-    reading : ReadOptions
-    run : RunOptions
-    progress : callable (stage, done, total) or bool, optional
+    source, place, options, reading, run, progress
+        As `triangle_count` makes them of its arguments.
     attributes : AttributeOptions, optional
         Weights and directions that the call is to keep; a saved graph has its own. Default: the call keeps none.
-
-    Yields
-    ------
-    Call
 
     Raises
     ------
@@ -157,25 +148,10 @@ def opened(
 
 
 def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = True) -> tuple[T, Call]:
-    """Answer a call; if device memory runs out, answer it again with `memory` set to the free memory.
+    """Answer a call; if device memory runs out, answer it `again` with `memory` set to the free memory.
 
-    Parameters
-    ----------
-    function : callable (Call) -> object
-    call : Call
-    again : bool
-        Whether the function may be called twice.
-
-    Returns
-    -------
-    answer : object
-    call : Call
-        With the options with which the function succeeded.
-
-    Raises
-    ------
-    DeviceMemoryError
-        The free memory does not suffice either.
+    Returns the answer, and the call with the options with which the function succeeded. If the free memory does not
+    suffice either, the first DeviceMemoryError is raised.
     """
     answer = said_in_one_line(function)
     try:

@@ -31,8 +31,8 @@ from dasktc.options import (
     whole_number,
 )
 from dasktc.pipeline.autotune import choose
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_edges
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, even_blocks

@@ -7,6 +7,8 @@ package import from each other, never from here.
 
 from __future__ import annotations
 
+from dasktc.backends.cpu.kernels import CpuKernel
+from dasktc.backends.cuda.kernels import CudaKernel
 from dasktc.backends.protocol import (
     BACKENDS,
     ON_DEVICE,
@@ -34,6 +36,8 @@ __all__ = [
     "ON_DEVICE",
     "PARTITION_EDGES",
     "Backend",
+    "CpuKernel",
+    "CudaKernel",
     "GraphBounds",
     "TaskSize",
     "TextIds",

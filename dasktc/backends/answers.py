@@ -11,13 +11,7 @@ __all__ = ["ArrayAnswers", "degrees_of"]
 
 
 class ArrayAnswers:
-    """Converts numbers into result columns; implements `protocol.Answers` with new arrays.
-
-    Parameters
-    ----------
-    array : module
-        The array module of the numbers.
-    """
+    """Converts numbers, arrays of the module, into result columns; implements `protocol.Answers` with new arrays."""
 
     def __init__(self, array: ModuleType) -> None:
         self.array = array

@@ -187,8 +187,9 @@ class BlockTask:
     def zero_supports(self, xp: Any) -> list[Array]:
         """Zeros for the edges of index, table and stream, int32; roles of the same block share an array."""
         blocks = self.index, self.table, self.stream
-        made = {name: xp.zeros(edges, dtype="int32") for name, edges in {id(of): of.edges for of in blocks}.items()}
-        return [made[id(of)] for of in blocks]
+        sizes = {id(block): block.edges for block in blocks}
+        zeros = {name: xp.zeros(edges, dtype="int32") for name, edges in sizes.items()}
+        return [zeros[id(block)] for block in blocks]
 
 
 class TaskCount(NamedTuple):

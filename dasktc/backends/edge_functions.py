@@ -212,18 +212,18 @@ def _descend(xp: ModuleType, draws: Iterable[Array], cuts: tuple[Any, ...], leng
     """
     bits = xp.zeros((2, length), dtype=xp.uint8)  # eight levels at a time, because bytes are fastest to shift
     ids = xp.zeros((2, length), dtype=xp.uint64)
-    held = 0
+    count = 0
     for draw in draws:
         row = draw >= cuts[1]
         column = (draw >= cuts[0]) ^ row ^ (draw >= cuts[2])
         bits <<= xp.uint8(1)
         bits[0] |= row.view(xp.uint8)
         bits[1] |= column.view(xp.uint8)
-        held += 1
-        if held == 8:
+        count += 1
+        if count == 8:
             ids = ids << xp.uint64(8) | bits
-            held = 0
-    ids = ids << xp.uint64(held) | bits & xp.uint8(2**held - 1)
+            count = 0
+    ids = ids << xp.uint64(count) | bits & xp.uint8(2**count - 1)
     return ids[0], ids[1]
 
 

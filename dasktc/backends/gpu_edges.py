@@ -24,10 +24,6 @@ def no_gpu() -> str | None:
 def make_on_host(part: Any) -> tuple[Array, Array] | None:
     """Make the edges of a generated part on the GPU, and copy them to the host.
 
-    Parameters
-    ----------
-    part : Part
-
     Returns
     -------
     source, target : numpy.ndarray of int32, or int64 where ids need that

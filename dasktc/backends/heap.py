@@ -101,11 +101,11 @@ def _started_with() -> dict[str, int] | None:
     A nanny also leaves Dask's value in its own process, which was not started with it and may be a user's program; its
     workers are child processes.
     """
-    found = {name: os.environ[name] for name in KEEPING if name in os.environ}
-    if found == {name: str(value) for name, value in KEEPING.items()}:
+    settings = {name: os.environ[name] for name in KEEPING if name in os.environ}
+    if settings == {name: str(value) for name, value in KEEPING.items()}:
         return KEEPING
     threshold, *_ = KEEPING
-    return TRIMMING if found == {threshold: str(DASK_TRIM)} and multiprocessing.parent_process() else None
+    return TRIMMING if settings == {threshold: str(DASK_TRIM)} and multiprocessing.parent_process() else None
 
 
 _malloc = _Malloc()

@@ -40,8 +40,8 @@ class Idle:
 
     def _run(self) -> None:
         while self._wanted.wait():
-            while (left := self._at - time.monotonic()) > 0:
-                time.sleep(left)
+            while (rest := self._at - time.monotonic()) > 0:
+                time.sleep(rest)
             self._wanted.clear()  # first, so that calls that end from now on have this thread wait once more
             with suppress(Exception):
                 self._function()

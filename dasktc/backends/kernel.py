@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any, ClassVar, NamedTuple
 
+from dasktc.backends.kernel_files import macros
 from dasktc.backends.protocol import GraphBounds, TaskSize
 
-__all__ = ["LISTED", "MOST_HUBS", "NO_CORE", "ROWS", "Facts", "Kernel", "Rule", "hub_count"]
+__all__ = ["NO_CORE", "ROWS", "SMALL_ROW", "Facts", "Kernel", "Rule", "hub_count"]
 
-MOST_HUBS = 1 << 16
-"""Most rows for which `hub` and `bitmap` make bitmaps on a GPU."""
+SMALL_ROW = 100
+"""Most entries of a row that `trust` deals to a warp, or to fewer buckets (TRUST, section 4.3)."""
 HUB_BYTES = 4
 """Most bytes of the hubs' bitmaps per index edge."""
 
 
-def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int = MOST_HUBS) -> int:
+def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int | None = None) -> int:
     """Choose the number of hubs so that their bitmaps, hubs²/16 bytes, take at most HUB_BYTES per index edge.
 
     Parameters
@@ -25,8 +26,10 @@ def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int 
     index_edges, stream_rows : int
     lower : bool
         Whether the blocks are lower triangles; others have no hubs.
-    most : int
+    most : int, optional
+        Default: that of `hub` on a GPU.
     """
+    most = macros("hub")["BITMAP"] if most is None else most
     return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
 
 
@@ -41,7 +44,7 @@ class Facts(NamedTuple):
         Entries of the longest row.
     rows, edges, wedges : int
     narrow, wide : int
-        Number of rows with 2 to 100 entries, and with more: TRUST's two kinds.
+        Number of rows with 2 to SMALL_ROW entries, and with more: TRUST's two kinds.
     processors : int
         Multiprocessors of the device that counts; 1 on the CPU.
     """
@@ -98,9 +101,7 @@ class Rule(NamedTuple):
         return all(least <= getattr(facts, name) <= most for name, (least, most) in self.within.items())
 
 
-LISTED = 64
-"""Longest row of a graph that `hub` counts by records of its rows on a GPU."""
-NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, LISTED)}
+NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, 64)}
 """Facts of graphs whose wedges do not mostly lead to a few long rows: a torus has 3 wedges an edge, a clique with many
 leaves hundreds; the mean alone would hide one in a large mesh."""
 ROWS = "99 % of the rows are no longer than {usual:,}, the longest is {longest:,}"

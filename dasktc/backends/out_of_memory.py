@@ -99,8 +99,8 @@ def _said(error: Exception) -> DasktcError:
 
 def _on_device(error: Exception, text: str) -> bool:
     """Whether the error comes from CuPy, RMM or CUDA, and not from NumPy or Arrow."""
-    said = type(error).__module__.startswith("cupy") or re.search("(?i)bad_alloc|out.of.memory|cuda", text)
-    return "dasktc.backends.cuda.memory" in sys.modules and bool(said)
+    is_told = type(error).__module__.startswith("cupy") or re.search("(?i)bad_alloc|out.of.memory|cuda", text)
+    return "dasktc.backends.cuda.memory" in sys.modules and bool(is_told)
 
 
 def _device_memory() -> str:

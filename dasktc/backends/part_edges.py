@@ -51,8 +51,8 @@ class ArrayPartEdges:
         """For each part, the number of edges both of whose ends have its bit."""
         counts = [0] * parts
         for u, v in self._ends(keys, shift):
-            both = bits.take(u) & bits.take(v)
-            counts = [count + int(((both >> part) & 1).sum()) for part, count in enumerate(counts)]
+            common = bits.take(u) & bits.take(v)
+            counts = [count + int(((common >> part) & 1).sum()) for part, count in enumerate(counts)]
         return counts
 
     def degrees(self, keys: Array, shift: int, roles: Array) -> tuple[Array, Array]:
@@ -93,5 +93,5 @@ class ArrayPartEdges:
         """OR bits into entries of `into`; vertices may repeat, so each bit is written apart, with equal writes."""
         for part in range(parts):
             bit = bits.dtype.type((1 << part) - (1 << 64) * (part == 63))
-            given = vertices[(bits & bit) != 0]
-            into[given] = into.take(given) | bit
+            members = vertices[(bits & bit) != 0]
+            into[members] = into.take(members) | bit

@@ -115,8 +115,8 @@ class GraphBounds(NamedTuple):
 
         In `degree` order no vertex before that row has a lower degree.
         """
-        before = 2 * self.edges // (entries + 1) if self.ordered else of.columns * of.parts
-        return min(of.columns, -(-before // of.parts))
+        rows = 2 * self.edges // (entries + 1) if self.ordered else of.columns * of.parts
+        return min(of.columns, -(-rows // of.parts))
 
 
 class Edges(Protocol):

@@ -30,12 +30,7 @@ TASKS_A_WORKER = {"cpu": 4, "cuda": 1}
 
 
 def lean_kernel(name: str) -> str | None:
-    """The kernel that needs little memory beside the blocks, for graphs whose default tables do not fit; else None.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    """
+    """The kernel that needs little memory beside the blocks, for graphs whose default tables do not fit; else None."""
     return next((kernel for kernel, entry in KERNELS[name].items() if entry.lean), None)
 
 
@@ -48,20 +43,14 @@ def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | Non
 def support_kernels(name: str, kernel: str) -> list[str]:
     """Kernels that compute triangles by edge and by vertex themselves, for a count by the given kernel.
 
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    kernel : str
-        The kernel of the count.
-
     Returns
     -------
     list of str
         That kernel first, if it computes them; then the default, and kernels that need little memory. May be empty.
     """
-    own = KERNELS[name]
-    wanted = [kernel, next(iter(own)), *(each for each, entry in own.items() if entry.lean)]
-    return [each for each in dict.fromkeys(wanted) if each in own and own[each].gives_supports]
+    entries = KERNELS[name]
+    names = [kernel, next(iter(entries)), *(each for each, entry in entries.items() if entry.lean)]
+    return [each for each in dict.fromkeys(names) if each in entries and entries[each].gives_supports]
 
 
 def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
@@ -75,7 +64,7 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
 
     Parameters
     ----------
-    name : {"cpu", "cuda"}
+    name : str
     edges : int
         Edges of all the task's blocks, each block once.
     columns : int
@@ -85,13 +74,7 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
 
 
 def peel_bytes(name: str, vertices: int, edges: int) -> int:
-    """Upper bound of the bytes that `Backend.peel` allocates beside the block and its supports; needs no GPU.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    vertices, edges : int
-    """
+    """Upper bound of the bytes that `Backend.peel` allocates beside the block and its supports; needs no GPU."""
     return TRUSS_BYTES[name] * edges + 48 * vertices + (1 << 16)
 
 
@@ -101,13 +84,7 @@ def core_bytes(name: str, vertices: int, edges: int) -> int:
 
 
 def kernel_times(name: str, options: Any) -> float:
-    """Time of a count relative to the usual kernel, for a kernel that was asked for; 1 for one chosen by the rows.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    options : Options
-    """
+    """Time of a count relative to the usual kernel, for a kernel that was asked for; 1 for one chosen by the rows."""
     entries = KERNELS[name]
     return float(entries[options.kernel].times) if options.kernel in entries else 1.0
 
@@ -117,9 +94,5 @@ def tasks_a_worker(name: str) -> int:
 
     With several, a worker that is done early takes some from the others. On a device every task fills tables of its
     own, so that splits cost more than they even out: one per device, TRUST's m (section 6.5).
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
     """
     return TASKS_A_WORKER[name]

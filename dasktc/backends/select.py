@@ -16,10 +16,6 @@ __all__ = ["cuda_module", "get_backend", "lazy_backend", "unusable"]
 def get_backend(name: str) -> Backend:
     """Import the named backend, once per process.
 
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-
     Raises
     ------
     InputError
@@ -33,8 +29,8 @@ def get_backend(name: str) -> Backend:
 
         return cpu.BACKEND
     if name == "cuda":
-        made: Backend = cuda_module().backend(lazy_backend("cpu"))
-        return made
+        backend: Backend = cuda_module().backend(lazy_backend("cpu"))
+        return backend
     raise InputError(f"backend {name!r} is not one of {', '.join(BACKENDS)}; choose one of these")
 
 
@@ -43,13 +39,13 @@ def _numba() -> Any:
         import numba
     except Exception as failed:  # it refuses some settings while it is imported
         settings = [f"{name}={value[:40]}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
-        how = (
+        advice_text = (
             f"it refuses a setting in the environment ({', '.join(settings)[:150]}); unset or correct it"
             if settings
             else "its installation is damaged, or does not match that of NumPy; install dasktc again"
         )
         why = " ".join(f"{type(failed).__name__}: {failed}".split())[:150]
-        raise InputError(f"Numba, which compiles the kernels, cannot be imported ({why}): {how}") from failed
+        raise InputError(f"Numba, which compiles the kernels, cannot be imported ({why}): {advice_text}") from failed
     return numba
 
 
@@ -87,21 +83,12 @@ def lazy_backend(name: str) -> Backend:
     """The named backend, imported by the process that first asks for more than its name and `on_device`.
 
     Only its name travels with tasks, so a client can pass on a backend that it cannot use itself.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
     """
     return cast(Backend, _LazyBackend(name))
 
 
 def unusable(name: str) -> str | None:
-    """Why this process cannot use a backend; None where it can.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    """
+    """Why this process cannot use a backend; None where it can."""
     try:
         get_backend(name)
     except InputError as error:

@@ -11,20 +11,9 @@ __all__ = ["order_by_keys"]
 
 
 def order_by_keys(weights: Array, xp: ModuleType, sort: Callable[[Array, int], Array]) -> Array:
-    """Sort the vertices by descending weight, ties by ascending number.
+    """Sort the vertices by descending weight, ties by ascending number, with a sort as `Backend.sort`.
 
-    Parameters
-    ----------
-    weights : array of integers, shape (V,), not negative
-    xp : module
-        The array module of the weights.
-    sort : callable (keys, bound) -> array
-        As `Backend.sort`.
-
-    Returns
-    -------
-    array of int32, shape (V,)
-        int64 where a weight and a number do not fit 63 bits together.
+    The result is of int32; of int64 where a weight, an integer that is not negative, and a number exceed 63 bits.
     """
     if not len(weights):
         return xp.zeros(0, dtype="int32")

@@ -62,7 +62,7 @@ def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType)
     """
     wedges = 0
     for row in range(0, index.rows, CHUNK):
-        of = xp.diff(index.offsets[row : row + CHUNK + 1])
-        by = of - 1 if one else xp.diff(table.offsets[row : row + CHUNK + 1])[: len(of)]
-        wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
+        lengths = xp.diff(index.offsets[row : row + CHUNK + 1])
+        factors = lengths - 1 if one else xp.diff(table.offsets[row : row + CHUNK + 1])[: len(lengths)]
+        wedges += (int((lengths * (factors >> 20)).sum()) << 20) + int((lengths * (factors & ((1 << 20) - 1))).sum())
     return wedges >> one

@@ -299,7 +299,7 @@ def _summary(comparisons: dict[Figure, Comparison]) -> Section:
         f"least {FEWEST} turns; better: the reverse",
         "unclear: the ratio alone is as bad, take more --runs; differs: a count or a choice that must not change",
     ]
-    if widths:
+    if any(widths):  # of one turn there is no spread
         table.notes.append(f"half of the spreads are at most {median(widths):.3f} wide")
     return table
 

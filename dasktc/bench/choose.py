@@ -19,8 +19,6 @@ from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, IN_EVERY_ORDER, MOMENT, Choice, Make, Measured, choices, measured
 from dasktc.bench.measure import columns_of
 from dasktc.bench.report import (
-    CPU,
-    DEVICE,
     EXACT,
     Report,
     Say,
@@ -29,6 +27,7 @@ from dasktc.bench.report import (
     check_runs,
     command,
     device,
+    limit,
     quiet,
     select,
     surroundings,
@@ -185,12 +184,8 @@ def _choices(measurements: dict[str, Measured], backend: str) -> Section:
         f"more than {CLOSE} times the best and {1e3 * MOMENT:.1f} ms: {', '.join(far) if far else 'none'}",
         _against_one(measurements, backend),
     ]
-    limits = {"edges": EXACT, "auto takes": EXACT, "count": _limit(backend)}
+    limits = {"edges": EXACT, "auto takes": EXACT, "count": limit(backend)}
     return Section("What auto takes, and the best choice for each graph", columns, rows, notes, limits)
-
-
-def _limit(backend: str) -> float:
-    return CPU if backend == "cpu" else DEVICE
 
 
 def _against_one(measurements: dict[str, Measured], backend: str) -> str:
@@ -237,7 +232,7 @@ def _seconds(measurements: dict[str, Measured], backend: str, kind: str) -> Sect
     ]
     note = f"a choice is run once if that takes more than {HOPELESS:.0f} times the fastest so far"
     span = {"count": "of counting", "whole": "from source to number"}[kind]
-    return Section(f"Milliseconds {span}", columns, rows, [note], dict.fromkeys(list(columns)[1:], _limit(backend)))
+    return Section(f"Milliseconds {span}", columns, rows, [note], dict.fromkeys(list(columns)[1:], limit(backend)))
 
 
 def _ms(seconds: float | None) -> float | None:
@@ -260,7 +255,7 @@ def _orders(measurements: dict[str, Measured], backend: str) -> Section:
         for name, graph in measurements.items()
         for kind, times in _in_order(graph, backend).items()
     ]
-    return Section("Orders of ids, ms", columns, rows, limits=dict.fromkeys(ORDERS, _limit(backend)), keys=2)
+    return Section("Orders of ids, ms", columns, rows, limits=dict.fromkeys(ORDERS, limit(backend)), keys=2)
 
 
 def _orders_over_degree(measurements: dict[str, Measured], backend: str) -> Section:

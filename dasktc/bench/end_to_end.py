@@ -19,7 +19,7 @@ from unittest import mock
 
 from dasktc.api.count import triangle_count
 from dasktc.bench.gpu_cases import Case
-from dasktc.bench.report import CPU, DEVICE, EXACT, SIZE, Say, Section
+from dasktc.bench.report import EXACT, SIZE, Say, Section, limit
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors.connect import connect
@@ -74,7 +74,7 @@ def end_to_end(
     """
     columns = {"graph": "", "workers": "", "wall": ",.1f", "tasks": ",", "waits": ",", "received": SIZE}
     columns |= {"computing": ".2f", "kernel, busiest": ",.1f", "kernel/wall": ".2f", "counted": ""}
-    limits = dict.fromkeys(("wall", "received", "kernel, busiest"), CPU if backend == "cpu" else DEVICE)
+    limits = dict.fromkeys(("wall", "received", "kernel, busiest"), limit(backend))
     limits |= dict.fromkeys(("tasks", "waits", "counted"), EXACT)
     title = f"from the source to the number, ms, medians of {runs} after a warm-up"
     section = Section(title, columns, limits=limits, keys=2)

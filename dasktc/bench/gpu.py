@@ -139,34 +139,42 @@ def run(
     programs = read_rivals(rival)
     cases = {case.name: case for case in (QUICK if quick else CASES + LARGE)}
     selection = list(select(cases, only).values()) if only else list(QUICK if quick else CASES)
-    times = 1 if quick else runs
-    several_gpus = list[Section]()
+    times, folder = 1 if quick else runs, None if graphs is None else Path(graphs)
+    clusters = list[Section]()
     if workers is not None:  # first, because a process that uses a GPU itself leaves a worker little memory
-        small = [] if graphs is None else _small_cases(Path(graphs))
-        cases_by = [*((case, kernel) for case in selection), *((case, "auto") for case in small)]
-        clusters = numbers(workers)
-        counting = several(cases_by, times, clusters, say)
-        say(counting)
-        several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", say, profile), counting]
-        say(several_gpus[0])
+        clusters = _on_clusters(selection, kernel, times, workers, folder, profile, say)
     get_backend("cuda")
     comparison = [rivals(selection, programs, kernel, times, say)] if programs else []
-    with one_call():  # the pool keeps its size, as it does within one count
-        sections = [_table(selection, kernel, times, say, programs, comparison)]
-    say(sections[-1])
-    sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, say))
-    say(sections[-1])
-    sections.append(_left(selection[:LEFT], say))
-    say(sections[-1])
+    tables = [
+        partial(_table, selection, kernel, times, say, programs, comparison),
+        partial(_small, folder, times, 2_000 if quick else ARRAY_EDGES, say),
+        partial(_left, selection[:LEFT], say),
+    ]
     if files is not None:
-        sections.append(of_files(files, times, quick, say))
+        tables.append(partial(of_files, files, times, quick, say))
+    sections = list[Section]()
+    for table in tables:
+        sections.append(table())
         say(sections[-1])
     for section in comparison:
         say(section)
-    sections += comparison + several_gpus
+    sections += comparison + clusters
     size = {"quick": True} if quick else {"runs": runs}
     options = {"kernel": kernel, "only": only, "graphs": graphs, "workers": workers, "files": files, "rival": rival}
     return Report(command("gpu", **size, **options), facts(), sections)
+
+
+def _on_clusters(
+    cases: list[Case], kernel: str, runs: int, workers: str, folder: Path | None, profile: str | None, say: Say
+) -> list[Section]:
+    """Count on clusters with each number of GPUs: from the source to the number, and with blocks ready."""
+    small = [] if folder is None else _small_cases(folder)
+    kernels = [*((case, kernel) for case in cases), *((case, "auto") for case in small)]
+    counting = several(kernels, runs, numbers(workers), say)
+    say(counting)
+    whole = end_to_end([*cases, *small], runs, numbers(workers), "cuda", say, profile)
+    say(whole)
+    return [whole, counting]
 
 
 def facts() -> dict[str, str]:
@@ -181,6 +189,22 @@ def facts() -> dict[str, str]:
 # one GPU
 
 
+COLUMNS = {
+    "graph": "", "edges": ",", "triangles": ",", "by": "", "kernel": ",.2f", "prepare": ",.1f", "bytes": ".1f",
+    "bytes, count": ".1f", "reach, kernel": ",.1f", "reach, prepare": ",.0f", "checked": "", "published": ",.1f",
+}  # fmt: skip
+LIMITS = {
+    **dict.fromkeys(("edges", "triangles", "by"), EXACT),
+    **dict.fromkeys(("kernel", "prepare", "bytes", "bytes, count"), DEVICE),
+}
+NOTES = [
+    "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
+    "bytes: peak of preparation on the device, a raw edge, the raw array included",
+    "bytes, count: the most that blocks and scratch hold while counting, an edge",
+    f"published: {PUBLISHED}",
+]
+
+
 def _table(
     cases: list[Case],
     kernel: str,
@@ -189,31 +213,10 @@ def _table(
     programs: Sequence[Rival] = (),
     comparison: Sequence[Section] = (),
 ) -> Section:
-    times_of_rivals = {
-        (row["graph"], row["rival"]): row["rival, ms"]
-        for section in comparison
-        for row in (dict(zip(section.columns, cells, strict=True)) for cells in section.rows)
-    }
-    columns = {
-        "graph": "",
-        "edges": ",",
-        "triangles": ",",
-        "by": "",
-        "kernel": ",.2f",
-        "prepare": ",.1f",
-        "bytes": ".1f",
-    }
-    columns |= {
-        "bytes, count": ".1f",
-        "published": ",.1f",
-        **{f"{rival.name}, ms": ",.2f" for rival in programs},
-        "reach, kernel": ",.1f",
-        "reach, prepare": ",.0f",
-        "checked": "",
-    }
-    limits = dict.fromkeys(("edges", "triangles", "by"), EXACT)
-    limits |= dict.fromkeys(("kernel", "prepare", "bytes", "bytes, count"), DEVICE)
-    limits |= {f"{rival.name}, ms": DEVICE for rival in programs}
+    rows = [row for section in comparison for row in section.to_dict()["rows"]]
+    times_of_rivals = {(row["graph"], f"{row['rival']}, ms"): row["rival, ms"] for row in rows}
+    of_rivals = [f"{rival.name}, ms" for rival in programs]
+    columns, limits = COLUMNS | dict.fromkeys(of_rivals, ",.2f"), LIMITS | dict.fromkeys(of_rivals, DEVICE)
     section = Section(f"one GPU, kernel {kernel}, ms, medians of {runs} after a warm-up", columns, limits=limits)
     bounds: list[str] = []
     for case in cases:
@@ -221,20 +224,15 @@ def _table(
         if not _fits(case):
             section.notes.append(f"{case.name} does not fit: {case.rows:,} raw edges take {PEAK_BYTES} bytes each")
             continue
-        times, checked = _timed(case, kernel, runs)
+        with one_call():  # the pool keeps its size, as it does within one count
+            times, checked = _timed(case, kernel, runs)
         reach = case.reach or (None, None)
-        section.rows.append([case.name, times.edges, times.triangles, times.by, times.kernel, times.prepare])
-        cells_of_rivals = [times_of_rivals.get((case.name, rival.name)) for rival in programs]
-        section.rows[-1] += [times.peak, times.counting, case.published, *cells_of_rivals, *reach, checked]
+        cells: list[Any] = [case.name, times.edges, times.triangles, times.by, times.kernel, times.prepare, times.peak]
+        cells += [times.counting, *reach, checked, case.published]
+        section.rows.append([*cells, *(times_of_rivals.get((case.name, name)) for name in of_rivals)])
         if case.bound and reach[0] is not None and times.kernel > reach[0]:
             bounds.append(f"{case.name} is above its reach, as measured on one H200: {case.bound}")
-    section.notes += [
-        "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
-        "bytes: peak of preparation on the device, a raw edge, the raw array included",
-        "bytes, count: the most that blocks and scratch hold while counting, an edge",
-        f"published: {PUBLISHED}",
-        *bounds,
-    ]
+    section.notes += [*NOTES, *bounds]
     return section
 
 

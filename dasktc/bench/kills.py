@@ -12,13 +12,15 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from dasktc.api.cluster import cluster
 from dasktc.api.count import triangle_count
-from dasktc.bench.report import Report, Say, Section, quiet, surroundings
+from dasktc.bench.report import Report, Say, Section, command, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Backend, Protocol, RunOptions
@@ -72,54 +74,67 @@ def run(
     if kills < 1:
         raise InputError(f"--kills {kills}: no worker would be killed; give 1 or more")
     seed = drawn_seed(seed)
-    draw = random.Random(seed)
-    graph, took, refused, late = kronecker(scale, parts=4 * workers), [], [], 0
+    graph, outcomes = kronecker(scale, parts=4 * workers), _Outcomes()
     with cluster(workers, backend, protocol=protocol) as client:
-        quiet, known = [], 0
-        for _ in range(3):  # the first compiles, and connects workers
-            began = time.monotonic()
-            known = int(triangle_count(graph, client, backend=backend, run=RunOptions(distribute="always")))
-            quiet.append(time.monotonic() - began)
-        killer = Killer(client, draw, min(quiet))
+
+        def count() -> tuple[int, float]:
+            start = time.monotonic()
+            result = triangle_count(graph, client, backend=backend, run=RunOptions(distribute="always"))
+            return int(result), time.monotonic() - start
+
+        calm = [count() for _ in range(3)]  # the first compiles, and connects workers
+        triangles = calm[-1][0]
+        killer = Killer(client, random.Random(seed), min(seconds for _, seconds in calm))
         while killer.kills < kills:
             killer.begin()
             while killer.kills_more:
-                before, began = killer.kills, time.monotonic()
-                try:
-                    found = int(triangle_count(graph, client, backend=backend, run=RunOptions(distribute="always")))
-                except DasktcError as error:
-                    refused.append(" ".join(str(error).split()))
-                    say(f"after {plural(killer.kills, 'kill')}: {refused[-1]}")
-                    continue
-                if found != known:
-                    raise CountError(
-                        f"a count during which workers were killed gave {found:,} triangles, {known:,} are right "
-                        f"(seed {seed}): wrong; report this"
-                    )
-                if killer.kills > before:
-                    took.append(time.monotonic() - began)
-                    say(f"{killer.kills - before} killed: exact after {took[-1]:.1f} s")
-            late += not _all_back(client, workers)
+                _count_disturbed(count, triangles, killer, outcomes, seed, say)
+            outcomes.late += not _all_back(client, workers)
         address = client.scheduler.address.split(":", maxsplit=1)[0]
-    command = f"dasktc bench kills --kills {kills} --scale {scale} --workers {workers} --backend {backend}"
-    report = Report(
-        f"{command} --protocol {protocol} --seed {seed}",
-        surroundings(),
-    )
-    facts = Section(f"Kronecker {scale} while workers are killed ({address})", {"what": "", "how many": ",.1f"})
-    facts.rows += [
+    table = Section(f"Kronecker {scale} while workers are killed ({address})", {"what": "", "how many": ",.1f"})
+    table.rows += [
         ["workers killed", killer.kills],
-        ["counts exact", len(took)],
+        ["counts exact", len(outcomes.seconds)],
         ["counts wrong", 0],
-        ["counts refused", len(refused)],
-        [f"times not all came back in {BACK:g} s", late],
-        ["seconds of a count without kills", min(quiet)],
-        ["seconds with kills, median", median(took) if took else None],
-        ["seconds with kills, most", max(took, default=None)],
+        ["counts refused", len(outcomes.refusals)],
+        [f"times not all came back in {BACK:g} s", outcomes.late],
+        ["seconds of a count without kills", min(seconds for _, seconds in calm)],
+        ["seconds with kills, median", median(outcomes.seconds) if outcomes.seconds else None],
+        ["seconds with kills, most", max(outcomes.seconds, default=None)],
     ]
-    facts.notes += [f"refused: {why}" for why in refused[:5]]
-    report.sections.append(facts)
-    return report
+    table.notes += [f"refused: {refusal}" for refusal in outcomes.refusals[:5]]
+    options = {"scale": scale, "workers": workers, "backend": backend, "protocol": protocol, "seed": seed}
+    return Report(command("kills", kills=kills, **options), surroundings(), [table])
+
+
+@dataclass
+class _Outcomes:
+    """Seconds of the exact counts with kills, messages of refused counts, and times that workers came back late."""
+
+    seconds: list[float] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    late: int = 0
+
+
+def _count_disturbed(
+    count: Callable[[], tuple[int, float]], triangles: int, killer: Killer, outcomes: _Outcomes, seed: int, say: Say
+) -> None:
+    """Count while workers are killed, and note how that ended; CountError for a wrong count."""
+    kills = killer.kills
+    try:
+        number, seconds = count()
+    except DasktcError as error:
+        outcomes.refusals.append(" ".join(str(error).split()))
+        say(f"after {plural(killer.kills, 'kill')}: {outcomes.refusals[-1]}")
+        return
+    if number != triangles:
+        raise CountError(
+            f"a count during which workers were killed gave {number:,} triangles, {triangles:,} are right "
+            f"(seed {seed}): wrong; report this"
+        )
+    if killer.kills > kills:
+        outcomes.seconds.append(seconds)
+        say(f"{killer.kills - kills} killed: exact after {seconds:.1f} s")
 
 
 class Killer:
@@ -179,9 +194,9 @@ def worker_pids(client: Any) -> list[int]:
 
 
 def _all_back(client: Any, workers: int) -> bool:
-    until = time.monotonic() + BACK
+    deadline = time.monotonic() + BACK
     while len(client.cluster.scheduler.workers) < workers:
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return False
         time.sleep(0.1)
     return True

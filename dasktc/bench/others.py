@@ -15,7 +15,7 @@ from typing import Any
 from dasktc.bench.kernels import Counted, Counter, Inputs, cpu_seconds
 from dasktc.errors import CountError, InputError
 
-__all__ = ["GAPBS_MISSING", "igraph_file", "other_tools", "whole_triangles"]
+__all__ = ["GAPBS_MISSING", "igraph_file", "missing", "other_tools", "whole_triangles"]
 
 Array = Any
 GAPBS_MISSING = "not installed: build tc of https://github.com/sbeamer/gapbs and name it with --gapbs PATH"
@@ -28,14 +28,15 @@ def other_tools(gapbs: str | None) -> list[Counter]:
     binary = _find_gapbs(gapbs)
     trial = f"{binary or 'tc'} -f graph.sg -n 1, its relabelling included"
     return [
-        Counter("igraph", _igraph, "Graph.transitivity_undirected()", _missing("igraph", "'dasktc[bench]'")),
-        Counter("networkit", _networkit, clustering, _missing("networkit", "networkit")),
-        Counter("graphblas", _graphblas, product, _missing("graphblas", "python-graphblas")),
+        Counter("igraph", _igraph, "Graph.transitivity_undirected()", missing("igraph", "'dasktc[bench]'")),
+        Counter("networkit", _networkit, clustering, missing("networkit", "networkit")),
+        Counter("graphblas", _graphblas, product, missing("graphblas", "python-graphblas")),
         Counter("gapbs", partial(_gapbs, binary or "tc"), trial, "" if binary else GAPBS_MISSING),
     ]
 
 
-def _missing(module: str, package: str) -> str:
+def missing(module: str, package: str) -> str:
+    """How to install a module that is missing; empty where it is there."""
     return "" if find_spec(module) else f"not installed: pip install {package}"
 
 

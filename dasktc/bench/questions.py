@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
@@ -20,8 +19,8 @@ import numpy as np
 
 from dasktc.api.count import prepare
 from dasktc.backends import get_backend
-from dasktc.bench.others import whole_triangles
-from dasktc.bench.report import CPU, DEVICE, Report, Say, Section, check_runs, command, quiet, surroundings
+from dasktc.bench.others import missing, whole_triangles
+from dasktc.bench.report import Report, Say, Section, check_runs, command, limit, quiet, surroundings
 from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.io.source import Source
@@ -145,9 +144,9 @@ def _section(name: str, source: Source, backend: Backend, runs: int, unit: str, 
             else:
                 libraries[tool.name] = tool.prepare(ends)
         seconds, triangles = _in_turns(libraries, backend, runs, lambda text: say(f"{name}: {text}"))
-        spec, limit = (",.1f", DEVICE) if backend == "cuda" else (".3f", CPU)
+        spec = ",.1f" if backend == "cuda" else ".3f"
         title = f"{name}: {graph.edges:,} edges, {triangles:,} triangles; {unit}, medians of {runs}"
-        columns, limits = {"": "", **dict.fromkeys(QUESTIONS, spec)}, dict.fromkeys(QUESTIONS, limit)
+        columns, limits = {"": "", **dict.fromkeys(QUESTIONS, spec)}, dict.fromkeys(QUESTIONS, limit(backend))
         section = Section(title, columns, limits=limits)
     scaled = 1e3 if backend == "cuda" else 1.0
     for tool_name in libraries:
@@ -239,16 +238,12 @@ def _unknown(answer: Any) -> None:
 def tools(backend: str) -> list[Tool]:
     """The other libraries, including missing ones."""
     if backend == "cuda":
-        return [Tool("cuGraph", _missing("cugraph", "cugraph-cu13"), False, _cugraph)]
+        return [Tool("cuGraph", missing("cugraph", "cugraph-cu13"), False, _cugraph)]
     return [
-        Tool("igraph", _missing("igraph", "'dasktc[bench]'"), False, _igraph),
-        Tool("NetworKit", _missing("networkit", "networkit"), False, _networkit),
-        Tool("NetworkX", _missing("networkx", "networkx"), True, _networkx),
+        Tool("igraph", missing("igraph", "'dasktc[bench]'"), False, _igraph),
+        Tool("NetworKit", missing("networkit", "networkit"), False, _networkit),
+        Tool("NetworkX", missing("networkx", "networkx"), True, _networkx),
     ]
-
-
-def _missing(module: str, package: str) -> str:
-    return "" if find_spec(module) else f"not installed: pip install {package}"
 
 
 def _degrees(edges: Array) -> Array:

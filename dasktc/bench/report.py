@@ -27,6 +27,7 @@ __all__ = [
     "check_runs",
     "command",
     "device",
+    "limit",
     "load",
     "machine",
     "quiet",
@@ -195,6 +196,11 @@ def select(graphs: Mapping[str, T], only: Sequence[str]) -> dict[str, T]:
         raise InputError(f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(graphs)}")
     wanted_names = {name.casefold() for name in only}
     return {name: graph for name, graph in graphs.items() if name.casefold() in wanted_names}
+
+
+def limit(backend: str) -> float:
+    """Share by which another version's times on a backend may be longer."""
+    return CPU if backend == "cpu" else DEVICE
 
 
 def surroundings(**more: str) -> dict[str, str]:

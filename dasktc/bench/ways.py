@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dasktc.errors import CountError
+from dasktc.executors.dask.executor import DaskExecutor
 
 if TYPE_CHECKING:
     from dasktc.executors.base import Executor
@@ -79,8 +80,8 @@ def _count(executor: Executor, path: str) -> Way:
 
     start, spent = time.perf_counter(), _cpu(executor)
     place: dict[str, Any] = {"threads": executor.workers}
-    if executor.distributed:
-        place = {"client": executor.client}  # type: ignore[attr-defined]
+    if isinstance(executor, DaskExecutor):
+        place = {"client": executor.client}
     triangles = triangle_count(path, backend="cpu", **place).triangles
     return Way(triangles, time.perf_counter() - start, _cpu(executor) - spent)
 
@@ -106,5 +107,5 @@ def _count_alone(path: str) -> tuple[int, float]:
 
 def _cpu(executor: Executor) -> float:
     """CPU seconds of this process and of the workers so far."""
-    workers: list[float] = executor.run_on_workers(time.process_time) if executor.distributed else []
+    workers: list[float] = executor.run_on_workers(time.process_time) if isinstance(executor, DaskExecutor) else []
     return time.process_time() + sum(workers)

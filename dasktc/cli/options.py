@@ -11,6 +11,8 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+import dasktc.backends  # declares kernels
+import dasktc.planning  # noqa: F401  (declares schemes, orders, assignments and methods)
 from dasktc.cli.help import INPUT, MEMORY, METHOD, OUTPUT, PLACE, argument, option
 from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS
 from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, check_choice, kernel_names

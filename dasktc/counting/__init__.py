@@ -1,1 +1,1 @@
-"""Counts, measures and lists the triangles of a prepared graph from its blocks, and writes the results."""
+"""Counts the triangles of a prepared graph from its blocks: tasks, checkpoints, the check of wedges, and results."""

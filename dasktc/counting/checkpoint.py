@@ -233,11 +233,6 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
     """Take from a checkpoint the choices that a new plan could make differently, because workers or memory differ now.
 
-    Parameters
-    ----------
-    options : Options
-    folder : path
-
     Returns
     -------
     Options

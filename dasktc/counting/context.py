@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dasktc.counting.counted import Counted
+from dasktc.counting.tuning import TUNING, Tuning
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
-from dasktc.pipeline.planes.answers import AnswerPlane, plane_of
+from dasktc.pipeline.planes import Answers, answers_of
 from dasktc.pipeline.prepare import Prepared
 from dasktc.planning.plan import Plan
 
@@ -27,6 +28,7 @@ class CountingContext:
         Facts of the graph from the pipeline, besides its blocks.
     blocks : dict of (i, j) to handle of OrientedCSR
     options : Options
+    tuning : Tuning
     counted : Counted
         Cached results of questions; a copy with other blocks starts with an empty cache.
     """
@@ -35,12 +37,13 @@ class CountingContext:
     prepared: Prepared = field(repr=False)
     blocks: Blocks = field(repr=False)
     options: Options
+    tuning: Tuning = TUNING
     counted: Counted = field(default_factory=Counted, init=False, repr=False)
 
     @property
-    def plane(self) -> AnswerPlane:
+    def answers(self) -> Answers:
         """Where results are, and so how questions are answered."""
-        return plane_of(self.executor)
+        return answers_of(self.executor)
 
     @property
     def plan(self) -> Plan:

@@ -38,7 +38,7 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
     # 8. Check and add up.
     check(records, plan, graph.prepared.wedges)
     report("sum", 0, 1)
-    total = add_up(graph.executor, records)
+    total = add_up(graph.executor, records, graph.tuning.batch)
     verified, seconds = 0, {"count": ended - began}
     if options.verify:
         report("verify", 0, 1)

@@ -179,10 +179,7 @@ class TriangleCount(Summarised, int):
             ("edges", f"{self.edges:,}"),
             *self.read._rows(),
             ("dropped", f"{plural(self.loops_dropped, 'loop')}, {plural(self.duplicates_dropped, 'duplicate')}"),
-            (
-                "counted by",
-                f"{self.kernel} on {self.backend}, {self.workers} at a time, {self.reorder} order",
-            ),
+            ("counted by", f"{self.kernel} on {self.backend}, {self.workers} at a time, {self.reorder} order"),
             (
                 "plan",
                 f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, "

@@ -26,7 +26,7 @@ from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, format_size
-from dasktc.pipeline.planes.answers import plane_of
+from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.prepare import silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
@@ -63,7 +63,7 @@ def forced(options: Options) -> tuple[Options, bool]:
 
 def refuse_other_ways(executor: Executor, source: Source, counting: CountOptions, files: bool) -> None:
     """Refuse, with figures, a request for a bit matrix where the stages would count."""
-    if not plane_of(executor).in_one_memory:
+    if not answers_of(executor).in_one_memory:
         raise _refused("a client is to count")
     if counting.verify or counting.checkpoint is not None or files:
         raise _refused("verify, a checkpoint, a report or files of results are asked for")
@@ -150,7 +150,7 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
         return False
     if any(value is not None for value in (options.parts, options.splits, options.memory, counting.checkpoint)):
         return False
-    if not plane_of(executor).in_one_memory:
+    if not answers_of(executor).in_one_memory:
         return False
     if not source.parts or not all(hasattr(part, "ends") for part in source.parts):
         return False

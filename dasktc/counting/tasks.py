@@ -20,6 +20,7 @@ from typing import TypeVar
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.counting.tuning import TUNING
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.process.usage import this_process
@@ -45,8 +46,6 @@ __all__ = [
 
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")
-BATCH = 10_000
-"""Number of counts that one task adds up."""
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
@@ -133,14 +132,7 @@ def _spread(turn: int) -> float:
 
 
 def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Generator[Record]:
-    """Run counting tasks and yield their records as they complete.
-
-    Parameters
-    ----------
-    executor : Executor
-    blocks : dict of (i, j) to handle of OrientedCSR
-    work : list of Job
-    """
+    """Run counting tasks and yield their records as they complete."""
     return executor.map_unordered(
         "count", _count, ((job, *(blocks[place] for place in job.triple.places)) for job in work)
     )
@@ -278,24 +270,16 @@ def refuse_unless(true: bool, fact: str, folder: str = "") -> None:
         raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 
-def add_up(executor: Executor, records: list[Record]) -> TaskCount:
-    """Add up the counts of the tasks; more than BATCH counts are first added up in batches on the workers.
+def add_up(executor: Executor, records: list[Record], batch: int = TUNING.batch) -> TaskCount:
+    """Add up the counts of the tasks; more than `batch` counts are first added up in batches on the workers.
 
-    Parameters
-    ----------
-    executor : Executor
-    records : list of Record, at least one
-
-    Returns
-    -------
-    TaskCount
-        The sums, and the longest bucket.
+    There is at least one record. The collisions of the sum are those of the longest bucket.
     """
     counts = [record.count for record in records]
-    if len(counts) <= BATCH:
+    if len(counts) <= batch:
         return _sum(counts)
-    batches = [counts[first : first + BATCH] for first in range(0, len(counts), BATCH)]
-    return _sum(executor.gather([executor.submit("sum", _sum, batch) for batch in batches]))
+    batches = [counts[first : first + batch] for first in range(0, len(counts), batch)]
+    return _sum(executor.gather([executor.submit("sum", _sum, part) for part in batches]))
 
 
 def _sum(counts: list[TaskCount]) -> TaskCount:

@@ -36,7 +36,6 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol, Self
 
 from dasktc.backends import Backend, lazy_backend, unusable
-from dasktc.executors.measured import Measured
 from dasktc.executors.progress.tracker import Tracker
 
 __all__ = [
@@ -87,8 +86,6 @@ class Executor(Protocol):
 
     Attributes
     ----------
-    distributed : bool
-        Whether functions run in other processes than the caller's; handles are then futures.
     store : Store
     backend : Backend
         The backend with which stage functions compute.
@@ -96,12 +93,9 @@ class Executor(Protocol):
         Is told of the calls that have been made.
     """
 
-    distributed: bool
     store: Any
     backend: Backend = CPU
     tracker: Tracker | None = None
-    task_bytes: int = 0
-    """Bytes that travel between two workers while a scheduler handles one task."""
 
     @property
     def workers(self) -> int:
@@ -110,10 +104,6 @@ class Executor(Protocol):
     @property
     def worker_threads(self) -> list[str]:
         """The address of each thread's worker, one entry per thread that runs calls."""
-
-    def for_edges(self, edges: int) -> Executor:
-        """Return the executor for a graph with this number of edges: the same store, perhaps fewer threads."""
-        return self
 
     def for_backend(self, name: str) -> Self:
         """Return this executor with the named backend for its stages."""
@@ -133,24 +123,9 @@ class Executor(Protocol):
         """Ask each process that runs calls whether it can use a backend; return the reasons of those that cannot."""
         return [why for why in self.run_on_workers(unusable, backend) if why]
 
-    @property
-    def memory_per_call(self) -> int | None:
-        """Bytes that one call may take beside kept results; None: no budget was given."""
-        return self.store.memory_per_call  # type: ignore[no-any-return]
-
-    @property
-    def memory_in_parallel(self) -> int | None:
-        """Bytes that each of several concurrent calls may take."""
-        share: int | None = self.store.memory_in_parallel
-        return self.memory_per_call if share is None else share
-
     def set_task_memory(self, needed: int) -> None:
         """Reserve this many bytes for counting tasks; kept results get the rest."""
         self.store.set_task_memory(needed)
-
-    def make_room(self, needed: int) -> None:
-        """Move results out until `needed` bytes are free for the next call, where the store keeps a device budget."""
-        self.store.make_room(needed)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute Dask Delayeds together, and return handles of their values; None stays None."""
@@ -164,44 +139,9 @@ class Executor(Protocol):
         ready: short ones whose results other workers, or the caller, wait for.
         """
 
-    def measured(
-        self,
-        stage: str,
-        function: Callable[..., Measured],
-        calls: ArgumentLists,
-        prefer: Sequence[str | None] = (),
-        urgent: bool = False,
-    ) -> tuple[list[Any], list[Any]]:
-        """Make calls; return handles of their results' values, and the (small) facts about each."""
-        made = self.map(stage, partial(_apart, function), [list(call) for call in calls])
-        values, facts = self.transpose(stage, made, 2)
-        return values, self.gather(facts)
-
-    def replicated(self, stage: str, function: Function, *args: Any) -> Any:
-        """Submit a call whose result all workers' counting tasks need; each worker makes its own copy."""
-        return self.submit(stage, function, *args)
-
     def wait(self, handles: Iterable[Any]) -> None:
         """Wait until results are made; they are not moved."""
         return
-
-    def homes(self, count: int) -> list[str | None]:
-        """The workers that should hold `count` partitions, spread evenly; None: any worker."""
-        return [None] * count
-
-    def holders(self, handles: list[Any]) -> list[str | None]:
-        """The worker that holds each finished result; None where it does not matter."""
-        return [None] * len(handles)
-
-    @property
-    def exchanges(self) -> bool:
-        """Whether partitions are in the memory of several processes, and travel between these as inputs of tasks."""
-        return False
-
-    @property
-    def shares_memory(self) -> bool:
-        """Whether handles are values in this process without a budget, so that calls may write to shared arrays."""
-        return False
 
     def submit_all(
         self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()
@@ -224,17 +164,6 @@ class Executor(Protocol):
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
         """Reduce inputs to one result, and empty `inputs` as `map` does."""
-
-    def map_and_fold(
-        self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
-    ) -> tuple[list[Any], Any]:
-        """Map as `map` does, and also reduce the results: in one pass over them where they go out of core."""
-        made = self.map(stage, function, inputs, *shared)
-        return made, self.fold(stage, fold, list(made))
-
-    @property
-    def transpose_submits(self) -> bool:
-        """Whether `transpose` submits a task to a scheduler for each entry."""
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose handles of lists of `count` entries: entry k of the result holds entry k of every list."""
@@ -268,9 +197,9 @@ class Store(Protocol):
     Attributes
     ----------
     memory_per_call : int or None
-        As `Executor.memory_per_call`.
+        Bytes that one call may take beside kept results; None: no budget was given.
     memory_in_parallel : int or None
-        As `Executor.memory_in_parallel`; None: as much as a single call may take.
+        Bytes that each of several concurrent calls may take; None: as much as a single call may take.
     """
 
     memory_per_call: int | None = None
@@ -285,7 +214,7 @@ class Store(Protocol):
         return
 
     def make_room(self, needed: int) -> None:
-        """As `Executor.make_room`."""
+        """Move results out until `needed` bytes are free for the next call, where a device budget is kept."""
         return
 
     def entries(self, handle: Any) -> list[Any]:
@@ -430,11 +359,6 @@ def unchanged(value: Any) -> Any:
     return value
 
 
-def _apart(function: Callable[..., Measured], call: list[Any]) -> list[Any]:
-    result = function(*call)
-    return [result.value, result.facts]
-
-
 def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
     return list(function(*args))
 
@@ -452,7 +376,7 @@ def tree(
     The function is associative and commutative, e.g. the sum of arrays. The default arity is 8, but 2 out of core,
     because all inputs of one call are in memory at once.
     """
-    level, handles[:], arity = list(handles), [], arity or (8 if executor.memory_per_call is None else 2)
+    level, handles[:], arity = list(handles), [], arity or (8 if executor.store.memory_per_call is None else 2)
     while len(level) > 1:
         groups = [level[i : i + arity] for i in range(0, len(level), arity)]
         level = [group[0] if len(group) == 1 else executor.submit(stage, function, group) for group in groups]

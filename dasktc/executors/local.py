@@ -24,8 +24,6 @@ from dasktc.executors.threads import Call, completed, results
 
 __all__ = ["LocalExecutor"]
 
-FEW_EDGES = 1 << 18
-"""Graphs with fewer edges are counted by one thread, in 30 ms; two take as long, and 1.3 times the CPU time."""
 ACCUMULATORS = 8
 """Most threads of a fold, because each adds to a result of its own, mostly a vector of all vertices."""
 
@@ -48,19 +46,14 @@ class LocalExecutor(Executor):
         Number of threads.
     """
 
-    distributed = False
     workers = 1
-    transpose_submits = False
 
     def __init__(self, store: LocalStore | None = None, threads: int = 1, backend: Backend = CPU) -> None:
         self.store: LocalStore = MemoryStore() if store is None else store
         self.workers, self.backend = threads, backend
 
-    def for_edges(self, edges: int) -> LocalExecutor:
-        """Use one thread for a small graph: starting others takes longer than they save."""
-        return self if self.workers == 1 or edges >= FEW_EDGES else self._with_one_thread()
-
-    def _with_one_thread(self) -> LocalExecutor:
+    def with_one_thread(self) -> LocalExecutor:
+        """Return an executor with the same store that makes one call at a time."""
         one = LocalExecutor(self.store, backend=self.backend)
         one.tracker = self.tracker
         return one
@@ -69,11 +62,6 @@ class LocalExecutor(Executor):
     def worker_threads(self) -> list[str]:
         """The address of this process, once per thread."""
         return [""] * self.workers
-
-    @property
-    def shares_memory(self) -> bool:
-        """Whether results are in host memory without a budget."""
-        return type(self.store) is MemoryStore and not self.backend.on_device
 
     def memory(self, budget: int | None = None) -> int:
         """Bytes that the store leaves of the budget; without one, what this machine or its GPU has free now."""
@@ -86,7 +74,7 @@ class LocalExecutor(Executor):
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute Delayeds here, all together; within a budget each is computed when it is read."""
-        if self.memory_per_call is not None:
+        if self.store.memory_per_call is not None:
             return [None if item is None else DelayedValue(item) for item in delayed]
         if all(item is None for item in delayed):
             return delayed
@@ -153,16 +141,17 @@ class LocalExecutor(Executor):
                 result = fold.start()
             added.append(fold.add(result, value))
 
-        threads = min(self.workers, ACCUMULATORS) if self.memory_per_call is None else 1
+        threads = min(self.workers, ACCUMULATORS) if self.store.memory_per_call is None else 1
         results(threads, (partial(add, [inputs.pop()]) for _ in range(count)), count)
         return self.store.keep(fold.combine(added) if len(added) > 1 else added.pop() if added else fold.start())
 
     def map_and_fold(
         self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
     ) -> tuple[list[Any], Any]:
-        """Map and fold in one pass where the store may move results away: each is added before it is kept."""
+        """Map, and reduce the results: in one pass, before they are kept, where the store may move these away."""
         if not self.store.repeats:
-            return super().map_and_fold(stage, function, inputs, fold, *shared)
+            results_of_map = self.map(stage, function, inputs, *shared)
+            return results_of_map, self.fold(stage, fold, list(results_of_map))
         values, made = self.store.evaluate(_listed_args, list(shared)), list[Any]()
         folded = self.store.evaluate(fold.start, [])
         inputs.reverse()
@@ -216,7 +205,7 @@ class LocalExecutor(Executor):
             return result
 
         with self.store.folding():
-            threads = self.workers if self.memory_per_call is None else 1
+            threads = self.workers if self.store.memory_per_call is None else 1
             small = results(threads, (partial(make, call) for call in work), len(work))
         return small, combined
 

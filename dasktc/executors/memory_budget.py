@@ -77,7 +77,7 @@ def limited(executor: Executor, memory: int | str | None, place: Place, host: in
 
 
 def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | None) -> Executor:
-    if memory is None or executor.memory_per_call is not None:
+    if memory is None or executor.store.memory_per_call is not None:
         return executor
     budget = usable(max(LEAST, memory))
     if isinstance(executor, DaskExecutor):

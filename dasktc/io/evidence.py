@@ -110,12 +110,6 @@ class Reading:
         """Return the fields, ready for JSON."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
-    @classmethod
-    def of_dict(cls, fields: dict[str, Any]) -> Reading:
-        """Return the reading of which `to_dict` made the fields."""
-        pairs = {name: tuple(fields[name]) for name in ("columns", "names") if fields[name] is not None}
-        return cls(**{**fields, **pairs})
-
     @property
     def ids(self) -> str:
         """The id columns and how they were found, for people."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.process.paths import check_writable_folder
 from dasktc.executors.stores.claims import PREFIX, Claim, remove_abandoned
 from dasktc.options import path_text
@@ -246,7 +247,7 @@ def _part_paths(folder: Path, count: int, suffix: str) -> list[str]:
 def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor, on_gpus: bool) -> int:
     jobs = list(zip(parts, paths, strict=True))
     if on_gpus:
-        group = GPU_PARTS if executor.distributed else len(jobs)
+        group = GPU_PARTS if isinstance(executor, DaskExecutor) else len(jobs)
         groups = [jobs[first : first + group] for first in range(0, len(jobs), group)]
         return sum(executor.gather(executor.map("write", _write_made, groups)))
     return sum(executor.gather(executor.map("write", _write_part, jobs)))

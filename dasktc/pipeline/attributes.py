@@ -46,7 +46,6 @@ from dasktc.pipeline.stages.read import judged
 
 __all__ = ["attach", "read_rows"]
 
-Array = Any
 Frame = Any
 
 

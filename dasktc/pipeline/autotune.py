@@ -31,8 +31,7 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
-from dasktc.backends.cuda.launch_trust import SMALL_ROW
-from dasktc.backends.kernel import Facts, Rule
+from dasktc.backends.kernel import SMALL_ROW, Facts, Rule
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.planes.graph import Oriented

@@ -17,13 +17,7 @@ from dasktc.planning.placement import Where
 from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Sizes
 
-__all__ = [
-    "Blocks",
-    "GridPartition",
-    "Partition",
-    "by_ranges",
-    "by_remainder",
-]
+__all__ = ["Blocks", "GridPartition", "Partition", "by_ranges", "by_remainder"]
 
 
 class Partition(Protocol):

@@ -64,8 +64,6 @@ from dasktc.planning.schemes import Block, Sizes
 
 __all__ = ["ProxyPartition", "part_vertices"]
 
-Array = Any
-
 
 class ProxyPartition(NamedTuple):
     """A partition with proxies: its parts, and the sizes of its blocks before they are built.

@@ -20,7 +20,7 @@ from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.layouts import lay_out
 from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
@@ -32,15 +32,8 @@ from dasktc.registry import ORDERS, check_has_kernel, check_stages
 from dasktc.wording import advice
 
 __all__ = [
-    "Prepared",
-    "Progress",
-    "choose_backend",
-    "limits_of",
-    "plan_again",
-    "prepare_blocks",
-    "prepare_edges",
-    "silent",
-]
+    "Prepared", "Progress", "choose_backend", "limits_of", "plan_again", "prepare_blocks", "prepare_edges", "silent",
+]  # fmt: skip
 
 
 def silent(stage: str, done: int, total: int) -> None:

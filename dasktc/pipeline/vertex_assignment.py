@@ -24,8 +24,6 @@ from dasktc.wording import advice, option, plural
 
 __all__ = ["assigned", "own_parts"]
 
-Array = Any
-
 
 def assigned(plane: Plane, graph: Oriented, options: Options, parts: int, shape: Shape) -> Sharded:
     """Assign each vertex to a part, by the method that the options name.

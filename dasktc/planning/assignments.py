@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from dasktc.registry import ASSIGNMENTS
+
 __all__ = ["OWN", "Assignment", "Membership"]
 
 
@@ -31,3 +33,4 @@ OWN = (
     Assignment("metis", "METIS's parts, with few edges between them (needs pymetis)", Membership.METIS),
 )
 """In the order of the help text."""
+ASSIGNMENTS.declare(OWN, Assignment)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from dasktc.registry import METHODS
+
 __all__ = ["OWN", "PublishedMethod"]
 
 
@@ -89,3 +91,4 @@ OWN = (
     ),
 )
 """In the order of help texts."""
+METHODS.declare(OWN, PublishedMethod)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from dasktc.registry import ORDERS
+
 __all__ = ["OWN", "Order", "Ranking"]
 
 
@@ -64,3 +66,4 @@ OWN = (
     Order("none", "the caller's ids, ascending", Ranking.CALLERS_ID),
 )
 """In the order of the help text."""
+ORDERS.declare(OWN, Order)

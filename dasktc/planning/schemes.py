@@ -434,3 +434,4 @@ OWN = (
     _by_ranges(),
 )
 """The package's own schemes, in the order of the help text."""
+SCHEMES.declare(OWN, Scheme)

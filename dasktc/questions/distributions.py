@@ -6,6 +6,7 @@ edges with most triangles. The caller receives some hundred numbers, however lar
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,6 @@ __all__ = [
 ]
 
 Array = Any
-MOST = 20
-"""Number of vertices, and of edges, in the lists of those with most triangles."""
 EXACT, OCTAVE = 8, 4
 """Values below EXACT have a bin each; above, OCTAVE bins lead from a power of 2 to the next."""
 STARTS = np.array(
@@ -92,20 +91,21 @@ def vertex_summary(graph: CountingContext) -> Summary:
     """
     import pandas as pd
 
-    executor, oriented = graph.executor, graph.prepared.graph
+    executor, oriented, highest = graph.executor, graph.prepared.graph, graph.tuning.highest
     counts, _ = triangles_by_id(graph)
     vectors = (counts, oriented.out_degree, oriented.in_degree, oriented.order)
     calls = list(zip(*(vector.parts for vector in vectors), strict=True))
-    parts = executor.gather(executor.submit_all("vertex-bins", _vertices, calls))
+    parts = executor.gather(executor.submit_all("vertex-bins", partial(_vertices, highest), calls))
     sums = np.sum([bins for bins, _ in parts], axis=0)
     number = sums[0].astype(np.int64)
     means = sums[1:] / np.maximum(number, 1)
-    dense, degree, highest = _of_most(np.concatenate([rows for _, rows in parts], axis=1))
+    rows = np.concatenate([rows for _, rows in parts], axis=1)
+    dense, degree, most = _of_highest(rows, highest)
     named = {
         "vertex": external_ids(graph, dense),
         "degree": degree,
-        "triangles": highest,
-        "clustering": coefficients(highest, degree, np.zeros_like(degree)),
+        "triangles": most,
+        "clustering": coefficients(most, degree, np.zeros_like(degree)),
     }
     bins = _frame("degree", {"vertices": number, "triangles": means[0], "clustering": means[1]})
     return Summary(bins, pd.DataFrame(named))
@@ -121,10 +121,11 @@ def edge_summary(graph: CountingContext) -> Summary:
     """
     import pandas as pd
 
-    supports, _ = known_edges(graph)
-    parts = graph.executor.gather(edges_in_parts(graph, supports, _edges))
+    (supports, _), highest = known_edges(graph), graph.tuning.highest
+    parts = graph.executor.gather(edges_in_parts(graph, supports, partial(_edges, highest)))
     bins = np.sum([np.zeros(len(STARTS), np.int64), *(bins for bins, _ in parts)], axis=0, dtype=np.int64)
-    keys, support = _of_most(np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in parts)], axis=1))
+    rows = np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in parts)], axis=1)
+    keys, support = _of_highest(rows, highest)
     high, low = unpack(keys, SHIFT)
     named = {"src": external_ids(graph, high), "dst": external_ids(graph, low), "support": support}
     return Summary(_frame("support", {"edges": bins}), pd.DataFrame(named))
@@ -171,40 +172,40 @@ def _degree_facts(out_degree: Array, in_degree: Array) -> tuple[int, int]:
     return int(degrees(None, out_degree, in_degree).max()), pairs_of(out_degree, in_degree)
 
 
-def _vertices(counts: Array, out_degree: Array, in_degree: Array, order: Array) -> tuple[Array, Array]:
+def _vertices(highest: int, counts: Array, out_degree: Array, in_degree: Array, order: Array) -> tuple[Array, Array]:
     """Sums by bin of degrees, and dense ids, degrees and triangles of the candidates for most triangles.
 
     The sums are numbers of vertices, triangles and coefficients; those of triangles are float64, for means.
     """
     degree, shares = degrees(counts, out_degree, in_degree), coefficients(counts, out_degree, in_degree)
     bins = np.stack(_binned(degree, counts, shares)).astype(np.float64)
-    places = _candidates(counts, _binned(counts)[0])
+    places = _candidates(counts, _binned(counts)[0], highest)
     rows = np.stack([on_host(vector.take(places)).astype(np.int64) for vector in (order, degree, counts)])
-    return bins, _of_most(rows)
+    return bins, _of_highest(rows, highest)
 
 
-def _edges(part: Array) -> tuple[Array, Array]:
+def _edges(highest: int, part: Array) -> tuple[Array, Array]:
     """Number of edges by bin of supports, and keys and supports of the candidates; a part has keys above supports."""
     values = part[1]
     bins = _binned(values)[0]
-    return bins, _of_most(on_host(part.take(_candidates(values, bins), axis=1)))
+    return bins, _of_highest(on_host(part.take(_candidates(values, bins, highest), axis=1)), highest)
 
 
-def _candidates(values: Array, bins: Array) -> Array:
-    """Positions of the candidates for the MOST largest values: all values above 0 that share a bin with one of them."""
-    above = np.flatnonzero(bins[::-1].cumsum() >= MOST)
+def _candidates(values: Array, bins: Array, highest: int) -> Array:
+    """Positions of all values above 0 that share a bin with one of the `highest` largest values."""
+    above = np.flatnonzero(bins[::-1].cumsum() >= highest)
     first = max(1, len(bins) - 1 - int(above[0]) if len(above) else 1)
     return array_module(values).flatnonzero(values >= int(STARTS[first]))
 
 
-def _of_most(rows: Array) -> Array:
-    """The MOST columns with the largest last row, ties by smallest first row, in this order."""
+def _of_highest(rows: Array, highest: int) -> Array:
+    """The `highest` columns with the largest last row, ties by smallest first row, in this order."""
     names, values = rows[0], rows[-1]
     places = np.arange(len(values))
-    if len(values) > MOST:
-        least = np.partition(values, -MOST)[-MOST]
+    if len(values) > highest:
+        least = np.partition(values, -highest)[-highest]
         above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
-        missing = MOST - len(above)
+        missing = highest - len(above)
         if len(equal) > missing:
             equal = equal[names[equal].argpartition(missing - 1)[:missing]]
         places = np.concatenate([above, equal])

@@ -188,17 +188,9 @@ def estimate(
     sampled, closed = _sample(graph, counted, size, _key(seed, 1))
     low, high = wilson(closed, sampled, z)
     value = (2 * wedges * closed + sampled) // (2 * sampled)
-    return TriangleEstimate(
-        value=value,
-        low=min(value, floor(wedges * low)),
-        high=max(value, min(wedges, ceil(wedges * high))),
-        sampled=sampled,
-        closed=closed,
-        exact=False,
-        why=shares,
-        **_facts(graph, wedges, (error, confidence, seed)),
-        seconds=_seconds(graph, time.perf_counter() - began, began),
-    )
+    low, high = min(value, floor(wedges * low)), max(value, min(wedges, ceil(wedges * high)))
+    sample = {"value": value, "low": low, "high": high, "sampled": sampled, "closed": closed}
+    return _with_facts(graph, wedges, shares, (error, confidence, seed), began, **sample)
 
 
 def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
@@ -302,42 +294,36 @@ def _tested(
     return get_backend(backend).closed_wedges(BlockTask(index, table, stream), strata)
 
 
-def _facts(graph: CountingContext, wedges: int, target: tuple[float, float, int]) -> dict[str, Any]:
-    prepared = graph.prepared
-    return {
-        "error": target[0],
-        "confidence": target[1],
-        "seed": target[2],
-        "wedges": wedges,
-        "vertices": graph.vertices,
-        "edges": graph.edges,
-        "loops_dropped": prepared.loops,
-        "duplicates_dropped": prepared.rows - prepared.loops - graph.edges,
-        "read": prepared.source.read,
-        "backend": graph.options.chosen_backend,
-        "partition": graph.plan.partition,
-        "workers": graph.executor.workers,
-    }
-
-
-def _seconds(graph: CountingContext, counting: float, began: float) -> dict[str, float]:
-    before = graph.prepared.seconds
-    return {**before, "count": counting, "total": sum(before.values()) + time.perf_counter() - began}
-
-
 def _exact(
     graph: CountingContext, wedges: int, why: str, target: tuple[float, float, int], report: Progress, began: float
 ) -> TriangleEstimate:
     """Count all triangles, unless already known."""
     number = known_triangles(graph, report)
+    sample = {"value": number, "low": number, "high": number, "sampled": 0, "closed": 0}
+    return _with_facts(graph, wedges, why, target, began, **sample)
+
+
+def _with_facts(
+    graph: CountingContext, wedges: int, why: str, target: tuple[float, float, int], began: float, **sample: int
+) -> TriangleEstimate:
+    """Make the estimate of a sample, which is exact if nothing was sampled."""
+    prepared, before = graph.prepared, graph.prepared.seconds
+    seconds = {**before, "count": time.perf_counter() - began}
     return TriangleEstimate(
-        value=number,
-        low=number,
-        high=number,
-        sampled=0,
-        closed=0,
-        exact=True,
+        **sample,
+        exact=not sample["sampled"],
         why=why,
-        **_facts(graph, wedges, target),
-        seconds=_seconds(graph, time.perf_counter() - began, began),
+        error=target[0],
+        confidence=target[1],
+        seed=target[2],
+        wedges=wedges,
+        vertices=graph.vertices,
+        edges=graph.edges,
+        loops_dropped=prepared.loops,
+        duplicates_dropped=prepared.rows - prepared.loops - graph.edges,
+        read=prepared.source.read,
+        backend=graph.options.chosen_backend,
+        partition=graph.plan.partition,
+        workers=graph.executor.workers,
+        seconds={**seconds, "total": sum(before.values()) + time.perf_counter() - began},
     )

@@ -20,6 +20,7 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, in_halves, refuse_unless
+from dasktc.counting.tuning import Tuning
 from dasktc.errors import InputError
 from dasktc.executors.threads import results
 from dasktc.options import format_size
@@ -33,11 +34,7 @@ __all__ = ["Facts", "core_vector", "truss"]
 Array = Any
 MOST = (1 << 31) - 1
 """Largest number of edges, and of levels, in 32 bits."""
-AGAIN = 16
-"""If more than one in AGAIN edges of a candidate for the k-truss is removed, the remaining edges are counted again."""
 SHIFT = 32
-MANY = 1 << 18
-"""Number of edges from which several threads share a count."""
 ONE = Triple((0, 0), (0, 0), (0, 0))
 
 
@@ -70,6 +67,7 @@ class _How(NamedTuple):
     edges: int
     copies: str
     """As `CountingContext.folder_of_copies`."""
+    tuning: Tuning
 
 
 def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
@@ -120,7 +118,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
         raise InputError(
             f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most {MOST:,}: prepare a part of it"
         )
-    threads = graph.plane.threads_of_a_call if backend == "cpu" else 1
+    threads = graph.answers.threads_of_a_call if backend == "cpu" else 1
     kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
     if needed > plan.memory:
         raise InputError(
@@ -129,7 +127,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
             f"vertex; raise {advice('memory')}, or take a larger worker"
         )
     executor.set_task_memory(needed)
-    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges, graph.folder_of_copies)
+    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges, graph.folder_of_copies, graph.tuning)
 
 
 def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
@@ -246,7 +244,7 @@ def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
     xp, backend = how.backend.array, how.backend
     if not block.edges:
         return xp.zeros(0, dtype="int32"), 0
-    splits = how.threads if block.edges >= MANY else 1
+    splits = how.threads if block.edges >= how.tuning.shared_count else 1
 
     def count(split: int) -> tuple[Array, int, int]:
         job, sums = Job(ONE, split, splits, how.kernel, how.backend.name), None
@@ -316,7 +314,7 @@ def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]
         goes = block.edges - int(stays.sum())
         if not goes:
             return block, supports
-        if AGAIN * goes < block.edges:
+        if how.tuning.recount * goes < block.edges:
             break
         block, places = _cut(how, block, stays)
         if least == 1:  # no other edge had a triangle with the removed ones

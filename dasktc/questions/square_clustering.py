@@ -33,7 +33,7 @@ Array = Any
 def square_clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the square clustering coefficients; see `Graph.square_clustering`."""
     executor, oriented, kind = graph.executor, graph.prepared.graph, frame_kind(graph, frame)
-    if not graph.plane.in_one_memory:
+    if not graph.answers.in_one_memory:
         raise InputError(
             "square clustering needs the whole graph in one process's memory, and this one was prepared on workers or "
             f"within {option('memory')}: prepare it with {advice(threads=1)} or more, and without {option('memory')}"

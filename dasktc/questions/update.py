@@ -55,8 +55,6 @@ Array = Any
 GraphLike = TypeVar("GraphLike")
 SHIFT = 31
 """Bits of the smaller id in the keys of this module: ids, including new ones, stay below 2^31."""
-CHUNK = 1 << 22
-"""Columns, or pairs of neighbours, that are processed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +126,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     """Remove edges, then add edges; see `Graph.update`."""
     _refuse(graph)
     executor, prepared, ids = graph.executor, graph.prepared, graph.prepared.source.ids
-    parts, backend = graph.plan.parts, graph.options.chosen_backend
+    parts, backend, chunk = graph.plan.parts, graph.options.chosen_backend, graph.tuning.update_chunk
     submit, known, labels = partial(executor.submit, "update"), prepared.vertices, prepared.source.labels
     vectors = [vector.whole for vector in (prepared.graph.order, prepared.graph.out_degree, prepared.graph.in_degree)]
     if labels is None:
@@ -147,11 +145,11 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     present = [submit(_present_keys, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
     batch = submit(_effective, batch, present)
     # Collect the neighbourhoods for the differences, and the rows whose ids change.
-    incident = [submit(_incident_keys, block, batch, backend) for block in graph.blocks.values()]
+    incident = [submit(_incident_keys, block, batch, backend, chunk) for block in graph.blocks.values()]
     first = submit(_first_moved, batch, *vectors[1:])
     tails = [submit(_rows_from, block, first, backend) for block in graph.blocks.values()]
     edit = submit(_make_edit, batch, first, tails, *vectors, known, ids)
-    (difference,) = executor.gather([submit(_differences, batch, incident, vectors[0], known, ids)])
+    (difference,) = executor.gather([submit(_differences, batch, incident, vectors[0], known, ids, chunk)])
     (size,) = executor.gather([submit(_sizes, edit, parts)])
     triangles, vertices, counts = difference
     new = _prepared(graph, edit, size, counts)
@@ -160,7 +158,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         labels.name_index(vertices)
     # Write the new blocks.
     layout, edges = _layout(new), new.partition.sizes.edges
-    make = graph.plane.submit_replicated if graph.plan.scheme.replicated else executor.submit
+    make = graph.answers.submit_replicated if graph.plan.scheme.replicated else executor.submit
     blocks = {
         place: make("blocks", _rebuild, block, edit, place, layout, backend, int(edges[place]))
         for place, block in graph.blocks.items()
@@ -192,7 +190,7 @@ def _refuse(graph: CountingContext) -> None:
             "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "
             "updated source"
         )
-    memory, largest = graph.plane.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
+    memory, largest = graph.answers.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(
             f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "
@@ -335,7 +333,7 @@ def _effective(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
 # the differences
 
 
-def _incident_keys(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
+def _incident_keys(block: OrientedCSR, batch: _Batch, backend: str, chunk: int) -> Array:
     """Return the keys of a block's edges that share an end with a changed edge."""
     xp = get_backend(backend).array
     ends = np.unique(np.concatenate(unpack(np.concatenate([batch.add, batch.remove]), SHIFT)))
@@ -345,8 +343,8 @@ def _incident_keys(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
     numbers = (column - block.column_first) // block.stride
     is_end = xp.zeros(int(numbers.max(initial=0)) + 2, dtype=bool)
     is_end[xp.asarray(numbers)] = True
-    for start in range(0, block.edges, CHUNK):
-        columns = block.columns[start : start + CHUNK]
+    for start in range(0, block.edges, chunk):
+        columns = block.columns[start : start + chunk]
         places.append(xp.flatnonzero(is_end.take(xp.minimum(columns, len(is_end) - 1))) + start)
     return np.unique(_keys_at(block, xp.concatenate(places)))
 
@@ -373,7 +371,7 @@ class _Counts(NamedTuple):
 
 
 def _differences(
-    batch: _Batch, incident: list[Array], order: Array, known: VertexMap, ids: Ids
+    batch: _Batch, incident: list[Array], order: Array, known: VertexMap, ids: Ids, chunk: int
 ) -> tuple[int, pd.Series[int], _Counts]:
     """Count the change of the triangles of the graph and of each vertex."""
     import pandas as pd
@@ -381,9 +379,9 @@ def _differences(
     before = np.unique(np.concatenate(incident))
     after = np.union1d(np.setdiff1d(before, batch.remove), batch.add)
     by_vertex = np.zeros(len(order) + len(batch.new), "int64")
-    gained = _count_closed(after, batch.add, by_vertex)
+    gained = _count_closed(after, batch.add, by_vertex, chunk)
     np.negative(by_vertex, out=by_vertex)
-    lost = _count_closed(before, batch.remove, by_vertex)
+    lost = _count_closed(before, batch.remove, by_vertex, chunk)
     np.negative(by_vertex, out=by_vertex)
     changed = np.flatnonzero(by_vertex)
     old = changed[changed < len(order)]
@@ -408,7 +406,7 @@ def _sorted_ids(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
     return joined.take(ascending), ascending
 
 
-def _count_closed(edges: Array, changed: Array, by_vertex: Array) -> int:
+def _count_closed(edges: Array, changed: Array, by_vertex: Array, chunk: int) -> int:
     """Count the triangles with a changed edge, and add them up by vertex.
 
     Parameters
@@ -419,6 +417,8 @@ def _count_closed(edges: Array, changed: Array, by_vertex: Array) -> int:
         Ascending keys, some of the edges.
     by_vertex : array of int64
         Added to.
+    chunk : int
+        Pairs of neighbours that are processed at a time.
     """
     high, low = unpack(edges, SHIFT)
     neighbours = np.sort(np.concatenate([edges, pack(low, high, SHIFT)]))
@@ -430,7 +430,7 @@ def _count_closed(edges: Array, changed: Array, by_vertex: Array) -> int:
     long: Array = np.where(swap, u, v)
     first, end = (np.where(swap, b, a) for a, b in zip(range_u, range_v, strict=True))
     triangles = 0
-    for start, stop in _runs(end - first):
+    for start, stop in _runs(end - first, chunk):
         sizes = (end - first)[start:stop]
         number = np.repeat(np.arange(start, stop), sizes)
         third = neighbours.take(_expand(first[start:stop], sizes)) & ((1 << SHIFT) - 1)
@@ -452,13 +452,13 @@ def _expand(first: Array, sizes: Array) -> Array:
     return positions
 
 
-def _runs(sizes: Array) -> Iterator[tuple[int, int]]:
-    """Yield runs of entries whose sizes add up to little more than CHUNK, or single entries."""
+def _runs(sizes: Array, chunk: int) -> Iterator[tuple[int, int]]:
+    """Yield runs of entries whose sizes add up to little more than `chunk`, or single entries."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):
         before = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(ends.searchsorted(before + CHUNK, side="right")))
+        stop = max(start + 1, int(ends.searchsorted(before + chunk, side="right")))
         yield start, stop
         start = stop
 

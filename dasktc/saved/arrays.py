@@ -13,20 +13,21 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from itertools import zip_longest
+from threading import Lock
 from typing import Annotated, Any, BinaryIO, Generic, TypeVar
 from uuid import uuid4
 
 import numpy as np
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from dasktc.backends import Backend, host_threads
 from dasktc.backends.csr import on_host
 from dasktc.backends.host_threads import in_threads, read_bytes
-from dasktc.errors import DasktcError, InputError
 from dasktc.io.formats import streams
-from dasktc.saved.folder import FILE, damaged_file, joined
+from dasktc.saved.folder import FILE, damaged_file, joined, writing
 from dasktc.wording import plural
 
 __all__ = ["CHUNK", "MAGIC", "MOST", "Count", "StoredArray", "read_array", "write_arrays"]
@@ -93,54 +94,39 @@ def write_arrays(folder: str, name: str, arrays: dict[str, Array]) -> dict[str, 
     DasktcError
         The file cannot be written.
     """
-    url = joined(folder, name)
     hosted = {key: _little_endian(np.ascontiguousarray(on_host(array))) for key, array in arrays.items()}
     stored, start = dict[str, StoredArray[Any]](), ALIGNMENT
-    for key, array in hosted.items():
-        stored[key] = StoredArray(name, array.dtype.str[1:], len(array), start, "")
-        start = stored[key].end
-    remote = streams.is_remote(url)
-    with new_file(url) as file:
-        write = _writer(file, start, remote)
-        write(MAGIC.ljust(ALIGNMENT, b"\0"), 0)
+    lock = None if streams.is_remote(folder) else Lock()
+    with new_file(joined(folder, name)) as file:
+        file.write(MAGIC.ljust(ALIGNMENT, b"\0"))
         for key, array in hosted.items():
-            stored[key] = replace(stored[key], crc32=_written(write, array.view("u1"), stored[key].start, remote))
-        write(b"", start)
+            data = array.view("u1")
+            write = partial(_write_slab, file, lock, start, data)
+            crc32 = in_threads(write, len(data)) if lock else map(write, range(0, len(data), host_threads.SLAB))
+            stored[key] = StoredArray(name, array.dtype.str[1:], len(array), start, "".join(crc32))
+            _write_slab(file, lock, start + len(data), bytes(-len(data) % ALIGNMENT), 0)
+            start = stored[key].end
     return stored
+
+
+def _write_slab(file: BinaryIO, lock: Lock | None, start: int, data: Any, first: int) -> str:
+    """Write bytes from `first` on, and return their checksums; a file without a lock is written in order."""
+    slab = data[first : first + host_threads.SLAB]
+    crc32 = _crc32(slab)
+    with lock or nullcontext():
+        if lock:
+            file.seek(start + first)
+        file.write(slab)
+    return crc32
 
 
 def _little_endian(array: Array) -> Array:
     return array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
 
 
-def _written(write: Callable[[Any, int], None], data: Array, start: int, in_order: bool) -> str:
-    """Write bytes and return their checksums."""
-
-    def one(first: int) -> str:
-        part = data[first : first + host_threads.SLAB]
-        write(part, start + first)
-        return "".join(f"{value:08x}" for value in _checksums(part))
-
-    return "".join(map(one, range(0, len(data), host_threads.SLAB)) if in_order else in_threads(one, len(data)))
-
-
-def _writer(file: BinaryIO, nbytes: int, remote: bool) -> Callable[[Any, int], None]:
-    """Return a function that writes bytes at an offset of a new file: of a local one in any order, else in sequence."""
-
-    def append(data: Any, start: int) -> None:
-        file.write(bytes(start - file.tell()))
-        file.write(data)
-
-    def write(data: Any, start: int) -> None:
-        with open(file.name, "r+b", buffering=0) as own:
-            own.seek(start)
-            view = memoryview(data)
-            while view:
-                view = view[own.write(view) :]
-
-    if not remote:
-        file.truncate(nbytes)
-    return append if remote else write
+def _crc32(data: Any) -> str:
+    """Return the checksums of bytes that begin a chunk, as hexadecimal digits."""
+    return "".join(f"{zlib.crc32(data[start : start + CHUNK]):08x}" for start in range(0, len(data), CHUNK))
 
 
 @contextmanager
@@ -152,7 +138,7 @@ def new_file(url: str) -> Iterator[BinaryIO]:
     DasktcError
         The file cannot be written.
     """
-    try:
+    with writing(url):
         if streams.is_remote(url):
             fs, path = streams.filesystem(url)
             with fs.open(path, "wb") as file:
@@ -167,13 +153,6 @@ def new_file(url: str) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-    except InputError:
-        raise
-    except Exception as error:  # remote file systems raise the types of their libraries
-        reason = getattr(error, "strerror", None) or error
-        raise DasktcError(
-            f"{url} cannot be written: {reason}; choose a place with free space that all workers see"
-        ) from error
 
 
 def read_array(
@@ -250,13 +229,11 @@ def _reader(url: str) -> Callable[[Any, int], None]:
     return fill
 
 
-def _checksums(data: Any) -> Iterator[int]:
-    return (zlib.crc32(data[start : start + CHUNK]) for start in range(0, len(data), CHUNK))
-
-
 def _compare(stored: StoredArray[Any], url: str, data: Any, start: int) -> None:
     """Verify the checksums of bytes read from offset `start`, the start of a chunk."""
-    for number, checksum in enumerate(_checksums(data), start // CHUNK):
-        if f"{checksum:08x}" != stored.crc32[number * DIGITS : (number + 1) * DIGITS]:
-            at = stored.start + number * CHUNK
-            raise damaged_file(url, f"the bytes from {at:,} on have another checksum than those saved")
+    crc32 = _crc32(data)
+    expected = stored.crc32[start // CHUNK * DIGITS :][: len(crc32)]
+    if crc32 != expected:
+        digit = next(n for n, pair in enumerate(zip_longest(crc32, expected)) if pair[0] != pair[1])
+        first = stored.start + start + digit // DIGITS * CHUNK
+        raise damaged_file(url, f"the bytes from {first:,} on have another checksum than those saved")

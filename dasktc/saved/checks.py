@@ -29,15 +29,9 @@ from dasktc.saved.manifest import BlockRecord
 from dasktc.wording import plural
 
 __all__ = [
-    "BlockRead",
-    "Totals",
-    "checked_block",
-    "checked_vectors",
-    "open_block",
-    "proxy_wedges",
-    "ranks",
-    "refuse_against_ranks",
-]
+    "BlockRead", "Totals", "block_and_totals", "checked_block", "checked_vectors", "open_block", "proxy_wedges",
+    "ranks", "refuse_against_ranks",
+]  # fmt: skip
 
 Array = Any
 ROWS = 1 << 20
@@ -99,15 +93,17 @@ class BlockRead:
 
 def open_block(read: BlockRead, backend: Backend) -> OrientedCSR:
     """Read and check a block. Runs on a worker."""
-    return _opened(read, backend)[0]
+    block: OrientedCSR = block_and_totals(read, backend)[0]
+    return block
 
 
 def checked_block(read: BlockRead, backend: Backend) -> Measured:
     """Read and check a block; its sums are the facts about it. Runs on a worker."""
-    return Measured(*_opened(read, backend))
+    return Measured(*block_and_totals(read, backend))
 
 
-def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
+def block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
+    """Read and check a block; return it and its sums. Runs on a worker."""
     record, by, url = read.record, read.by, read.url
     stride, row_first, column_first, ordered, place = read.numbering
     offsets = read_array(read.folder, record.offsets, backend)
@@ -133,7 +129,7 @@ def _opened(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
         totals = totals._replace(pairs=backend.block_facts.pair_total(offsets, columns, *ends))
     if read.expected is not None and totals != read.expected[0]:
         raise damaged_file(read.expected[1], f"its degrees are not those of block {place}")
-    return block, totals
+    return [block, totals]
 
 
 def _columns(read: BlockRead, by: Hash, backend: Backend) -> tuple[Array, int, int]:
@@ -155,13 +151,18 @@ def _columns(read: BlockRead, by: Hash, backend: Backend) -> tuple[Array, int, i
 
 def _rows(block: OrientedCSR, by: Hash, width: int, behind: int | None, backend: Backend) -> RowFacts:
     """Facts of a block's rows; on the CPU several threads compute them."""
-    own, step = backend.block_facts, max(1, block.rows) if backend.on_device else ROWS
+    own, step = backend.block_facts, _step(block.rows, backend)
 
     def look(first: int) -> RowFacts:
         end = min(block.rows, first + step)
         return own.row_facts(block.offsets, block.columns, first, end, by, width, block.stride, behind)
 
     return RowFacts.add_up(in_threads(look, block.rows, step))
+
+
+def _step(size: int, backend: Backend) -> int:
+    """Number of rows or entries to check at a time: all at once on a device."""
+    return max(1, size) if backend.on_device else ROWS
 
 
 def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, backend: Backend) -> Totals:
@@ -197,7 +198,7 @@ def proxy_wedges(local: OrientedCSR, part: OrientedCSR, backend: Backend) -> int
 
 def checked_vectors(order: Array, outward: Array, inward: Array, first: int, by: Hash, backend: Backend) -> VertexFacts:
     """Facts of a shard of the vertex vectors, whose first entry is that of vertex `first`. Runs on a worker."""
-    step = max(1, len(order)) if backend.on_device else ROWS
+    step = _step(len(order), backend)
 
     def look(start: int) -> VertexFacts:
         dense, out, into = (vector[start : start + step] for vector in (order, outward, inward))

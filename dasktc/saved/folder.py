@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -27,17 +27,9 @@ from dasktc.options import path_text
 from dasktc.wording import option, plural
 
 __all__ = [
-    "FILE",
-    "FORMAT",
-    "MANIFEST",
-    "check_new",
-    "check_sizes",
-    "damaged",
-    "damaged_file",
-    "joined",
-    "manifest_of",
-    "write_folder",
-]
+    "FILE", "FORMAT", "MANIFEST", "check_new", "check_sizes", "damaged", "damaged_file", "joined", "manifest_of",
+    "write_folder", "writing",
+]  # fmt: skip
 
 _FORCE = option("force", True)
 MANIFEST = "dasktc-graph.json"
@@ -194,7 +186,8 @@ def _entries(folder: str) -> dict[str, _Entry] | None:
             if not os.path.isdir(folder):
                 return None
             with os.scandir(folder) as entries:
-                return {entry.name: _Entry(entry.is_file(), entry.stat().st_size) for entry in entries}
+                sizes = {entry.name: entry.stat().st_size if entry.is_file() else None for entry in entries}
+                return {name: _Entry(size is not None, size) for name, size in sizes.items()}
         fs, path = streams.filesystem(folder)
         if not fs.exists(path):
             return None
@@ -336,23 +329,33 @@ def write_folder(out: str, write: Callable[[str], Graph]) -> Graph:
             publish(folder, target, hidden)
         return graph
     fs, path = streams.filesystem(out)
-    try:
-        for name in _own_files(out, _entries(out)):
-            fs.rm_file(f"{path}/{name}")
-        fs.makedirs(path, exist_ok=True)
-        graph = write(out)
-        fs.pipe_file(f"{path}/{MANIFEST}", _encoded(graph))
-        return graph
-    except BaseException as error:
-        with suppress(Exception):
-            for name in filter(_IS_FILE, _entries(out) or {}):
+    with writing(out):
+        try:
+            for name in _own_files(out, _entries(out)):
                 fs.rm_file(f"{path}/{name}")
-            fs.rmdir(path)
-        if isinstance(error, DasktcError) or not isinstance(error, Exception):
+            fs.makedirs(path, exist_ok=True)
+            graph = write(out)
+            fs.pipe_file(f"{path}/{MANIFEST}", _encoded(graph))
+        except BaseException:
+            with suppress(Exception):
+                for name in filter(_IS_FILE, _entries(out) or {}):
+                    fs.rm_file(f"{path}/{name}")
+                fs.rmdir(path)
             raise
+    return graph
+
+
+@contextmanager
+def writing(url: str) -> Iterator[None]:
+    """Convert any exception of the file system into a DasktcError that names what is written."""
+    try:
+        yield
+    except DasktcError:
+        raise
+    except Exception as error:  # remote file systems raise the types of their libraries
         reason = getattr(error, "strerror", None) or error
         raise DasktcError(
-            f"{out} cannot be written: {reason}; choose a place with free space that all workers see"
+            f"{url} cannot be written: {reason}; choose a place with free space that all workers see"
         ) from error
 
 

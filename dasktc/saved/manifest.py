@@ -34,8 +34,8 @@ from dasktc.saved.folder import MANIFEST, damaged, joined
 from dasktc.wording import plural
 
 __all__ = [
-    "FACTS", "VECTORS", "AttributeRecord", "AxisRecord", "BlockRecord", "GridRecord", "IntegerIds", "Manifest",
-    "MethodRecord", "NeighbourRecord", "PartsRecord", "TextIds", "TextRecord", "arrays_of", "decoded",
+    "FACTS", "VECTORS", "AttributeRecord", "BlockRecord", "GridRecord", "IntegerIds", "Manifest", "MethodRecord",
+    "PartsRecord", "TextIds", "TextRecord", "arrays_of", "decoded",
 ]  # fmt: skip
 
 FACTS = tuple(name for name in Facts._fields if name != "processors")
@@ -46,6 +46,8 @@ Int32 = StoredArray[Literal["i4"]]
 Int64 = StoredArray[Literal["i8"]]
 Float64 = StoredArray[Literal["f8"]]
 Shards = Annotated[list[Int32], Meta(min_length=1)]
+Ranges = Positive | tuple[Count, ...]
+"""Parts of an axis: their number, or the starts of ranges and the number of vertices; see `planning.grid.Axis`."""
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -69,23 +71,24 @@ class MethodRecord(_Record, frozen=True, kw_only=True):
         return msgspec.structs.asdict(self)
 
 
-class AxisRecord(_Record, frozen=True):
-    """An axis of a grid of blocks; see `planning.grid.Axis`."""
-
-    parts: Positive
-    starts: tuple[Count, ...] | None = None
-
-
 class GridRecord(_Record, frozen=True, tag="grid"):
-    """A grid of blocks: the axis of its rows, and those of its families of columns."""
+    """A grid of blocks: the parts of its rows, and those of its families of columns."""
 
-    rows: AxisRecord
-    families: Annotated[list[AxisRecord], Meta(min_length=1)]
+    rows: Ranges
+    families: Annotated[list[Ranges], Meta(min_length=1)]
 
     def layout(self, graph: Shape) -> Layout:
-        """The layout of the grid for a graph."""
-        rows, *families = (Axis(graph.vertices, axis.parts, axis.starts) for axis in (self.rows, *self.families))
+        """The layout of the grid for a graph; a ValueError if it has ranges of other vertices."""
+        rows, *families = (_axis(graph.vertices, ranges) for ranges in (self.rows, *self.families))
         return Layout(rows, tuple(families), graph)
+
+
+def _axis(vertices: int, ranges: int | tuple[int, ...]) -> Axis:
+    if isinstance(ranges, int):
+        return Axis(vertices, ranges)
+    if not ranges or (ranges[0], ranges[-1]) != (0, vertices) or list(ranges) != sorted(ranges):
+        raise ValueError(f"its grid has ranges that are not those of {plural(vertices, 'vertex')}")
+    return Axis(vertices, len(ranges) - 1, ranges)
 
 
 class PartsRecord(_Record, frozen=True, tag="parts"):
@@ -129,21 +132,13 @@ class TextIds(_Record, frozen=True, tag="text"):
     shards: Annotated[list[TextRecord], Meta(min_length=1)]
 
 
-class NeighbourRecord(_Record, frozen=True):
-    """See `pipeline.attributes.Neighbours`."""
-
-    out: Int64
-    into: Int64
-    both: Int64
-
-
 class AttributeRecord(_Record, frozen=True, kw_only=True):
-    """Weights and directions of the edges; see `pipeline.attributes.EdgeAttributes`."""
+    """Weights and directions of the edges; see `pipeline.attributes.EdgeAttributes` and `Neighbours`."""
 
     weight: str | None = None
     directed: bool
     largest: float
-    neighbours: NeighbourRecord | None = None
+    neighbours: tuple[Int64, Int64, Int64] | None = None
 
 
 class Manifest(_Record, frozen=True, kw_only=True):
@@ -151,28 +146,18 @@ class Manifest(_Record, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    name : str
-        Of the source.
-    triangles : int or None
-        Number of triangles, where the source knows it.
+    name, triangles, read
+        Of the source; see `io.source.Source`.
     vertices, edges, rows, loops, wedges : int
         Of the graph; `rows` were read, `loops` of them dropped.
-    read : Reading
-    method : MethodRecord
-    backend : {"cpu", "cuda"}
     kernel : str or None
-        Chosen for that backend; None where another fits more memory.
-    choice : str
-        Why.
+        Chosen for `backend`, for the reason `choice`; None where another fits more memory.
     facts : dict of str to int
         `backends.kernel.Facts` but for the processors, which are those of the device that counts.
-    layout : GridRecord or PartsRecord
     blocks : list of BlockRecord
         In row-major order.
     order, out_degree, in_degree : list of StoredArray
         Dense ids by rank, and degrees by rank, in shards.
-    ids : IntegerIds or TextIds
-    attributes : AttributeRecord or None
     """
 
     name: str
@@ -252,15 +237,12 @@ class Manifest(_Record, frozen=True, kw_only=True):
         return sum(stored.nbytes for stored in arrays_of(self))
 
 
-_DECODER = msgspec.json.Decoder(Manifest)
-
-
 def arrays_of(record: Any) -> Iterator[StoredArray[Any]]:
     """Yield all arrays of a record."""
     if isinstance(record, StoredArray):
         yield record
-    elif isinstance(record, list | _Record):
-        for inner in record if isinstance(record, list) else msgspec.structs.astuple(record):
+    elif isinstance(record, list | tuple | _Record):
+        for inner in msgspec.structs.astuple(record) if isinstance(record, _Record) else record:
             yield from arrays_of(inner)
 
 
@@ -273,7 +255,7 @@ def decoded(folder: str, graph: Raw) -> Manifest:
         It is damaged, or its scheme is not installed.
     """
     try:
-        manifest = _DECODER.decode(graph)
+        manifest = msgspec.json.decode(graph, type=Manifest)
         if manifest.method.partition in SCHEMES:
             check_consistency(manifest)
     except (MsgspecError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
@@ -289,57 +271,46 @@ def decoded(folder: str, graph: Raw) -> Manifest:
 
 def check_consistency(manifest: Manifest) -> None:
     """Refuse fields that do not fit each other (ValueError, or any error of interpreting them)."""
-    vertices, edges, blocks = manifest.vertices, manifest.edges, manifest.blocks
-    Options(**manifest.method.fields(), backend=manifest.backend)
+    vertices, edges, method, layout = manifest.vertices, manifest.edges, manifest.method, manifest.layout
+    Options(**method.fields(), backend=manifest.backend)
     if manifest.facts.keys() != set(FACTS):
         raise ValueError(f"its facts are not {', '.join(FACTS)}")
-    rows, columns = manifest.shape
-    if len(blocks) != rows * columns:
-        raise ValueError(f"its {plural(len(blocks), 'block')} are not those of {rows:,} by {columns:,}")
     if manifest.loops > manifest.rows - edges:
         raise ValueError(f"its rows are {manifest.rows:,}, but edges {edges:,}, loops {manifest.loops:,}")
     # The blocks are those of the layout, and each family of columns has all edges.
-    layout, widths = manifest.layout, [1]  # a part's local rows are in column 0
-    if isinstance(layout, GridRecord) == manifest.scheme.dealing.members:
-        raise ValueError(f"its layout is not that of partition {manifest.method.partition}")
-    if isinstance(layout, GridRecord):
-        widths = [axis.parts for axis in layout.families]
-        _check_grid(layout, (rows, columns), vertices)
-    elif len(layout.proxies) != rows:
-        raise ValueError(f"its proxies are of {len(layout.proxies):,} parts, not of {rows:,}")
-    sizes, proxied = manifest.partition().sizes, isinstance(layout, PartsRecord)
+    (rows, columns), count, widths = manifest.shape, len(manifest.blocks), [1]  # a part's local rows are in column 0
+    if rows * columns != count or max(method.parts, method.column_parts or 1) > count:
+        raise ValueError(f"its {plural(count, 'block is', 'blocks are')} not those of {rows:,} by {columns:,}")
+    if isinstance(layout, PartsRecord):
+        parts = len(layout.proxies), 2
+    else:
+        grid = layout.layout(manifest.graph_shape)
+        parts, widths = grid.shape, [axis.parts for axis in grid.families]
+    proxied, attributes = manifest.scheme.dealing.members, manifest.kept
+    if parts != (rows, columns) or isinstance(layout, PartsRecord) != proxied:
+        raise ValueError(f"its layout is not one of {rows:,} by {plural(columns, 'block')} of {method.partition}")
+    sizes = manifest.partition().sizes
     for first, end in pairwise([0, *accumulate(widths)]):
         if (held := int(sizes.edges[:, first:end].sum())) != edges:
             raise ValueError(f"its blocks hold {plural(held, 'edge')}, the graph {edges:,}")
-    weighted, directed = manifest.kept.weight is not None, manifest.kept.directed
     for place, block in manifest.places.items():
-        count, held_edges = int(sizes.rows[place]), block.columns.length
-        optional = (count, proxied), (held_edges, weighted), (held_edges, directed)
-        expected = count + 1, *(number if has else None for number, has in optional)
-        arrays = block.offsets, block.members, block.roots, block.directions
-        lengths = tuple(None if array is None else array.length for array in arrays)
-        if lengths != expected:
-            raise ValueError(f"block {place} has arrays of {lengths}, not of {expected} entries")
+        vertex_count, edge_count = int(sizes.rows[place]), int(sizes.edges[place])
+        for name, expected in (
+            ("offsets", vertex_count + 1),
+            ("members", vertex_count if proxied else None),
+            ("roots", None if attributes.weight is None else edge_count),
+            ("directions", edge_count if attributes.directed else None),
+        ):
+            array = getattr(block, name)
+            length = None if array is None else array.length
+            if length != expected:
+                raise ValueError(f"block {place} has {length} {name} in place of {expected}")
     # The vertex vectors have an entry a vertex.
-    of_vertices = {name: getattr(manifest, name) for name in VECTORS} | {"ids": manifest.ids.shards}
-    neighbours = manifest.attributes and manifest.attributes.neighbours
-    if directed != (neighbours is not None):
-        raise ValueError(f"its neighbours do not fit directed={directed}")
-    if neighbours is not None:
-        of_vertices |= {name: [array] for name, array in msgspec.structs.asdict(neighbours).items()}
-    for name, shards in of_vertices.items():
+    neighbours = None if manifest.attributes is None else manifest.attributes.neighbours
+    if attributes.directed != (neighbours is not None):
+        raise ValueError(f"its neighbours do not fit directed={attributes.directed}")
+    vectors = [(name, getattr(manifest, name)) for name in VECTORS] + [("ids", manifest.ids.shards)]
+    for name, shards in vectors + [("neighbours", [array]) for array in neighbours or ()]:
         length = sum(shard.length for shard in shards)
         if length != vertices or any(shard.length < 0 for shard in shards):
             raise ValueError(f"its {name} has {plural(length, 'entry')}, not one for each of {vertices:,} vertices")
-
-
-def _check_grid(grid: GridRecord, shape: tuple[int, int], vertices: int) -> None:
-    """Refuse axes that have not the blocks' numbers of parts, or ranges that are not those of all vertices."""
-    if (grid.rows.parts, sum(axis.parts for axis in grid.families)) != shape:
-        raise ValueError(f"its grid is not one of {shape[0]:,} by {shape[1]:,} blocks")
-    for axis in (grid.rows, *grid.families):
-        starts = axis.starts
-        if starts is not None and (
-            len(starts) != axis.parts + 1 or (starts[0], starts[-1]) != (0, vertices) or list(starts) != sorted(starts)
-        ):
-            raise ValueError(f"its grid has ranges that are not {axis.parts:,} of {plural(vertices, 'vertex')}")

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
 
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
-from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
@@ -201,7 +201,7 @@ def open_plan(
         limits or limits_of(executor, options),
         choice,
         automatic=automatic,
-        memory_per_call=None if planned_for else executor.memory_per_call,
+        memory_per_call=None if planned_for else choose_plane(executor, options).stage_memory,
         planned_for=planned_for,
     )
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
@@ -256,7 +256,7 @@ def open_blocks(
     executor.set_task_memory(plan.bytes_per_task)
     blocks = _open_checked(executor, saved, prepared)
     if isinstance(prepared.partition, ProxyPartition):
-        members = [executor.submit("open", _members, blocks[part, 1]) for part in range(plan.parts)]
+        members = [executor.submit("open", attrgetter("members"), blocks[part, 1]) for part in range(plan.parts)]
         prepared = replace(prepared, partition=prepared.partition._replace(members=members))
     executor.wait([*blocks.values(), *prepared.numbered.parts])
     if attributes and saved.manifest.attributes is not None:
@@ -304,32 +304,16 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
 def _read_blocks(
     executor: Executor, prepared: Prepared, reads: dict[Block, BlockRead], expected: tuple[Totals, str]
 ) -> tuple[Blocks, dict[Block, Totals]]:
-    """Read and check each block by itself; return the sums over each, but of a single block compare them at once.
-
-    This is where opening depends on how blocks are kept: by each worker, by one, or within a budget.
-    """
-    backend, plan = executor.backend, prepared.plan
+    """Read and check each block by itself; return the sums over each, but of a single block compare them at once."""
+    backend, plan, plane = executor.backend, prepared.plan, choose_plane(executor, prepared.options)
     if len(reads) == 1:  # each worker may read its own
         ((place, read),) = reads.items()
-        make = executor.replicated if plan.scheme.replicated else executor.submit
+        make = plane.replicated if plan.scheme.replicated else executor.submit
         return {place: make("open", open_block, replace(read, expected=expected), backend)}, {}
     where = builders(plan, prepared.sizes, executor.worker_threads)
     calls, workers = [(read, backend) for read in reads.values()], [where.get(place) for place in reads]
-    if executor.memory_per_call is None:
-        handles, totals = executor.measured("open", checked_block, calls, workers)
-    else:  # one at a time: a whole block may take more than a thread's share of the budget
-        made = [
-            executor.submit("open", _block_and_totals, *call, prefer=worker)
-            for call, worker in zip(calls, workers, strict=True)
-        ]
-        handles, small = executor.transpose("open", made, 2)
-        totals = executor.gather(small)
+    handles, totals = plane.measured("open", checked_block, calls, workers)
     return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
-
-
-def _block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
-    checked = checked_block(read, backend)
-    return [checked.value, checked.facts]
 
 
 def _numbering(manifest: Manifest, partition: Partition, place: Block) -> tuple[int, int, int, bool]:
@@ -378,17 +362,9 @@ def _with_kernel(
         return replace(options, kernel=kept), manifest.choice
     processors = 1
     if options.chosen_backend in ON_DEVICE and options.kernel == "auto":
-        (processors,) = executor.gather([executor.submit("open", _processors, executor.backend)])
+        (processors,) = executor.gather([executor.submit("open", methodcaller("processors"), executor.backend)])
     chosen, why = choose(replace(options, backend=backend), Facts(**manifest.facts, processors=processors))
     return replace(chosen, backend=options.backend), why
-
-
-def _processors(backend: Backend) -> int:
-    return backend.processors()
-
-
-def _members(block: OrientedCSR) -> Array:
-    return block.members
 
 
 # vectors and ids, on the workers
@@ -488,8 +464,8 @@ def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes 
                 raise damaged_file(joined(folder, block.directions.file), "a direction is none of an edge's")
     neighbours = None
     if (numbers := kept.neighbours) is not None:
-        url = joined(folder, numbers.out.file)
-        neighbours = Neighbours(*(read_array(folder, stored) for stored in (numbers.out, numbers.into, numbers.both)))
+        url = joined(folder, numbers[0].file)
+        neighbours = Neighbours(*(read_array(folder, stored) for stored in numbers))
         for array in neighbours:
             if len(array) and not 0 <= array.min() <= array.max() < len(array):
                 raise damaged_file(url, f"a vertex of {len(array):,} has not so many neighbours")

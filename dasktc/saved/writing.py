@@ -26,13 +26,11 @@ from dasktc.saved.manifest import (
     FACTS,
     VECTORS,
     AttributeRecord,
-    AxisRecord,
     BlockRecord,
     GridRecord,
     IntegerIds,
     Manifest,
     MethodRecord,
-    NeighbourRecord,
     PartsRecord,
     TextIds,
     TextRecord,
@@ -158,10 +156,7 @@ def _write_ids(ids: Any, folder: str, name: str) -> StoredArray[Any] | TextRecor
 
 def _layout_record(partition: Partition, scheme: str) -> GridRecord | PartsRecord:
     if isinstance(partition, GridPartition):
-        rows, *families = (
-            AxisRecord(parts=axis.parts, starts=axis.starts)
-            for axis in (partition.layout.rows, *partition.layout.families)
-        )
+        rows, *families = (axis.starts or axis.parts for axis in (partition.layout.rows, *partition.layout.families))
         return GridRecord(rows=rows, families=families)
     if isinstance(partition, ProxyPartition):
         proxies = [Proxies(*map(int, sizes)) for sizes in partition.proxies]
@@ -181,6 +176,8 @@ def _write_attributes(kept: EdgeAttributes | None, folder: str, place: tuple[int
 
 
 def _attribute_record(kept: EdgeAttributes, folder: str) -> AttributeRecord:
-    numbers = kept.neighbours
-    neighbours = numbers and NeighbourRecord(**write_arrays(folder, "neighbours.bin", numbers._asdict()))
+    neighbours = None
+    if kept.neighbours is not None:
+        stored = write_arrays(folder, "neighbours.bin", kept.neighbours._asdict())
+        neighbours = stored["out"], stored["into"], stored["both"]
     return AttributeRecord(weight=kept.weight, directed=kept.directed, largest=kept.largest, neighbours=neighbours)

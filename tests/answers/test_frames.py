@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import contextmanager
 from itertools import product
 from types import ModuleType
 from unittest import mock
@@ -33,13 +34,14 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.options import Method
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict, cupy_strict
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.processes import until
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
 from tests.support.tiers import some
 
@@ -66,8 +68,12 @@ def prepare(edges=EDGES, **options):
     return dasktc.prepare(source_of(edges, ids, parts=2), **keywords(**{"backend": "cpu", **options}))
 
 
-def small_partitions(rows, row_bytes=24):
-    return mock.patch.object(frames, "PARTITION_BYTES", rows * row_bytes)
+@contextmanager
+def small_partitions(graph, rows):
+    context = graph._context
+    retuned(graph, partition_bytes=24 * rows)
+    yield
+    graph._context = context
 
 
 def assert_same(found, expected):
@@ -92,7 +98,7 @@ def test_measures_are_those_of_networkx():
 @ids_and_schemes
 def test_dask_frames_are_the_pandas_frames_in_known_order(edges, options):
     graph, whole = prepare(edges, **options), prepare(edges)
-    with small_partitions(30):
+    with small_partitions(graph, 30):
         for name in [*PER_VERTEX, "edge_support", "triangle_list"]:
             found, expected = getattr(graph, name)(frame="dask"), getattr(whole, name)()
             assert found.npartitions > 1
@@ -104,9 +110,8 @@ def test_dask_frames_are_the_pandas_frames_in_known_order(edges, options):
 
 
 def test_a_partition_is_found_by_its_divisions():
-    with small_partitions(10, 16):
-        found = prepare().triangles(frame="dask")
-        expected = prepare().triangles()
+    found = retuned(prepare(), partition_bytes=10 * 16).triangles(frame="dask")
+    expected = prepare().triangles()
     wanted = expected.index[37]
     assert found.loc[wanted].compute(scheduler="sync").item() == expected[wanted]
 
@@ -163,7 +168,7 @@ def test_within_a_budget_a_dask_frame_is_not_refused(tmp_path, options):
 @pytest.mark.slow
 def test_on_a_cluster(client):
     graph, alone = prepare(NAMED, client=client, partition="hash2d", parts=2), prepare(NAMED)
-    with small_partitions(40):
+    with small_partitions(graph, 40):
         spread = graph.edge_support()
         listed = graph.triangle_list(frame="dask")
     assert spread.npartitions > 10
@@ -413,8 +418,7 @@ def test_a_short_list_counts_nothing(options, monkeypatch):
         assert len(graph.triangle_list(0)) == 0
     assert len(found.merge(every)) == len(found) == 3
     assert_same(found, graph.triangle_list(3))
-    monkeypatch.setattr(lists, "PROBE_LIMIT", 1)
-    assert_same(graph.triangle_list(len(every)), every)
+    assert_same(retuned(graph, probe_limit=1).triangle_list(len(every)), every)
 
 
 @pytest.mark.parametrize("options", SCHEMES, ids=str)
@@ -424,9 +428,8 @@ def test_a_short_list_of_hardly_any_edges(options):
         assert len(prepare(edges, **options).triangle_list(2)) == oracle.triangles(edges)
 
 
-def test_a_long_list_is_given_in_dask(monkeypatch):
-    graph = prepare()
-    monkeypatch.setattr(lists, "LIST_LIMIT", 10)
+def test_a_long_list_is_given_in_dask():
+    graph = retuned(prepare(), list_limit=10)
     with pytest.raises(InputError, match="or take frame='dask'"):
         graph.triangle_list()
     assert len(graph.triangle_list(frame="dask").compute(scheduler="sync")) == oracle.triangles(EDGES)
@@ -450,7 +453,7 @@ def assert_oriented(frame, graph, edges):
 @ids_and_schemes
 def test_oriented_edges_are_a_dask_frame(edges, options):
     graph = prepare(edges, **options)
-    with small_partitions(30):
+    with small_partitions(graph, 30):
         found = graph.oriented_edges()
     assert isinstance(found, dd.DataFrame)
     assert found.npartitions > 1
@@ -483,8 +486,8 @@ def test_a_graph_without_edges_has_no_oriented_edge(edges):
 @pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
 def test_oriented_edges_of_vertices_in_shards(edges):
     expected = prepare(edges).oriented_edges(frame="pandas")
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3), small_partitions(30):
-        graph = prepare(edges)
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3):
+        graph = retuned(prepare(edges), partition_bytes=30 * 24)
         assert graph.plan.shards == 3
         assert_same(graph.oriented_edges().compute(scheduler="sync"), expected)
         assert graph.edge_support(frame="dask").compute(scheduler="sync").equals(prepare(edges).edge_support())
@@ -492,7 +495,7 @@ def test_oriented_edges_of_vertices_in_shards(edges):
 
 def test_oriented_edges_out_of_core(tmp_path):
     with prepare(memory="17MB", work_dir=tmp_path, partition="hash2d", parts=2) as graph:
-        with small_partitions(30):
+        with small_partitions(graph, 30):
             found = graph.oriented_edges()
         assert_oriented(found.compute(scheduler="sync"), graph, EDGES)
         graph._context.executor.store.memory_per_call = 100 * graph.edges - 1
@@ -509,7 +512,7 @@ def test_oriented_edges_stay_on_the_workers(client, monkeypatch):
         return futures
 
     monkeypatch.setattr(DaskExecutor, "values", watched)
-    with small_partitions(40):
+    with small_partitions(graph, 40):
         found = graph.oriented_edges()
     assert len(held) == found.npartitions > 5
     until(lambda: all(client.who_has(held).values()))  # before anybody computes
@@ -526,7 +529,7 @@ def test_no_oriented_edge_goes_through_the_client(client, monkeypatch):
         return values
 
     monkeypatch.setattr(DaskExecutor, "gather", watched)
-    with small_partitions(5000):
+    with small_partitions(graph, 5000):
         assert graph.oriented_edges().npartitions > 2
     assert gathered, "sizes of partitions, and a sample of keys"
     assert not any(hasattr(value, "columns") for value in gathered)
@@ -568,7 +571,7 @@ def test_cudf_frames_are_the_pandas_frames(emulated, edges, options):
         assert isinstance(found, cudf_strict.DataFrame | cudf_strict.Series)
         assert_same(found.to_pandas(), getattr(expected, name)())
         assert_same(getattr(graph, name)(), getattr(expected, name)())
-        with small_partitions(30):
+        with small_partitions(graph, 30):
             assert_same(getattr(graph, name)(frame="dask").compute(scheduler="sync"), getattr(expected, name)())
     rows = expected.edge_support().iloc[[4, 1]].reset_index(drop=True)
     assert_same(graph.edge_support(frame="cudf", edges=rows).to_pandas(), rows)
@@ -592,7 +595,7 @@ def test_oriented_edges_of_a_device(emulated, monkeypatch, edges, options):
     assert_same(found.to_pandas(), expected)
     monkeypatch.setitem(sys.modules, "dask_cudf", ModuleType("dask_cudf"))  # Dask itself knows no emulated frames
     monkeypatch.setattr(frames, "spread", lambda graph, parts, meta, divisions: (graph.executor.gather(parts), meta))
-    with small_partitions(30):
+    with small_partitions(graph, 30):
         parts, meta = graph.oriented_edges()
     assert len(parts) > 1
     assert all(isinstance(part, cudf_strict.DataFrame) for part in [*parts, meta])

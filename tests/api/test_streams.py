@@ -205,7 +205,7 @@ REFUSED = {
     "partition": {"partition": "nosuch"},
     "parts": {"partition": "edges", "parts": 0},
     "backend": {"backend": "nosuch"},
-    "kernel of another backend": {"kernel": "plain", "backend": "cpu"},
+    "kernel of another backend": {"kernel": "short", "backend": "cpu"},
     "ids": {"ids": "nosuch"},
     "memory": {"memory": "much"},
     "too little memory": {"memory": 0},

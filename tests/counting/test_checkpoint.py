@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import re
@@ -10,14 +11,19 @@ import signal
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import dasktc
 from dasktc import generate
+from dasktc.backends.csr import OrientedCSR
 from dasktc.counting import checkpoint
 from dasktc.counting import count as counting
 from dasktc.counting.checkpoint import FILE, LOCK
@@ -26,6 +32,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.write import write_edges
 from dasktc.options import Method
+from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.oracle import triangles
 from tests.support.processes import apart_from_page, cluster_of, lines, patience, until
@@ -528,3 +535,36 @@ def test_the_scheduler_and_the_client_are_killed(tmp_path):
     found = json.loads(done.stdout)
     said = apart_from_page(done.stderr)
     assert (found["triangles"], found["resumed"], said) == (2_843_668, held - 1, "")
+
+
+CSR = OrientedCSR(np.array([0, 2, 3]), np.array([0, 1, 0], np.int32))
+
+
+def test_a_checkpoint_of_another_block_has_another_fingerprint():
+    others = replace(CSR, offsets=np.array([0, 1, 3])), replace(CSR, columns=np.array([0, 1, 1], np.int32))
+    assert len({checkpoint._digest(block) for block in (CSR, replace(CSR), *others)}) == 3
+
+
+def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
+    """That is, before the file is closed: a system crash meanwhile loses one second. It is asked no more often."""
+    synced, fsync = [], os.fsync
+
+    def noted(file):
+        synced.append((tmp_path / checkpoint.FILE).read_bytes().count(b"\n"))
+        fsync(file)
+
+    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", -1.0)
+    monkeypatch.setattr(checkpoint.os, "fsync", noted)
+    edges = pd.DataFrame(oracle.complete(20), columns=["src", "dst"])
+    found = dasktc.triangle_count(edges, backend="cpu", method=Method(partition="hash2d", parts=2), checkpoint=tmp_path)
+    assert found.triangles == 1140
+    assert synced == [*range(2, len(found.tasks) + 2), len(found.tasks) + 1]
+    assert len(found.tasks) > 4
+    synced.clear()
+    clock = itertools.count(step=0.4)
+    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", 1.0)
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    dasktc.triangle_count(
+        edges, backend="cpu", method=Method(partition="hash2d", parts=2), checkpoint=tmp_path / "seldom"
+    )
+    assert 2 <= len(synced) <= len(found.tasks) / 2

@@ -374,11 +374,10 @@ def test_a_resumed_count_has_no_times(graph):
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 10])
-def test_counts_are_added_up_in_batches(batch, monkeypatch):
-    monkeypatch.setattr(counting, "BATCH", batch)
+def test_counts_are_added_up_in_batches(batch):
     job = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, "hub", "cpu")
     counts = [TaskCount(2**62, 1, 10, 3, 0.5), TaskCount(2**62, 2, 20, 7, 0.25), TaskCount(2**62, 3, 30, 5, 1.0)]
-    found = counting.add_up(LocalExecutor(), [Record(job, count, "a") for count in counts])
+    found = counting.add_up(LocalExecutor(), [Record(job, count, "a") for count in counts], batch)
     assert found == (3 * 2**62, 6, 60, 7, 1.75)
 
 

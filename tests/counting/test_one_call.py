@@ -22,7 +22,6 @@ import dasktc
 from dasktc import generate
 from dasktc.counting import one_call
 from dasktc.errors import InputError
-from dasktc.executors import local
 from dasktc.executors.dask.executor import DaskExecutor, _available
 from dasktc.executors.dask.faults import VERSION, FaultPolicy
 from dasktc.io.files import open_source
@@ -31,7 +30,7 @@ from dasktc.options import RunOptions
 from dasktc.planning.distribution import SourceSize, choose_distribution, pipeline_seconds
 from dasktc.planning.rates import RATES
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import skewed_edges
+from tests.support.slow_pipeline import skewed_edges, tuned
 
 CPU, CUDA = RATES["cpu"], RATES["cuda"]
 NVLINK = CUDA.changed(network=45e9)
@@ -73,7 +72,7 @@ def test_a_worker_of_several_threads_counts_on_all_of_them():
     edges = np.array(skewed_edges(300, 2_000, seed=3))
     here = dasktc.triangle_count(edges, threads=2)
     with (
-        mock.patch.object(local, "FEW_EDGES", 0),
+        tuned(few_edges=0),
         Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as client,
     ):
         there = dasktc.triangle_count(edges, client, run=RunOptions(distribute="auto"))

@@ -44,6 +44,7 @@ from tests.support.oracle import (
     triangles_per_vertex,
 )
 from tests.support.processes import lines, patience, until
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges, source_of
 from tests.support.tiers import some
 
@@ -91,8 +92,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
         assert [frozenset(row) for row in graph.triangle_list().to_numpy().tolist()] == [
             frozenset(row) for row in build(LocalExecutor(), source, options).triangle_list().to_numpy().tolist()
         ]
-        with mock.patch("dasktc.answers.edge_frames.FRAME_BYTES", 1):
-            found = graph.edge_support()
+        found = retuned(graph, frame_bytes=1).edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
         graph._context.counted.by_vertex = None  # they are added up from the edges' now
         assert graph.triangles().to_dict() == triangles_per_vertex(edges)

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count as numbers
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from dasktc.cli.main import main
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import CountError, InputError
 from dasktc.executors import connect as connecting
-from dasktc.executors import local
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import SHARE, limited
 from dasktc.executors.place import Place
@@ -35,7 +33,8 @@ from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.executors.threads import completed
 from dasktc.options import Method, Options
-from dasktc.pipeline.planes import choose
+from dasktc.pipeline.planes import choice, choose
+from dasktc.pipeline.planes.tuning import Tuning
 from tests.support.oracle import (
     complete,
     messy,
@@ -62,7 +61,7 @@ EDGES = skewed_edges(90, 900, 5)
 @contextmanager
 def as_if_large():
     """Partitions, frames and threads as for large graphs."""
-    with tuned(one_partition=1), mock.patch.object(local, "FEW_EDGES", 0):
+    with tuned(one_partition=1, few_edges=0):
         yield
 
 
@@ -212,7 +211,7 @@ def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
 
 def test_a_plan_and_its_count_have_the_same_threads(monkeypatch):
     """Also where most rows of a source repeat others."""
-    monkeypatch.setattr(local, "FEW_EDGES", 1_000)
+    monkeypatch.setattr(choice, "TUNING", Tuning(few_edges=1_000))
     for times in (1, 2):
         result = dasktc.triangle_count(source_of(EDGES * times), threads=2)
         assert result.edges < 1_000
@@ -237,8 +236,8 @@ def test_threads_share_the_budget(tmp_path):
     for memory, expected in ((LEAST, 1), (2 * SHARE, 1), (3 * SHARE, 2), (99 * SHARE, 4)):
         executor = limited(LocalExecutor(threads=4), memory, tmp_path)
         assert executor.workers == expected
-        assert executor.memory_in_parallel * expected <= executor.memory_per_call
-        assert executor.memory_in_parallel * expected >= 0.7 * executor.memory_per_call
+        assert executor.store.memory_in_parallel * expected <= executor.store.memory_per_call
+        assert executor.store.memory_in_parallel * expected >= 0.7 * executor.store.memory_per_call
         assert executor.memory(memory) == memory - OVERHEAD
 
 

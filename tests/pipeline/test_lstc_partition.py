@@ -24,7 +24,7 @@ from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
 from dasktc.options import PROXIES, Method, Options
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.pipeline.stages import assign
 from dasktc.planning.plan import MAX_PARTS, Proxies
 from dasktc.registry import SCHEMES

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -33,15 +34,16 @@ from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.planes import distinct as numbering
+from dasktc.pipeline.planes import vertex_budget as vertex_room
+from dasktc.pipeline.planes.choice import sharded
 from dasktc.pipeline.planes.distinct import numbered, places
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.sharded import vertex_budget as vertex_room
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.ids import texts
 from dasktc.pipeline.stages.shards import even, integers, refuse_beyond
 from dasktc.planning.schemes import BY_REMAINDER
-from dasktc.registry import SCHEMES
+from dasktc.registry import ORDERS, SCHEMES
 from dasktc.reports.outputs import Outputs
 from tests.support.keywords import keywords
 from tests.support.oracle import (
@@ -54,6 +56,7 @@ from tests.support.oracle import (
     triangles_per_vertex,
 )
 from tests.support.processes import patience
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
@@ -533,8 +536,8 @@ PARTS = {"partition": "proxy", "parts": 3}
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.answers.frames.PARTITION_BYTES", 30 * 24):
-        found = results(build(LocalExecutor(), source(), options))
+    with in_shards(shards), many_partitions(20):
+        found = results(retuned(build(LocalExecutor(), source(), options), partition_bytes=30 * 24))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)
     for one, other in zip(found[2:], expected[2:], strict=True):
@@ -571,3 +574,10 @@ def test_results_on_workers(client, tmp_path):
     Outputs(per_edge=tmp_path / "e.csv").write(graph._context, graph.triangle_count())
     found = pd.read_csv(tmp_path / "e.csv")
     assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(given)
+
+
+def test_bands_of_more_vertices_than_64_bits_hold_are_refused():
+    graph = SimpleNamespace(order=SimpleNamespace(size=2**31, starts=(0, 2**31)))
+    plane = sharded(choose(LocalExecutor(), Options()), 2)
+    with pytest.raises(InputError, match="do not fit 64 bits"):
+        plane.reorder(graph, ORDERS["collective-banded"], 32)

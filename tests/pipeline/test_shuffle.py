@@ -21,7 +21,6 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.pipeline.planes import Frames, Handles, Tuning, choose
-from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.exchange import Inputs
 from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.tuning import TUNING
@@ -122,13 +121,12 @@ def test_fold_takes_every_input_once_and_holds_one_result():
 def test_two_steps_bring_together_what_one_does(keys, starts, many):
     """With no more tasks: one array of every range from every partition, or from every group."""
     made, tasks, transpose = [], LocalExecutor(), LocalExecutor.transpose
-    tasks.transpose_submits = True
 
     def counted(*args):
         made.append(len(args[2]) * args[3])
         return transpose(*args)
 
-    plane = BudgetPlane(tasks, Options(), Tuning(direct=0 if many else 10**6))
+    plane = WorkersPlane(tasks, Options(), Tuning(direct=0 if many else 10**6))
     with mock.patch.object(LocalExecutor, "transpose", counted):
         ranges = plane.exchange("test", Inputs(list(keys)), starts, 100)
     borders = [0, *starts, 10**9]
@@ -160,9 +158,6 @@ class Watched(LocalExecutor):
         self.workers = workers
         self.arrays = []
 
-    def for_edges(self, edges):
-        return self
-
     def gather(self, handles):
         found = list(handles)
         self.arrays += [value for value in found if isinstance(value, np.ndarray)]
@@ -178,7 +173,7 @@ class Exchanging(ProcessPlane):
 
 def many_partitions(large=8):
     """Sizes at which a handful of edges are treated as many."""
-    return tuned(one_partition=1, partition_edges={"cpu": large})
+    return tuned(one_partition=1, partition_edges={"cpu": large}, few_edges=0)
 
 
 def ranges(sizes, workers):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, Future, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 import dasktc
+from dasktc import generate
 from dasktc.api.count import build
 from dasktc.backends.cpu import radix
 from dasktc.executors.base import CPU
@@ -34,7 +38,9 @@ from dasktc.pipeline.stages.orient import row_starts
 from dasktc.pipeline.stages.shuffle import quantiles
 from dasktc.planning import cost_model
 from dasktc.registry import KERNELS
+from tests.executors.dask.test_executor import KRONECKER_14
 from tests.support import oracle
+from tests.support.keywords import keywords
 from tests.support.processes import patience, until
 from tests.support.slow_pipeline import random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
@@ -104,10 +110,12 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
 
 
 @pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
-def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
+def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(
+    workers, monkeypatch, vertices, rankings
+):
     cluster, client = workers
     tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
-    tasks.task_bytes = 0
+    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     edges = skewed_edges(vertices, 4_000, 5)
     with build(tasks, source_of(edges, parts=5), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
@@ -138,7 +146,7 @@ def test_slabs_built_ahead_have_about_equally_many_edges():
 def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     cluster, client = workers
     tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
-    tasks.task_bytes = 0
+    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     monkeypatch.setattr(DaskExecutor, "memory", lambda self, budget=None: memory)
     plain = build(LocalExecutor(), source_of(edges), Options())
     finished = Finished(cluster.scheduler)
@@ -175,9 +183,7 @@ def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
     plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
     tasks = DaskExecutor(client)
     if pieces:
-        tasks.task_bytes = 0
-        tuning = replace(choice.TUNING, passes={"cpu": 2})
-        monkeypatch.setattr(choice, "TUNING", tuning)
+        monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, passes={"cpu": 2}, task_bytes={"tcp": 0}))
     graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
     for place, block in plain._context.blocks.items():
         (there,) = tasks.gather([graph._context.blocks[place]])
@@ -412,3 +418,102 @@ def test_the_page_of_task_groups_takes_the_keys():
         )
     assert labels <= {((i, k, j), split) for i in range(2) for k in range(2) for j in range(2) for split in range(2)}
     assert labels
+
+
+def prefixes(found):
+    return {name for name in found.scheduler.task_prefixes if not name.startswith("from-")}
+
+
+STAGES = {"read-rows", "canonical", "orient", "orient-plan", "blocks", "count"}
+"""Integers of a narrow range need no map of their own in memory."""
+
+
+@pytest.mark.parametrize("options", some([{}, {"memory": "1GB"}], lambda options: not options), ids=str)
+def test_every_stage_is_a_task_group(threads, inner, options):
+    """There are no other groups, and in particular no shuffle of dask.dataframe."""
+    dasktc.triangle_count(generate.kronecker(14, parts=5), inner, **keywords(partition="hash2d", parts=2, **options))
+    stages = STAGES | {"plan"} | ({"vertices"} if options else set())
+    assert prefixes(threads) == stages
+    dasktc.triangle_count(generate.kronecker(8), inner, verify=1.0, **keywords(reorder="collective", **options))
+    assert prefixes(threads) == stages | {"degrees", "reorder", "verify"}
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": "1GB"}], ids=["in memory", "in files"])
+def test_a_dask_dataframe_brings_no_shuffle(threads, inner, options):
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"]), npartitions=3)
+    dasktc.triangle_count(frame, inner, **keywords(**options))
+    assert not [name for name in threads.scheduler.task_prefixes if "shuffle" in name or "p2p" in name]
+    assert prefixes(threads) - {"frompandas"} == STAGES | ({"vertices"} if options else set())
+
+
+def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):
+    """Nothing of the size of the edge list stays in memory from the stages before."""
+    graph = dasktc.prepare(generate.kronecker(14, parts=5), inner, method=Method(partition="whole"))
+
+    def held():
+        return sum(task.nbytes for task in threads.scheduler.tasks.values() if task.who_has)
+
+    vectors = 80 * graph.vertices
+    until(lambda: held() < len(threads.workers) * graph.plan.bytes_total + vectors)
+    assert int(graph.triangle_count()) == KRONECKER_14
+
+
+class Sizer(pickle.Pickler):
+    """Pickles without futures, to measure a call's arguments by themselves."""
+
+    def persistent_id(self, obj):
+        return "future" if isinstance(obj, Future) else None
+
+
+def weight(obj):
+    import io
+
+    out = io.BytesIO()
+    Sizer(out, protocol=5).dump(obj)
+    return len(out.getvalue())
+
+
+@pytest.fixture
+def meter(monkeypatch):
+    """Bytes of every submitted call's arguments, and of every result that came to a client."""
+    sent, brought = [], []
+    submit, gather = Client.submit, Client._gather
+
+    def metered_submit(self, function, *args, **kwargs):
+        sent.append(weight(args))
+        return submit(self, function, *args, **kwargs)
+
+    async def metered_gather(self, *args, **kwargs):
+        found = await gather(self, *args, **kwargs)
+        brought.append(weight(found))
+        return found
+
+    monkeypatch.setattr(Client, "submit", metered_submit)
+    monkeypatch.setattr(Client, "_gather", metered_gather)
+    return SimpleNamespace(sent=sent, brought=brought)
+
+
+def test_the_meter_sees_what_travels(inner, meter):
+    assert len(inner.gather(inner.submit(np.arange, 1_000))) == 1_000
+    assert 8_000 < meter.brought[-1] < 9_000
+    inner.submit(len, np.arange(2_000)).result()
+    assert meter.sent[-1] > 16_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    some(
+        [{}, {"partition": "hash2d", "parts": 4, "splits": 2, "verify": 1.0}, {"reorder": "collective"}],
+        lambda options: "parts" in options,
+    ),
+    ids=str,
+)
+def test_no_edge_list_reaches_the_client(client, meter, options):
+    """213,100 edges take 1.7 MB as keys: the client receives only samples of them and numbers."""
+    result = dasktc.triangle_count(generate.kronecker(14, parts=5), client, **keywords(**options))
+    assert (int(result), result.edges) == (KRONECKER_14, 213_100)
+    assert max(meter.brought) < 40_000
+    assert max(meter.sent) < 4_000
+    assert sum(meter.brought) < 150_000

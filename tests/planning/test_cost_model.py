@@ -30,9 +30,10 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Method, Options
-from dasktc.planning.cost_model import network, predict
+from dasktc.planning.cost_model import in_words, network, predict, work_of_triples
 from dasktc.planning.placement import Shares
 from dasktc.planning.rates import CALL_SECONDS, RATES
+from dasktc.planning.schemes import Sizes
 from dasktc.registry import KERNELS, SCHEMES
 from tests.support.keywords import keywords
 from tests.support.oracle import complete
@@ -492,3 +493,28 @@ def test_a_plan_notes_what_is_near_its_limit(data):
     assert idle.limits == ["60 of 64 workers have no task, for there are 4"]
     assert dict(idle.rows())["note"] == "all blocks are assumed to be equally large"
     assert ("note", idle.limits[0]) in idle.rows()
+
+
+def test_triples_with_empty_blocks_have_finite_work():
+    plan = dasktc.plan(vertices=1000, edges=9000, method=Method(partition="hash2d", parts=2, splits=1)).plan
+    rows = np.array([[0, 0], [5, 5]])
+    work = work_of_triples(plan, Sizes(np.array([[0, 0], [0, 90]]), rows, rows))
+    assert np.isfinite(work).all()
+    assert max(work) > 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.99, "less than a second"),
+        (1.2, "about 1 second"),
+        (116, "about 116 seconds"),
+        (118, "about 2 minutes"),
+        (115 * 60, "about 115 minutes"),
+        (2 * 3600, "about 2 hours"),
+        (46 * 3600, "about 46 hours"),
+        (48 * 3600, "about 2 days"),
+    ],
+)
+def test_durations_in_words(seconds, words):
+    assert in_words(seconds) == words

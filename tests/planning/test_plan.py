@@ -27,9 +27,11 @@ from dasktc.options import Method, Options, bytes_of, format_size
 from dasktc.pipeline.planes import Plane
 from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.prepare import lay_out, prepare_edges
+from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
-from dasktc.planning.plan import BlockSizes, Limits, make_plan
-from dasktc.planning.schemes import Sizes, _on_hilbert_curve
+from dasktc.planning.plan import BlockSizes, Limits, even_blocks, make_plan
+from dasktc.planning.rates import RATES, probes_of
+from dasktc.planning.schemes import Sizes, _on_hilbert_curve, scheme_of
 from dasktc.registry import SCHEMES
 from tests.support.keywords import keywords
 from tests.support.oracle import GRAPHS, complete, multigraphs, triangles
@@ -572,3 +574,47 @@ def test_splits_that_are_chosen_are_never_more_than_a_scheduler_takes():
     ).plan
     assert planned.fits
     assert planned.tasks <= 10**6
+
+
+@pytest.mark.slow
+def test_as_many_parts_as_vertices_if_no_fewer_fit():
+    """For a graph of 40 vertices, n = 40 is tried last, where only its tasks fit."""
+    size = {"vertices": 40, "edges": 780, "partition": "hash2d", "splits": 1}
+    most, fewer = (dasktc.plan(memory="1 GB", **keywords(**size, parts=n)).plan.bytes_per_task for n in (40, 39))
+    assert most < fewer
+    assert dasktc.plan(memory=fewer, **keywords(**size)).plan.parts < 40
+    assert dasktc.plan(memory=most, **keywords(**size)).plan.parts == 40
+
+
+def test_the_partition_that_is_built_is_that_of_the_plan():
+    """Also where the plan falls back to an earlier one."""
+    size, measured = (10**9, planning.LARGE), []
+
+    def measure(scheme, parts):
+        measured.append(BlockSizes(scheme_of(scheme).even(parts, *size)))
+        return measured[-1]
+
+    block = int(scheme_of("whole").block_bytes(scheme_of("whole").even(1, *size)).sum())
+    plan, partition = make_plan(*size, measure, lambda task: 10**13, Limits(1, block), lean=lambda task: 0)
+    assert (plan.partition, plan.parts, plan.lean, plan.fits) == ("whole", 1, True, True)
+    assert len(measured) > 1
+    assert partition is measured[0]
+
+
+@pytest.mark.parametrize("edges", [10**7, 10**8, 3 * 10**9, 10**11])
+@pytest.mark.parametrize(("scheme", "parts"), [("whole", 1), ("hash2d", 4)])
+def test_no_task_is_planned_to_take_longer_than_the_longest_and_no_more_are_made(edges, scheme, parts):
+    rates = RATES["cpu"]
+    limits = Limits(1, 1 << 60, scheme, parts, tasks_a_worker=1, rates=rates, times=1.5)
+    plan, _ = make_plan(10**7, edges, even_blocks(10**7, edges), lambda task: 0, limits)
+    work = 1.5 * (edges / rates.edges + probes_of(edges) / rates.probes)
+    assert work / plan.tasks <= planning.TASK_SECONDS
+    if plan.splits > 1:
+        assert work / (plan.tasks - parts**3) > planning.TASK_SECONDS
+
+
+def test_a_plan_says_which_wishes_it_did_not_fulfil():
+    asked = dasktc.plan(vertices=1000, edges=9000, method=Method(partition="hash2d", parts=3, splits=7)).plan
+    beyond = dasktc.plan(vertices=1000, edges=9000, method=Method(partition="hash2d", parts=3, splits=7000)).plan
+    assert "is taken as" not in asked.why
+    assert f"7000 splits are taken as {beyond.splits}: the largest index block has no more rows" in beyond.why

@@ -12,14 +12,15 @@ import pytest
 import dasktc
 from dasktc.counting.tasks import Record
 from dasktc.counting.timeline import timeline
+from dasktc.counting.tuning import TUNING
 from dasktc.errors import InputError
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline.sharded import vertex_budget
-from dasktc.questions import distributions
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.questions.distributions import STARTS, degree_bins, edge_summary, vertex_summary
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import random_edges, skewed_edges, source_of
 
 EDGES = skewed_edges(90, 900, 3)
@@ -40,12 +41,12 @@ def check(graph):
     np.testing.assert_allclose(found.bins["triangles"], grouped["triangles"].mean())
     pd.testing.assert_frame_equal(degree_bins(graph._context), found.bins[["degree", "last", "vertices"]])
     best = vertices[vertices["triangles"] > 0].sort_values(["triangles", "vertex"], ascending=[False, True])
-    best = best.head(distributions.MOST).reset_index(drop=True)
+    best = best.head(TUNING.highest).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.most, best[["vertex", "degree", "triangles", "clustering"]], **same)
     place = STARTS.searchsorted(edges["support"], side="right") - 1
     assert of_edges.bins["edges"].tolist() == edges.groupby(STARTS[place]).size().tolist()
     best = edges[edges["support"] > 0].sort_values(["support", "src", "dst"], ascending=[False, True, True])
-    pd.testing.assert_frame_equal(of_edges.most, best.head(distributions.MOST).reset_index(drop=True), **same)
+    pd.testing.assert_frame_equal(of_edges.most, best.head(TUNING.highest).reset_index(drop=True), **same)
 
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
@@ -88,9 +89,9 @@ def test_bins_hold_every_number():
     assert STARTS[-1] > 1 << 60
 
 
-def test_ties_go_to_the_lower_ids(monkeypatch):
-    monkeypatch.setattr(distributions, "MOST", 3)
+def test_ties_go_to_the_lower_ids():
     with dasktc.prepare(([0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 0, 4, 5, 3, 7, 8, 6])) as graph:
+        retuned(graph, highest=3)
         assert vertex_summary(graph._context).most["vertex"].tolist() == [0, 1, 2]
         assert edge_summary(graph._context).most[["src", "dst"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
 

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import Graph
-from dasktc.answers import frames
-from dasktc.answers import triangle_list as lists
 from dasktc.answers import vertex_counts as by_vertex
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import changed
 
 PLANS = [
@@ -124,10 +123,10 @@ def test_ids_are_the_callers():
     assert far.to_dict() == {-(2**63): 1, 0: 1, 2**63 - 1: 1}
 
 
-def test_edges_come_in_partitions(monkeypatch):
-    monkeypatch.setattr(frames, "PARTITION_BYTES", 7 * 24)
+def test_edges_come_in_partitions():
     edges = oracle.complete(9)
-    assert supports(Graph.edge_support(prepare(edges, parts=2))) == oracle.support(edges)
+    graph = retuned(prepare(edges, parts=2), partition_bytes=7 * 24)
+    assert supports(Graph.edge_support(graph)) == oracle.support(edges)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5, 1139, 1140, 5000])
@@ -138,11 +137,10 @@ def test_a_given_limit_is_kept(limit, plan):
     assert all(len(triangle) == 3 for triangle in found)
 
 
-def test_a_list_without_limit_is_complete_or_refused(monkeypatch):
-    graph = prepare(oracle.complete(20))
-    monkeypatch.setattr(lists, "LIST_LIMIT", 1140)
+def test_a_list_without_limit_is_complete_or_refused():
+    graph = retuned(prepare(oracle.complete(20)), list_limit=1140)
     assert len(graph.triangle_list()) == 1140
-    monkeypatch.setattr(lists, "LIST_LIMIT", 1139)
+    retuned(graph, list_limit=1139)
     with pytest.raises(InputError, match=r"1,140 triangles.*limit=1140"):
         graph.triangle_list()
     with pytest.raises(InputError, match="limit=-1 is below 0"):
@@ -223,10 +221,9 @@ ON_A_CLUSTER = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", ON_A_CLUSTER[1::2], ids=str)
-def test_on_a_cluster(client, plan, monkeypatch):
-    monkeypatch.setattr(frames, "PARTITION_BYTES", 100 * 45)
+def test_on_a_cluster(client, plan):
     edges = list(nx.gnm_random_graph(50, 300, seed=7).edges())
-    graph = prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan)
+    graph = retuned(prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan), partition_bytes=100 * 45)
     alone = prepare([(f"v{u}", f"v{v}") for u, v in edges])
     pd.testing.assert_series_equal(Graph.triangles(graph), Graph.triangles(alone))
     pd.testing.assert_series_equal(Graph.clustering(graph), Graph.clustering(alone))

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import generate
-from dasktc.answers import edge_frames, frames
 from dasktc.api.count import build
 from dasktc.backends import peel_bytes
 from dasktc.backends.cpu import hub_tables, peel, supports
@@ -31,13 +30,15 @@ from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_frames
 from dasktc.options import Options
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import choice, vertex_budget
+from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.questions import peeling
 from dasktc.questions.trussness import truss_frames
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import changed, skewed_edges, source_of
 from tests.support.tiers import some
 
@@ -252,19 +253,18 @@ def test_levels_of_larger_graphs(name, of):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_share_the_count(threads, monkeypatch):
-    monkeypatch.setattr(peeling, "MANY", 100)
-    monkeypatch.setattr("dasktc.executors.local.FEW_EDGES", 100)
-    graph = dasktc.prepare(generate.kronecker(9), backend="cpu", threads=threads)
+    monkeypatch.setattr(choice, "TUNING", Tuning(few_edges=100))
+    graph = retuned(dasktc.prepare(generate.kronecker(9), backend="cpu", threads=threads), shared_count=100)
     assert graph._context.executor.workers == threads
     assert graph.truss().trussness.max() == 22
     assert len(graph.truss(22)) == (graph.truss().trussness == 22).sum()
 
 
 @pytest.mark.parametrize("again", [1, 10**9], ids=["counted again", "peeled"])
-def test_a_truss_is_the_same_however_it_is_reached(again, monkeypatch):
+def test_a_truss_is_the_same_however_it_is_reached(again):
     graph = dasktc.prepare(generate.kronecker(9), backend="cpu")
     whole = graph.truss()
-    monkeypatch.setattr(peeling, "AGAIN", again)
+    retuned(graph, recount=again)
     for k in (3, 6, 12, 22, 23):
         found, expected = graph.truss(k), whole[whole.trussness >= k]
         assert found[["src", "dst"]].to_numpy().tolist() == expected[["src", "dst"]].to_numpy().tolist()
@@ -358,8 +358,7 @@ def test_lost_edges_are_an_error():
 
 @pytest.mark.parametrize("k", [None, 4, 3])
 def test_a_wrong_peel_is_an_error(k, monkeypatch):
-    graph = prepare(list(nx.gnm_random_graph(30, 160, seed=3).edges()))
-    monkeypatch.setattr(peeling, "AGAIN", 10**-9)
+    graph = retuned(prepare(list(nx.gnm_random_graph(30, 160, seed=3).edges())), recount=10**-9)
     right = peel.PEEL.trusses
     monkeypatch.setattr(peel.CpuPeel, "trusses", lambda self, *given: right(*given)._replace(triangles=1))
     with pytest.raises(CountError, match=r"peeled"):
@@ -376,10 +375,9 @@ ON_A_CLUSTER = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", some(ON_A_CLUSTER, lambda plan: "vertical" in plan.values()), ids=str)
-def test_on_a_cluster(client, plan, monkeypatch):
-    monkeypatch.setattr(frames, "PARTITION_BYTES", 2_400)
+def test_on_a_cluster(client, plan):
     edges = [(f"v{u}", f"v{v}") for u, v in nx.gnm_random_graph(50, 300, seed=7).edges()]
-    graph, alone = prepare(edges, client, **plan), prepare(edges)
+    graph, alone = retuned(prepare(edges, client, **plan), partition_bytes=2_400), prepare(edges)
     pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
     for answer in (dasktc.Graph.truss, lambda graph: graph.truss(4), lambda graph: graph.truss(50)):
         spread, expected = answer(graph), answer(alone)
@@ -395,12 +393,11 @@ def test_on_a_cluster(client, plan, monkeypatch):
 @pytest.mark.parametrize(("partition", "shards"), [("whole", 1), ("hash2d", 3), ("whole", 3), ("proxy", 1)])
 def test_in_files_and_in_shards(tmp_path, partition, shards, monkeypatch):
     monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", shards)
-    monkeypatch.setattr(edge_frames, "FRAME_BYTES", 1)
     edges = skewed_edges(60, 500, 4)
     options = Options(memory="1GB", partition=partition, parts=2, reorder="degree" if shards == 3 else "collective")
     tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 8_000, small=1))
     tasks.store._limit = 0
-    graph, alone = build(tasks, source_of(edges, parts=3), options), prepare(edges)
+    graph, alone = retuned(build(tasks, source_of(edges, parts=3), options), frame_bytes=1), prepare(edges)
     assert graph.plan.shards == shards
     pd.testing.assert_frame_equal(graph.truss(), alone.truss())
     pd.testing.assert_frame_equal(graph.truss(4), alone.truss(4))

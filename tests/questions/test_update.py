@@ -17,12 +17,13 @@ from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends import vertex_maps
 from dasktc.errors import CountError, InputError
-from dasktc.pipeline.sharded import vertex_budget
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.questions import update as updates
 from dasktc.registry import SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import source_of
 from tests.support.tiers import some
 
@@ -256,17 +257,21 @@ def test_the_plan_of_the_new_graph_says_what_that_of_the_old_one_said():
     assert (plan.vertices, plan.edges) == (6, 11)
 
 
-def test_chunks(monkeypatch):
-    monkeypatch.setattr(updates, "CHUNK", 7)
+def test_chunks():
     edges = oracle.complete(9)
-    check(dasktc.prepare(frame(edges), **keywords(**HERE)), edges, [(20, v) for v in range(9)], edges[::3])
+    check(
+        retuned(dasktc.prepare(frame(edges), **keywords(**HERE)), update_chunk=7),
+        edges,
+        [(20, v) for v in range(9)],
+        edges[::3],
+    )
 
 
-def test_neighbours_in_every_chunk_of_a_block(monkeypatch):
+def test_neighbours_in_every_chunk_of_a_block():
     """Far from each other: what one chunk has is no neighbourhood of another's."""
-    monkeypatch.setattr(updates, "CHUNK", 7)
     edges = oracle.wheel(20) + [(u + 30, v + 30) for u, v in oracle.wheel(9)]
-    check(dasktc.prepare(frame(edges), **keywords(**HERE)), edges, [(35, 37), (3, 33), (7, 9)], [(30, 32), (12, 13)])
+    graph = retuned(dasktc.prepare(frame(edges), **keywords(**HERE)), update_chunk=7)
+    check(graph, edges, [(35, 37), (3, 33), (7, 9)], [(30, 32), (12, 13)])
 
 
 @pytest.mark.parametrize("row", [3, 4, 7, 8])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import shutil
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -165,3 +167,19 @@ def dasktc(*arguments: str, within: Sequence[str] = (), **environment: str) -> s
 def apart_from_page(error: str) -> str:
     """What a count wrote to standard error, without the line that names its page on the dashboard."""
     return "".join(line for line in error.splitlines(keepends=True) if not line.startswith("dashboard: http"))
+
+
+def local_cluster(**options: Any) -> Any:
+    """Start a cluster of this host whose workers have a thread each."""
+    from distributed import LocalCluster
+
+    silent = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+    return LocalCluster(threads_per_worker=1, **silent, **options)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

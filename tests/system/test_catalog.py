@@ -20,7 +20,9 @@ import scipy.sparse as sp
 import dasktc
 from dasktc.answers import edge_support
 from dasktc.backends.cpu import backend as cpu
+from dasktc.io.formats import bvgraph, lightgraphs, matrixmarket, metis, streams
 from dasktc.registry import ORDERS
+from tests.support.formats import simple, table
 from tests.support.keywords import keywords
 
 LAYOUTS = [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5)), ("vertical", 3), ("proxy", 4)]
@@ -169,3 +171,23 @@ def test_trusses_and_cores_of_a_catalog_file(catalog_row: Row) -> None:
             e for e, of in known.items() if of >= k
         }
         assert (truss.support >= k - 2).all()
+
+
+def module_of(format_):
+    known = {"mtx": matrixmarket, "METIS": metis, "LightGraphs/Graphs.jl": lightgraphs, "LAW": bvgraph}
+    if format_.startswith("Graph Challenge mmio"):
+        return matrixmarket
+    return known.get(format_.strip('"').split()[0])
+
+
+@pytest.mark.catalog
+@pytest.mark.parametrize("blocksize", [1 << 26, 1 << 20])
+def test_catalog(graphs_dir, tmp_path, blocksize):
+    rows = [row for row in table(graphs_dir / "catalog.tsv") if module_of(row["format"])]
+    assert len(rows) >= 12
+    for row in rows:
+        path, module = graphs_dir / row["file"], module_of(row["format"])
+        if module is not bvgraph and blocksize < 1 << 26:  # only plain files are cut
+            path = tmp_path / row["file"]
+            path.write_bytes(streams.open_decompressed(str(graphs_dir / row["file"])).read())
+        assert simple(module, path, blocksize=blocksize) == (int(row["V"]), int(row["E"])), row["name"]

@@ -12,6 +12,7 @@ import pytest
 
 from dasktc.errors import ClusterError, InputError
 from dasktc.once import once
+from dasktc.planning import orders
 from dasktc.registry import Registry
 from tests.support.first_calls import THREADS, WAYS
 from tests.support.processes import patience
@@ -74,7 +75,10 @@ def test_a_refusal_is_remembered_and_another_error_is_not():
 
 
 def test_a_registry_is_filled_once():
-    names = Registry("reorder", "dasktc.planning.orders:OWN", "dasktc.planning.orders:Order")
+    names = Registry("reorder")
+    with pytest.raises(RuntimeError, match="nothing is declared yet for reorder"):
+        list(names)
+    names.declare(orders.OWN, orders.Order)
     assert len({id(found) for found in at_once(lambda: names._entries)}) == 1
 
 

@@ -136,7 +136,7 @@ def test_editors_and_type_checkers_find_an_editable_install(tree, tmp_path):
     errors = [item["message"] for item in said if item["severity"] == "error"]
     (wrong,) = errors
     assert '"verify" of type "float"' in wrong
-    code = "from dasktc.backends.cuda.nvrtc import folder; print(folder())"
+    code = "from dasktc.backends.kernel_files import folder; print(folder())"
     where = subprocess.run([str(python), "-c", code], cwd=tmp_path, capture_output=True, text=True, env=without_paths())
     assert where.stdout.strip() == str(tree / "kernels"), where.stderr
 

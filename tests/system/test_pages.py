@@ -45,7 +45,7 @@ PAGES = (
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
-MOST = {"orientation": 6, "scheme": 2, "CUDA kernel": 2, "worker dies": 4, "format": 2, "several GPUs": 8}
+MOST = {"orientation": 6, "scheme": 2, "kernel": 2, "worker dies": 4, "format": 2, "several GPUs": 8}
 """Most files that each walk-through may open."""
 EDGES = random_edges(80, 700, 3)
 

@@ -22,7 +22,7 @@ import pytest
 import dasktc
 from dasktc.answers import edge_frames, edge_support, vertex_counts
 from dasktc.answers.vertex_counts import added_up
-from dasktc.backends import get_backend, wedge_sample
+from dasktc.backends import get_backend, kernel_files, wedge_sample
 from dasktc.backends.cpu import edge_columns, hub_tables, sizes, supports
 from dasktc.backends.cpu import wedges as cpu_wedges
 from dasktc.backends.cpu.vertices import CpuVertices
@@ -44,8 +44,8 @@ from dasktc.executors.progress.tracker import Tracker
 from dasktc.io.formats import bvgraph, entries, metis
 from dasktc.io.write import write_frames
 from dasktc.options import Method
+from dasktc.pipeline.planes import vertex_budget
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.sharded import vertex_budget
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.orient import order_by
 from dasktc.pipeline.stages.shards import integers, number_values
@@ -55,7 +55,7 @@ from dasktc.questions import distributions, estimate, measures, triad_census
 from dasktc.registry import KERNELS
 from dasktc.reports import html_report
 from dasktc.reports.findings import RunFacts
-from tests.io.formats.test_formats import LISTS, bvgraph_file
+from tests.io.formats.test_bvgraph import LISTS, bvgraph_file
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler, count_on
 
@@ -397,10 +397,9 @@ def counted(request):
 
 @pytest.mark.parametrize("batch", [10_000, 2])
 @pytest.mark.parametrize("each", [*ODD, 2**62 + 1])
-def test_reports_of_tasks_are_added_up(each, batch, monkeypatch):
+def test_reports_of_tasks_are_added_up(each, batch):
     """Also past 2^63, which the last three exceed."""
-    monkeypatch.setattr(tasks, "BATCH", batch)
-    total = add_up(LocalExecutor(), records_of(each))
+    total = add_up(LocalExecutor(), records_of(each), batch)
     assert total[:4] == (3 * each + 3, 3 * each + 6, 3 * each + 9, 7)
     assert all(type(number) is int for number in total[:4])
 
@@ -613,7 +612,9 @@ def test_kernels_find_rows_that_stand_far_apart(far_rows, kernel):
 @needs_compiler
 @pytest.mark.parametrize("kernel", ["merge", "search", "tcstream", "lstc", "short", "plain"])
 def test_kernels_of_a_device_find_rows_that_stand_far_apart(far_rows, kernel):
-    macros = {name: 64 for name in dict(launch.defines(kernel)) if name in ("BLOCK", "THREADS", "STARTS")}
+    macros = {
+        name: 64 for name in kernel_files.macros(launch.KERNELS[kernel].file) if name in ("BLOCK", "THREADS", "STARTS")
+    }
     assert count_on(HostDevice(), far_rows, kernel, macros)[:2] == (5, 80)
 
 

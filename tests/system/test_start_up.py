@@ -168,3 +168,27 @@ def test_threads_that_start_workers_at_once_leave_the_process_as_it_was():
         thread.join()
     assert counts == [1, 1, 1]
     assert state() == before
+
+
+def test_import_brings_no_heavy_library():
+    heavy = {
+        "cupy",
+        "cudf",
+        "dask_cuda",
+        "distributed",
+        "pandas",
+        "numba",
+        "scipy",
+        "pyarrow",
+        "psutil",
+        "dask",
+    }
+    code = "import sys, dasktc; print(*(name for name in sys.modules if '.' not in name))"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert not heavy & set(done.stdout.split())
+
+
+def test_a_count_without_a_client_does_not_import_distributed():
+    code = "import sys, dasktc; print(int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]))), 'distributed' in sys.modules)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "False"]

@@ -20,7 +20,7 @@ HOLDS = {
     ("backends/cuda/test_backend.py", "kernel"): KERNELS["cuda"],
     ("backends/cuda/test_backend.py", "reorder"): ORDERS,
     ("backends/cuda/test_backend.py", "partition"): SCHEMES,
-    ("executors/test_cluster.py", "count"): ("in_files", "on_workers"),
+    ("executors/dask/test_executor.py", "count"): ("in_files", "on_workers"),
     ("io/test_files.py", "format"): FORMATS,
 }
 """Values that parameters of a module's tests must take: on the CPU, on the emulated device, on workers, from files."""

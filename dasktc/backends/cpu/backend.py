@@ -52,19 +52,7 @@ KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 
 
 def count(task: BlockTask, kernel: str) -> TaskCount:
-    """Evaluate one block triple, and time it.
-
-    Parameters
-    ----------
-    task : BlockTask
-        Three blocks that fit together as `BlockTask` says, in memory.
-    kernel : str
-        One of KERNELS.
-
-    Returns
-    -------
-    TaskCount
-        Exact; `seconds` is CPU time of this thread, compiling excluded.
+    """Evaluate one block triple with a kernel; `seconds` is CPU time of this thread, compiling excluded.
 
     Raises
     ------
@@ -83,14 +71,7 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
 
 
 def expected_probes(task: BlockTask, kernel: str) -> int:
-    """Add up the probes that `count` must report, from row lengths and positions alone.
-
-    Parameters
-    ----------
-    task : BlockTask
-    kernel : str
-        One of KERNELS.
-    """
+    """Add up the probes that `count` must report, from row lengths and positions alone."""
     return probes.expected_probes(task, KERNELS[kernel].probes)
 
 
@@ -136,23 +117,19 @@ def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(("src", "dst"), make_edges(np, edges.CHUNK, recipe, first, last), strict=True)))
 
 
-def _rows(text: Any, separator: str | None, columns: tuple[int, int]) -> None:
-    """None: the parser of `io` reads text on the host."""
-
-
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    how = KERNELS[kernel].support
-    made: tuple[list[Array], int, int] = import_module(how).edges(task) if how else visit.support(task)
-    return made
+    module = KERNELS[kernel].support
+    counts: tuple[list[Array], int, int] = import_module(module).edges(task) if module else visit.support(task)
+    return counts
 
 
 def _vertex_support(
     task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
-    how = KERNELS[kernel].support
-    assert how is not None, kernel
-    made: tuple[dict[int, Array], int, int] = import_module(how).vertices(task, sides, sizes)
-    return made
+    module = KERNELS[kernel].support
+    assert module is not None, kernel
+    counts: tuple[dict[int, Array], int, int] = import_module(module).vertices(task, sides, sizes)
+    return counts
 
 
 BACKEND = Backend(
@@ -179,7 +156,7 @@ BACKEND = Backend(
     answers=ArrayAnswers(np),
     make=_make,
     upload=read_bytes,
-    rows=_rows,
+    rows=lambda *_: None,
     references=("merge", "search"),
     memory=_memory,
     processors=lambda: 1,

@@ -108,18 +108,19 @@ class CpuBlockFacts:
         behind: int | None,
     ) -> RowFacts:
         """Facts of the rows `first` to `end`."""
-        most = -(1 << 62) if behind is None else behind
-        return RowFacts(*map(int, rows_of(offsets, columns, first, end, U(by.scale), U(by.start), width, stride, most)))
+        previous = -(1 << 62) if behind is None else behind
+        hashing = U(by.scale), U(by.start)
+        return RowFacts(*map(int, rows_of(offsets, columns, first, end, *hashing, width, stride, previous)))
 
     def pair_total(self, offsets: Array, columns: Array, rows: Hash, column: Hash) -> int:
         """Sum of the hashes of a block's edges."""
-        given = (rows.scale, rows.start, column.scale, column.start)
-        return int(pairs_of(offsets, columns, *map(U, given)))
+        factors = (rows.scale, rows.start, column.scale, column.start)
+        return int(pairs_of(offsets, columns, *map(U, factors)))
 
     def vertex_facts(self, order: Array, outward: Array, inward: Array, first: int, by: Hash) -> VertexFacts:
         """Facts of entries of vertex vectors, from vertex `first` on."""
-        made = vertices_of(order, outward, inward, first, U(by.scale), U(by.start))
-        sources, targets, dense, ids, high, low = map(int, made)
+        facts = vertices_of(order, outward, inward, first, U(by.scale), U(by.start))
+        sources, targets, dense, ids, high, low = map(int, facts)
         return VertexFacts(sources, targets, dense, ids, (high << 20) + low)
 
 

@@ -25,12 +25,12 @@ class CpuBuckets(radix.Buckets):
 
     def distinct(self, first: int, end: int, shift: int) -> Array:
         """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter go."""
-        keys, kept = self.keys[self.ends[first] : self.ends[end]], 0
+        keys, size = self.keys[self.ends[first] : self.ends[end]], 0
         for _, _, batch in self.sorted(first, end):
             once = edges.distinct(batch)
-            keys[kept : kept + once] = batch[:once]
-            kept += once
-        return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
+            keys[size : size + once] = batch[:once]
+            size += once
+        return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""
@@ -44,12 +44,12 @@ class CpuBuckets(radix.Buckets):
     def write_rows(self, first: int, end: int, shift: int, low: int, offsets: Array, columns: Array) -> None:
         """Sort a range of buckets, each of whole rows, and write their rows into the arrays of the only block."""
         rows, last = self.shift - shift, len(offsets) - 1
-        for bucket, behind, keys in self.sorted(first, end, low=low):
+        for bucket, bucket_end, keys in self.sorted(first, end, low=low):
             begin, edge = min(bucket << rows, last), int(self.ends[bucket])
-            own = offsets[begin : min(behind << rows, last) + 1]
-            own[0] = edge
-            row = edges.rows(keys, begin << shift, 1 << shift, edge, 0, own, columns[edge : edge + len(keys)])
-            own[row + 1 :] = edge + len(keys)
+            row_offsets = offsets[begin : min(bucket_end << rows, last) + 1]
+            row_offsets[0] = edge
+            row = edges.rows(keys, begin << shift, 1 << shift, edge, 0, row_offsets, columns[edge : edge + len(keys)])
+            row_offsets[row + 1 :] = edge + len(keys)
 
 
 def dealt(

@@ -69,6 +69,7 @@ def _fill(t: Triple, first: Any, last: Any, ordered: Any, words: Any, place: Arr
         few = j if ordered else last - first
         if begin == end or few == 0:
             continue
+        # A much longer row is bisected for the targets, a shorter one looked up in their places.
         if end - begin > LONGER * few:
             at = begin
             for i in range(few):
@@ -97,6 +98,7 @@ def _count(t: Triple, size: int, ordered: bool, place: Array, bits: Array, both:
         words = (degree + 63) >> 6
         bits[: degree * words] = 0
         _fill(t, first, last, ordered, words, place, bits)
+        # A clique is u and size - 1 of its targets: the bits of target j, of i in them, and so on.
         for j in range(degree):
             reach = (j + 63) >> 6 if ordered else words
             for w in range(reach):
@@ -134,14 +136,7 @@ count_rows = Kernel(_count, (TRIPLE, types.int64, types.boolean, _places, _words
 
 
 def scratch_bytes(vertices: int, longest: int) -> int:
-    """Bytes that `count` allocates beside the block of a graph with the given number of vertices.
-
-    Parameters
-    ----------
-    vertices : int
-    longest : int
-        Entries of the longest row.
-    """
+    """Bytes that `count` allocates beside the block of a graph, from the number of entries of its longest row, too."""
     words = -(-longest // 64)
     return 4 * vertices + 8 * words * (longest + 1)
 

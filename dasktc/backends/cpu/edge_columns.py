@@ -112,8 +112,8 @@ def keys_of_block(
     """
     edges = np.empty((2, max(0, stop - start)), np.int64)
     first = max(0, int(np.searchsorted(offsets, start, side="right")) - 1)
-    given = (np.ascontiguousarray(ids, np.int32) for ids in (row_ids, column_ids, aligned(values)))
-    keys(offsets, columns, *given, start, stop, first, oriented, edges)
+    columns_of_edges = (np.ascontiguousarray(ids, np.int32) for ids in (row_ids, column_ids, aligned(values)))
+    keys(offsets, columns, *columns_of_edges, start, stop, first, oriented, edges)
     return edges
 
 
@@ -131,10 +131,10 @@ def ascending(edges: Array) -> tuple[Array, Array, Array]:
     """
     edges = np.ascontiguousarray(aligned(edges))
     size = edges.shape[1]
-    top, bits, most = (int(of).bit_length() for of in largest(edges)) if size else (0, 0, 0)
+    top, bits, number_bits = (int(number).bit_length() for number in largest(edges)) if size else (0, 0, 0)
     digits, width = low_digits(top + bits)
     below = digits * width
-    if below + most > WORD:
+    if below + number_bits > WORD:
         place = edges[0].argsort()
         ends = edges[0].take(place)
         return ends >> SHIFT, ends & ((1 << SHIFT) - 1), edges[1].take(place)

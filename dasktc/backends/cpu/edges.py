@@ -95,13 +95,13 @@ def _split(keys: Array, starts: Array, guesses: Array, shift: int, places: Array
 
 
 def _distinct(keys: Array) -> int:
-    kept, last = 0, np.int64(-1)
+    size, last = 0, np.int64(-1)
     for i in range(len(keys)):
         key = keys[i]
-        keys[U(kept)] = key
-        kept += key != last
+        keys[U(size)] = key
+        size += key != last
         last = key
-    return kept
+    return size
 
 
 def _degrees(keys: Array, shift: int, degrees: Array) -> None:
@@ -222,8 +222,8 @@ class CpuEdges:
 
     def distinct(self, keys: Array, shift: int) -> Array:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
-        kept = distinct(keys)
-        return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
+        size = distinct(keys)
+        return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 
     def add_degrees(self, counts: Array, keys: Array, shift: int) -> None:
         """Add 1 to the count of both ends of each key."""
@@ -249,20 +249,20 @@ class CpuEdges:
     def residues(self, keys: Array, shift: int, modulus: int) -> Array:
         """Number of keys with each pair of their ends' remainders, uint64, row-major."""
         counts = np.zeros(modulus**2, np.int64)
-        for some in _chunks(keys):
-            pairs = (some >> shift) % modulus * modulus + (some & ((1 << shift) - 1)) % modulus
+        for chunk in _chunks(keys):
+            pairs = (chunk >> shift) % modulus * modulus + (chunk & ((1 << shift) - 1)) % modulus
             counts += np.bincount(pairs, minlength=modulus**2)
         return counts.view(np.uint64)
 
     def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
         """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
         placed = np.empty(len(keys), np.int64)
-        for some, into in zip(_chunks(keys), _chunks(placed), strict=True):
-            source, target = some >> shift, some & ((1 << shift) - 1)
+        for chunk, target_chunk in zip(_chunks(keys), _chunks(placed), strict=True):
+            source, target = chunk >> shift, chunk & ((1 << shift) - 1)
             j = target % modulus
-            into[:] = firsts.take(source % modulus * modulus + j)
-            into += source // modulus * widths.take(j)
-            into += target // modulus
+            target_chunk[:] = firsts.take(source % modulus * modulus + j)
+            target_chunk += source // modulus * widths.take(j)
+            target_chunk += target // modulus
         return placed
 
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
@@ -289,14 +289,14 @@ def proper(src: Array, dst: Array) -> tuple[Array, Array, int, int, int]:
     low, high : int
         The smallest and the largest id that is left; low > high where no edge is.
     """
-    given, (ids, others) = (src, dst), of_one_type(src, dst)
+    columns, (ids, others) = (src, dst), of_one_type(src, dst)
     kind = _kind(ids)
     loops, low, high = map(int, facts[kind](ids, others))
     if not loops:
-        return *given, loops, low, high
-    kept = [np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2)]
-    without_loops[kind](ids, others, *kept)
-    return kept[0][:-1], kept[1][:-1], loops, low, high
+        return *columns, loops, low, high
+    copies = [np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2)]
+    without_loops[kind](ids, others, *copies)
+    return copies[0][:-1], copies[1][:-1], loops, low, high
 
 
 def _chunks(keys: Array) -> Iterator[Array]:

@@ -14,8 +14,9 @@ from numba import types
 
 from dasktc.backends.cpu.intersect import TRIPLE, Triple, contains, insert, length, longest_row, triple, wedges_of
 from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
-from dasktc.backends.cpu.sizes import LARGE, SMALL, SMALL_ROW, bucket_depth
+from dasktc.backends.cpu.sizes import LARGE, SMALL, bucket_depth
 from dasktc.backends.csr import Array, BlockTask
+from dasktc.backends.kernel import SMALL_ROW
 
 __all__ = ["count_hindex", "hindex"]
 
@@ -53,6 +54,7 @@ def _hindex(t: Triple, depth: int) -> tuple[int, int, int, int]:
             row, row_end, entries = stream[v], stream[v + 1], length(stream, v)
             if size == 0 or entries == 0:
                 continue
+            # The shorter list is hashed, into few buckets where it is short; the longer one is looked up.
             buckets = U(SMALL) if min(size, entries) <= SMALL_ROW else U(LARGE)
             fill[:buckets] = 0
             if size <= entries:

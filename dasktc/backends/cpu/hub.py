@@ -221,6 +221,7 @@ def _group(t: Triple, hubs: int, waiting: Array, lists: Array, beside: int) -> N
     """
     index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
     in_place = same and shift == 0
+    # Numbers of deferred edges by v become the places where their groups begin.
     place = 0
     for column in range(len(waiting)):
         size = waiting[column]
@@ -239,11 +240,11 @@ def _group(t: Triple, hubs: int, waiting: Array, lists: Array, beside: int) -> N
             cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
             a, b = cut - first, length(stream, v)
             if b > SHORT and 0 < a < b:
-                at = U(waiting[U(v)])
-                lists[at, 0] = first - table[begin]
-                lists[at, 1] = a
+                slot = U(waiting[U(v)])
+                lists[slot, 0] = first - table[begin]
+                lists[slot, 1] = a
                 if beside != NOTHING:
-                    lists[at, 2] = np.int64(p) - index[begin] if beside == BY_EDGE else u - begin
+                    lists[slot, 2] = np.int64(p) - index[begin] if beside == BY_EDGE else u - begin
                 waiting[U(v)] += 1
 
 

@@ -64,12 +64,6 @@ def _ranks(hubs: int, bitmaps: Array, below: Array) -> None:
 
 
 @inlined
-def _lowest(word: Any) -> Any:
-    """The lowest set bit alone."""
-    return word & (~word + U(1))
-
-
-@inlined
 def _add(bits: Array, at: Any, bitmaps: Array, base: Any, blocks: Any, planes: Array) -> Any:
     """Count the common ids of two sets, and add 1 to the counter of each."""
     closed = U(0)
@@ -178,6 +172,7 @@ def _read_row(
 def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_columns: Array, in_stream: Array) -> None:
     """Add the triangles of a batch of rows with each hub v to the edges (v, w), one hub after another."""
     bitmaps, batch, stride, pairs, order, heads, planes, upper = of
+    # Sort the pairs (hub, row) by hub, by counting.
     start: Any = 0
     for v in range(U(hubs)):
         size = heads[v]
@@ -187,6 +182,7 @@ def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_co
         hub = U(pairs[pair, 0])
         order[U(heads[hub])] = pairs[pair, 1]
         heads[hub] += 1
+    # Then add up the rows of one hub after another, bit by bit in planes of counters.
     place = 0
     for v in range(hubs):
         end = heads[U(v)]
@@ -226,7 +222,7 @@ def _edges_by_rows(
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     triangles = wedges = deferred = ahead = 0
     slot, noted, stride = 0, 0, U(len(batch) // BATCH)
-    of = bitmaps, batch, stride, pairs, order, heads, planes, upper
+    scratch = bitmaps, batch, stride, pairs, order, heads, planes, upper
     in_place = same and shift == 0
     following = end
     if begin < end:
@@ -247,7 +243,7 @@ def _edges_by_rows(
         if first == last or length(index, u) < 1 + in_place:
             continue
         if slot == BATCH or noted + length(index, u) > len(pairs) - 1:
-            _by_hub(noted, hubs, of, stream, stream_columns, in_stream)
+            _by_hub(noted, hubs, scratch, stream, stream_columns, in_stream)
             slot = noted = 0
         set_bits(bits, U(0), table_columns, first, last)
         cut, collects, added, width, carried, widest, reach = first, 0, 0, 0, 0, 0, 0
@@ -259,6 +255,7 @@ def _edges_by_rows(
                 continue
             blocks: Any = (v >> BLOCK) + 1
             closed = 0
+            # Two bitmaps are intersected; else the shorter list is streamed against the other, or the edge deferred.
             if v < hubs and min(a, b) > SPARSE * blocks:
                 base = bitmap_start(v)
                 closed = _add(bits, U(0), bitmaps, base, blocks, planes)
@@ -291,7 +288,7 @@ def _edges_by_rows(
         _read_row(planes, added, width, upper, carried, widest, table_columns, first, last, in_table)
         if collects:
             collect(hits, table_columns, first, last, in_table)
-    _by_hub(noted, hubs, of, stream, stream_columns, in_stream)
+    _by_hub(noted, hubs, scratch, stream, stream_columns, in_stream)
     return triangles, wedges, deferred, following
 
 
@@ -313,6 +310,7 @@ def _edges_by_columns(
     for v in range(hubs, len(waiting)):
         if waiting[v] == place:
             continue
+        # The marks of v's row serve all lists of its group.
         mark(marker, 1, stream_columns, stream[v], stream[v + 1])
         while place < waiting[v]:
             first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
@@ -358,7 +356,7 @@ def _flush(upper: Array, blocks: Any, third: Array) -> None:
                 word = upper[place]
                 while word:
                     third[(U(WORDS) * block + k << U(6)) + trailing_zeros(word)] += np.int64(U(1) << level)
-                    word ^= _lowest(word)
+                    word &= word - U(1)  # without its lowest bit
                 upper[place] = U(0)
 
 

@@ -90,11 +90,11 @@ def forget() -> None:
 def count(task: BlockTask) -> tuple[int, int, int, int]:
     """Count a task's triangles, wedges and probes; the last number, for hash buckets, is 0."""
     t = triple(task)
-    most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
+    row_limit = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = probes = 0
     with lent(task, t) as tables:
         while t.begin < t.end:
-            closed, walked, tested, following = _chunk(t, tables, most)
+            closed, walked, tested, following = _chunk(t, tables, row_limit)
             triangles, wedges, probes = triangles + closed, wedges + walked, probes + tested
             t = t._replace(begin=following)
     return triangles, wedges, probes, 0
@@ -118,9 +118,9 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
     tables = None
     hubs = hub_count(len(t.stream_columns), len(t.stream) - 1) if lower else 0
     bitmaps = _aligned_words(bitmap_words(hubs))
-    rows, there = hub.hub_bitmaps(t, hubs, bitmaps), weakref.ref(place)
+    rows, place_ref = hub.hub_bitmaps(t, hubs, bitmaps), weakref.ref(place)
     return Tables(
-        stream=weakref.ref(task.stream, lambda _: _empty(there())),
+        stream=weakref.ref(task.stream, lambda _: _empty(place_ref())),
         lower=lower,
         width=width,
         hubs=hubs,

@@ -21,9 +21,10 @@ import numpy as np
 from numba import types
 
 from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
-from dasktc.backends.cpu.sizes import LARGE, SMALL, SMALL_ROW, bucket_depth
+from dasktc.backends.cpu.sizes import LARGE, SMALL, bucket_depth
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
+from dasktc.backends.kernel import SMALL_ROW
 from dasktc.errors import CountError
 
 __all__ = [

@@ -220,8 +220,8 @@ def _homes() -> Iterator[Path]:
         else:
             folder = Path(tempfile.gettempdir(), f"dasktc-{os.getuid()}")
             folder.mkdir(mode=0o700, exist_ok=True)
-            made = folder.lstat()
-            if stat.S_ISDIR(made.st_mode) and made.st_uid == os.getuid() and not made.st_mode & 0o022:
+            status = folder.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
                 yield folder  # nobody else can place code there that would be loaded and run
 
 

@@ -23,6 +23,7 @@ from dasktc.backends.cpu.splits import hub_cost, sample_bytes, search_cost, stre
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.kernel import NO_CORE, ROWS, Kernel, Rule
 from dasktc.backends.protocol import GraphBounds, TaskSize
+from dasktc.registry import KERNELS
 
 __all__ = ["OWN", "CpuKernel"]
 
@@ -158,5 +159,14 @@ OWN = (
         times=55,
         words="bisection",
     ),
+    CpuKernel(
+        "plain",
+        "two lists walked in step, the simplest kernel",
+        f"{HERE}.plain:count",
+        probes.merge,
+        times=25,
+        words="lists walked in step",
+    ),
 )
 """The package's own CPU kernels, the default first."""
+KERNELS["cpu"].declare(OWN, Kernel)

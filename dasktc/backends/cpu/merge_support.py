@@ -108,14 +108,7 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
 def vertices(
     task: BlockTask, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
-    """Count the triangles of each vertex of a task; as `supports.vertices`.
-
-    Parameters
-    ----------
-    task : BlockTask
-    sides : tuple of three int
-    sizes : mapping of int to int
-    """
+    """Count the triangles of each vertex of a task; as `supports.vertices`."""
     forget()
     sums = {side: np.zeros(size, np.int64) for side, size in sizes.items()}
     triangles, wedges = _by_vertex(triple(task), *(sums[side] for side in sides))

@@ -61,9 +61,9 @@ def _reached(keys: Array, shift: int, within: Array, into: Array) -> Any:
 def _inside(keys: Array, shift: int, bits: Array, counts: Array) -> None:
     mask = (1 << shift) - 1
     for i in range(len(keys)):
-        both = bits[U(keys[i] >> shift)] & bits[U(keys[i] & mask)]
+        common = bits[U(keys[i] >> shift)] & bits[U(keys[i] & mask)]
         for part in range(len(counts)):
-            counts[part] += both >> part & 1
+            counts[part] += common >> part & 1
 
 
 def _degrees(keys: Array, shift: int, roles: Array, inward: Array, outward: Array) -> None:
@@ -147,15 +147,15 @@ class CpuPartEdges:
 
     def numbered(self, keys: Array, shift: int, number: Array) -> Array:
         """Keys of a part's edges over the numbers of their ends."""
-        made = np.empty(int(size(keys, shift, number)) + 1, np.int64)
-        numbered(keys, shift, number, made)
-        return made[:-1]
+        renumbered = np.empty(int(size(keys, shift, number)) + 1, np.int64)
+        numbered(keys, shift, number, renumbered)
+        return renumbered[:-1]
 
     def columns(self, keys: Array, shift: int, first: int, wanted: Array, size: int) -> Array:
         """Columns of the keys whose row, counted from `first`, is wanted."""
-        made = np.empty(size + 1, np.int32)
-        columns(keys, shift, first, wanted.view(np.uint8), made)
-        return made[:-1]
+        chosen = np.empty(size + 1, np.int32)
+        columns(keys, shift, first, wanted.view(np.uint8), chosen)
+        return chosen[:-1]
 
 
 def warm() -> None:

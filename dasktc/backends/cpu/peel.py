@@ -53,23 +53,23 @@ class CpuPeel:
     def cores(self, graph: OrientedCSR, first: int, last: int) -> Array:
         """As `Peel.cores`."""
         starts = _starts(graph)
-        neighbours, left = np.empty(2 * graph.edges, np.int32), np.diff(starts).astype(np.int32)
+        neighbours, degrees = np.empty(2 * graph.edges, np.int32), np.diff(starts).astype(np.int32)
         _neighbours(*arrays_of(graph), starts[:-1].copy(), neighbours)
-        _vertices(starts, neighbours, left, *(np.empty(graph.rows, np.int32) for _ in range(3)), first, last)
-        return _levels(left)
+        _vertices(starts, neighbours, degrees, *(np.empty(graph.rows, np.int32) for _ in range(3)), first, last)
+        return _levels(degrees)
 
     def trusses(self, graph: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
         """As `Peel.trusses`."""
         starts, rows = _starts(graph), np.empty(graph.edges, np.int32)
-        entries, left = np.empty((2 * graph.edges, 2), np.int32), supports.copy()
+        entries, counts = np.empty((2 * graph.edges, 2), np.int32), supports.copy()
         _entries(*arrays_of(graph), starts[:-1].copy(), entries, rows)
         of_edges = [np.empty(graph.edges, np.int32) for _ in range(3)]
         heads, marks, queue = np.full(graph.rows, NOBODY), np.full(graph.rows, NOBODY), np.empty(graph.rows, np.int32)
         live = np.diff(starts).astype(np.int32)
         others = np.empty(2 * int(live.max(initial=0)), np.int32)
-        given = starts[:-1].copy(), starts[1:].copy(), live, entries, rows, arrays_of(graph)[1], left
-        triangles = _edges(*given, *of_edges, heads, marks, queue, others, first, last)
-        return Peeled(_levels(left), left, int(triangles))
+        arrays = starts[:-1].copy(), starts[1:].copy(), live, entries, rows, arrays_of(graph)[1], counts
+        triangles = _edges(*arrays, *of_edges, heads, marks, queue, others, first, last)
+        return Peeled(_levels(counts), counts, int(triangles))
 
 
 def _levels(left: Array) -> Array:
@@ -100,30 +100,24 @@ def _with_edges(offsets: Array, columns: Array, place: Array, entries: Array, ro
     for u in range(len(offsets) - 1):
         for p in range(U(offsets[u]), U(offsets[u + 1])):
             v = U(columns[p])
-            here, there = U(place[u]), U(place[v])
-            entries[here, 0], entries[here, 1] = columns[p], p
-            entries[there, 0], entries[there, 1] = u, p
+            tail_place, head_place = U(place[u]), U(place[v])
+            entries[tail_place, 0], entries[tail_place, 1] = columns[p], p
+            entries[head_place, 0], entries[head_place, 1] = u, p
             rows[p] = u
             place[u] += 1
             place[v] += 1
 
 
 @inlined
-def _window(level: Any) -> Any:
-    """Number of levels of a window that begins at this level."""
-    return max(FEWEST, level >> 3)
-
-
-@inlined
 def _gone(numbers: Array, count: Any, left: Array) -> Any:
     """Compact the numbers of what is left, in place; return how many there are."""
-    kept = 0
+    size = 0
     for place in range(U(count)):
         number = numbers[place]
         if left[U(number)] >= 0:
-            numbers[U(kept)] = number
-            kept += 1
-    return kept
+            numbers[U(size)] = number
+            size += 1
+    return size
 
 
 @inlined
@@ -137,13 +131,13 @@ def _least(numbers: Array, count: Any, left: Array) -> Any:
 @inlined
 def _below(numbers: Array, count: Any, left: Array, end: Any, below: Array) -> Any:
     """Copy the numbers of those with fewer than `end` left; return how many there are."""
-    kept = 0
+    size = 0
     for place in range(U(count)):
         number = numbers[place]
         if left[U(number)] < end:
-            below[U(kept)] = number
-            kept += 1
-    return kept
+            below[U(size)] = number
+            size += 1
+    return size
 
 
 @inlined
@@ -153,7 +147,7 @@ def _next_window(numbers: Array, count: Any, left: Array, level: Any, window: Ar
     end, inside = level, 0
     if remaining > 0:
         level = max(level, _least(numbers, remaining, left))
-        end = level + _window(level)
+        end = level + max(FEWEST, level >> 3)
         inside = _below(numbers, remaining, left, end, window)
     return remaining, level, end, inside
 
@@ -172,7 +166,8 @@ def _peel_vertices(
             remaining, level, end, inside = _next_window(alive, remaining, left, level, window)
         if remaining == 0 or level > final:
             break
-        waiting = kept = 0
+        # What the window holds at this level begins the queue; what has a lower level has left the window.
+        waiting = size = 0
         for place in range(U(inside)):
             v = window[place]
             if 0 <= left[U(v)] <= level:
@@ -180,9 +175,10 @@ def _peel_vertices(
                 left[U(v)] = ~level
                 waiting += 1
             elif left[U(v)] > level:
-                window[U(kept)] = v
-                kept += 1
-        inside, done = kept, 0
+                window[U(size)] = v
+                size += 1
+        # A removed vertex takes one from each neighbour, which falls to this level, or into the window.
+        inside, done = size, 0
         while done < waiting:
             v = U(queue[U(done)])
             done += 1
@@ -203,12 +199,12 @@ def _peel_vertices(
 @inlined
 def _compact(vertex: Any, starts: Array, stops: Array, entries: Array, left: Array) -> None:
     """Drop the dead entries of a row."""
-    kept = U(starts[vertex])
+    place = U(starts[vertex])
     for q in range(U(starts[vertex]), U(stops[vertex])):
         neighbour, edge = entries[q, 0], entries[q, 1]
-        entries[kept, 0], entries[kept, 1] = neighbour, edge
-        kept += U(left[U(edge)] >= 0)
-    stops[vertex] = np.int64(kept)
+        entries[place, 0], entries[place, 1] = neighbour, edge
+        place += U(left[U(edge)] >= 0)
+    stops[vertex] = np.int64(place)
 
 
 @inlined
@@ -305,15 +301,15 @@ def _peel_edges(
             remaining, level, end, inside = _next_window(alive, remaining, left, level, window)
         if remaining == 0 or level > final:
             break
-        ring = queued = done = turn = kept = 0  # hubs are in a ring, each at most once
+        ring = queued = done = turn = size = 0  # hubs are in a ring, each at most once
         for place in range(U(inside)):
             e = window[place]
             if 0 <= left[U(e)] <= level:
                 ring, queued = _wait_at_hub(e, columns, heads, following, queue, ring, queued)
             elif left[U(e)] > level:
-                window[U(kept)] = e
-                kept += 1
-        inside = kept
+                window[U(size)] = e
+                size += 1
+        inside = size
         while done < queued:
             v = U(queue[U(turn)])
             done, turn = done + 1, turn + 1

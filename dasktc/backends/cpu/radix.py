@@ -61,8 +61,6 @@ CHUNK = 1 << 15
 """Keys that are made in one step: 256 KiB."""
 PIECE = 1 << 20
 """Most keys that are counted or dealt out in one call."""
-ALL = 2**63 - 1
-"""An upper bound of all keys."""
 
 U = np.uint64
 
@@ -131,6 +129,7 @@ def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int
     counts = np.empty((digits, 1 << bits), np.int64)
     for end in ends:
         size = end - begin
+        # Few keys are sorted by insertion, others by digits, whose counts are made in one pass.
         if size <= FEWER:
             for i in range(begin + 1, end):
                 key, j = keys[U(i)], i
@@ -141,29 +140,30 @@ def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int
             begin = end
             continue
         counts[:] = 0
-        given, other, moved = keys[begin:end], spare[:size], False
+        source, other, moved = keys[begin:end], spare[:size], False
         for i in range(U(size)):
-            key = U(given[i]) >> U(low)
+            key = U(source[i]) >> U(low)
             for d in range(U(digits)):
                 counts[d, key & mask] += 1
                 key >>= U(bits)
         for d in range(digits):
-            places, first, most = counts[d], 0, 0
+            places, first, largest = counts[d], 0, 0
             for value in range(1 << bits):
                 number = places[value]
                 places[value] = first
-                first, most = first + number, max(most, number)
-            if most == size:
+                first, largest = first + number, max(largest, number)
+            # A digit that all keys share needs no pass.
+            if largest == size:
                 continue
             shift = U(low + d * bits)
             for i in range(U(size)):
-                digit = (U(given[i]) >> shift) & mask
-                other[U(places[digit])] = given[i]
+                digit = (U(source[i]) >> shift) & mask
+                other[U(places[digit])] = source[i]
                 places[digit] += 1
-            given, other, moved = other, given, not moved
+            source, other, moved = other, source, not moved
         if moved:
             for i in range(U(size)):
-                other[i] = given[i]
+                other[i] = source[i]
         begin = end
 
 
@@ -197,11 +197,11 @@ class _Computed:
 
     def chunks(self) -> Iterator[Array]:
         """Yield the keys in chunks; each chunk overwrites the last one."""
-        made = np.empty(CHUNK, np.int64)
+        buffer = np.empty(CHUNK, np.int64)
         for begin in range(0, len(self), CHUNK):
-            some = self[begin : begin + CHUNK]
-            keys = made[: len(some)]
-            some._write(keys)
+            part = self[begin : begin + CHUNK]
+            keys = buffer[: len(part)]
+            part._write(keys)
             yield keys
 
     def keys(self) -> Array:
@@ -329,8 +329,8 @@ class Buckets:
 
     def ranges(self, most: int) -> list[tuple[int, int]]:
         """At most `most` ranges of buckets with about equally many keys: each range's first bucket and its end."""
-        wanted = np.arange(1, most) * len(self.keys) // most
-        cuts = np.searchsorted(self.ends, wanted, side="right").clip(max=len(self)).tolist()
+        borders = np.arange(1, most) * len(self.keys) // most
+        cuts = np.searchsorted(self.ends, borders, side="right").clip(max=len(self)).tolist()
         return [pair for pair in pairwise([0, *cuts, len(self)]) if pair[0] < pair[1]]
 
     def sorted(
@@ -359,14 +359,14 @@ class Buckets:
         digits = -(-bits // DIGIT)
         while first < end:
             begin = int(self.ends[first])
-            behind = max(first + 1, int(np.searchsorted(self.ends, begin + BATCH, side="right")) - 1)
-            behind = min(behind, end)
-            keys = self.keys[begin : int(self.ends[behind])]
+            batch_end = max(first + 1, int(np.searchsorted(self.ends, begin + BATCH, side="right")) - 1)
+            batch_end = min(batch_end, end)
+            keys = self.keys[begin : int(self.ends[batch_end])]
             if digits:
-                ends = self.ends[first + 1 : behind + 1] - begin
+                ends = self.ends[first + 1 : batch_end + 1] - begin
                 sort_buckets(keys, ends, spare, digits, -(-bits // digits), low)
-            yield first, behind, keys
-            first = behind
+            yield first, batch_end, keys
+            first = batch_end
 
 
 def sort(keys: Array, bound: int) -> Array:
@@ -423,26 +423,21 @@ def dealt(
     span: tuple[int, int] | None = None,
     calls: Callable[..., list[Any]] = in_turn,
 ) -> Buckets:
-    """Deal the keys of several arrays to buckets in a new array; parameters as for `merge`.
+    """Deal the keys of several arrays to buckets in a new array; parameters as for `Backend.dealt`.
 
-    Parameters
-    ----------
-    arrays : list of arrays of int64, or of what these are computed from
-        Emptied.
-    bound : int
-        0 <= key < bound.
-    span : (int, int), optional
-        Half-open, with all keys in it; without one, keys are read once more to find their smallest and largest.
-    calls : callable (function, inputs, *shared) -> list of results
-        Calls `function(input, *shared)` for each input, perhaps on several threads.
+    Without a span, keys are read once more to find their smallest and largest.
     """
     if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
         together = _together(arrays)
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
     pieces = [keys[first : first + PIECE] for keys in arrays for first in range(0, len(keys), PIECE)]
-    spans = [span or (_span(keys) if isinstance(keys, np.ndarray) else (0, bound)) for keys in arrays]
+    if span is None:  # keys that are computed are not computed once more
+        stored = [keys for keys in arrays if isinstance(keys, np.ndarray) and len(keys)]
+        spans = [(int(keys.min()), int(keys.max())) for keys in stored]
+        spans += [(0, bound)] * (len(stored) < sum(len(keys) > 0 for keys in arrays))
+        span = min(first for first, _ in spans), max(end for _, end in spans)
     arrays.clear()
-    first, end = min(first for first, _ in spans), max(end for _, end in spans)
+    first, end = span
     _, shift = leading_bits(sum(map(len, pieces)), max(1, end - first))
     base = first >> shift
     counts = np.array(calls(count, list(pieces), (end >> shift) - base + 1, shift, base))
@@ -460,21 +455,16 @@ def _deal_piece(piece: tuple[Keys, Array], shift: int, target: Array, base: int)
 
 def _together(arrays: list[Keys]) -> Array:
     """Concatenate keys in a new array, and empty the list."""
-    given, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
-    return np.concatenate([np.empty(0, np.int64), *given])
-
-
-def _span(keys: Array) -> tuple[int, int]:
-    """The smallest and largest key; for no keys, values that extend no other span."""
-    return (int(keys.min()), int(keys.max())) if len(keys) else (ALL, 0)
+    stored, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
+    return np.concatenate([np.empty(0, np.int64), *stored])
 
 
 def select(keys: Keys, first: int, end: int) -> Array:
     """Copy the keys with first <= key < end to an array of their own."""
-    kept, size = np.empty(len(keys) + 1, np.int64), 0
+    selection, size = np.empty(len(keys) + 1, np.int64), 0
     for chunk in _chunks(keys):
-        size += int(between(chunk, first, end, kept[size:]))
-    return kept[:size] if 4 * size > 3 * len(keys) else kept[:size].copy()
+        size += int(between(chunk, first, end, selection[size:]))
+    return selection[:size] if 4 * size > 3 * len(keys) else selection[:size].copy()
 
 
 def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
@@ -485,13 +475,13 @@ def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
     if not starts:
         return [keys if isinstance(keys, np.ndarray) else keys.keys()]
     middle = len(starts) // 2
-    both, front = np.empty(len(keys), np.int64), 0
-    behind = len(both)
+    halves, front = np.empty(len(keys), np.int64), 0
+    back = len(halves)
     for chunk in _chunks(keys):
-        before = front
-        front = int(part(chunk, starts[middle], both, front, behind))
-        behind -= len(chunk) - (front - before)
-    return split(both[:front], starts[:middle]) + split(both[front:], starts[middle + 1 :])
+        old_front = front
+        front = int(part(chunk, starts[middle], halves, front, back))
+        back -= len(chunk) - (front - old_front)
+    return split(halves[:front], starts[:middle]) + split(halves[front:], starts[middle + 1 :])
 
 
 def warm() -> None:

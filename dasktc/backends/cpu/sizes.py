@@ -16,7 +16,6 @@ __all__ = [
     "PAIRS",
     "SHORT",
     "SMALL",
-    "SMALL_ROW",
     "SPARSE",
     "TILE",
     "WORDS",
@@ -60,8 +59,6 @@ The resulting ranges of rows, one after another, take 0 to 2 % longer (Kronecker
 
 # trust, hindex
 
-SMALL_ROW = 100
-"""Longest row that gets the small hash table (TRUST, section 4.3)."""
 SMALL, LARGE = 32, 1024
 """Buckets of the small and of the large hash table."""
 DEPTH = 128
@@ -143,13 +140,5 @@ def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
 
 
 def visit_bytes(edges: int, columns: int) -> int:
-    """Bytes that a visit of a task's triangles allocates beside its blocks.
-
-    Parameters
-    ----------
-    edges : int
-        Edges of all the task's blocks, each block once.
-    columns : int
-        Columns of the table.
-    """
+    """Bytes that a visit of a task's triangles allocates beside its blocks; see `requirements.support_bytes`."""
     return 4 * edges + 5 * columns

@@ -116,8 +116,8 @@ def groups(share: Share, offsets: Array, xp: ModuleType) -> tuple[Array, Array]:
     """
     begin, step, rows = share
     first = xp.arange(begin, begin + -(-rows // GROUP) * step, step, dtype="int64")
-    behind = xp.minimum(first + GROUP, int(first[-1]) + rows - GROUP * (len(first) - 1))  # the last may be shorter
-    return first, xp.cumsum(offsets[behind] - offsets[first])
+    ends = xp.minimum(first + GROUP, int(first[-1]) + rows - GROUP * (len(first) - 1))  # the last may be shorter
+    return first, xp.cumsum(offsets[ends] - offsets[first])
 
 
 def _dealt(task: BlockTask) -> bool:
@@ -179,11 +179,11 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
 
 def _kept_cuts(task: BlockTask, xp: ModuleType) -> list[int]:
     """The cuts of a triple, which a thread keeps because it often counts several splits in succession."""
-    blocks, how = (task.index, task.table, task.stream), (task.splits, task.cut_for)
-    of, cut_how, cuts = getattr(_thread, "kept", ((), None, []))
-    if cut_how != how or any(block() is not mine for block, mine in zip(of, blocks, strict=True)):
+    blocks, key = (task.index, task.table, task.stream), (task.splits, task.cut_for)
+    references, cut_key, cuts = getattr(_thread, "kept", ((), None, []))
+    if cut_key != key or any(block() is not mine for block, mine in zip(references, blocks, strict=True)):
         cuts = _cuts(task, xp)
-        _thread.kept = [weakref.ref(block) for block in blocks], how, cuts
+        _thread.kept = [weakref.ref(block) for block in blocks], key, cuts
     return cuts
 
 

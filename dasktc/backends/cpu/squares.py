@@ -39,6 +39,7 @@ def _squares(offsets: Array, columns: Array, counters: Array, sums: Array) -> No
         begin, end = offsets[u], offsets[u + 1]
         while begin < end and columns[U(begin)] < u:
             begin += 1
+        # Count the paths u, v, w by their end w; two of the same end make a square.
         for p in range(U(begin), U(end)):
             v = U(columns[p])
             q = offsets[v + U(1)] - 1

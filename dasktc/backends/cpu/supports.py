@@ -28,16 +28,7 @@ Groups = Callable[[Triple, Tables, Array], int]
 
 @compiles(hub_support.ranks, hub_support.edges_by_rows, hub.group, hub_support.edges_by_columns)
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of each edge of a task.
-
-    Returns
-    -------
-    supports : list of three arrays of int32
-        Aligned with the columns of index, table and stream: the number of the task's triangles with the edge in that
-        role. Roles of one and the same block object share one array.
-    triangles, wedges : int
-        As in `TaskCount`.
-    """
+    """Count the triangles of each edge of a task; as `visit.support`."""
     t = triple(task)
     with lent(task, t) as tables:
         supports = task.zero_supports(np)
@@ -47,9 +38,9 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
         hub_support.ranks(tables.hubs, tables.bitmaps, below)
 
         def rows(t: Triple, by: Tables, most: int) -> tuple[int, int, int, int]:
-            given = by.bitmaps, below, by.bits, planes, upper, hits, *supports, *batch, by.waiting, most
-            made: tuple[int, int, int, int] = hub_support.edges_by_rows(t, by.hubs, *given)
-            return made
+            arrays = by.bitmaps, below, by.bits, planes, upper, hits, *supports, *batch, by.waiting, most
+            counts: tuple[int, int, int, int] = hub_support.edges_by_rows(t, by.hubs, *arrays)
+            return counts
 
         def groups(t: Triple, by: Tables, lists: Array) -> int:
             return int(hub_support.edges_by_columns(t, by.hubs, by.waiting, lists, by.marker, hits, *supports))
@@ -83,13 +74,13 @@ def vertices(task: BlockTask, sides: Sides, sizes: Mapping[int, int]) -> tuple[d
         planes, upper = _counters(tables)
 
         def by_rows(t: Triple, by: Tables, most: int) -> tuple[int, int, int, int]:
-            given = by.bitmaps, by.bits, planes, upper, rows, columns, third, by.waiting, most
-            made: tuple[int, int, int, int] = hub_support.vertices_by_rows(t, by.hubs, *given)
-            return made
+            arrays = by.bitmaps, by.bits, planes, upper, rows, columns, third, by.waiting, most
+            counts: tuple[int, int, int, int] = hub_support.vertices_by_rows(t, by.hubs, *arrays)
+            return counts
 
         def groups(t: Triple, by: Tables, lists: Array) -> int:
-            given = (t, by.hubs, by.waiting, lists, by.marker, rows, columns, third)
-            return int(hub_support.vertices_by_columns(*given))
+            arrays = (t, by.hubs, by.waiting, lists, by.marker, rows, columns, third)
+            return int(hub_support.vertices_by_columns(*arrays))
 
         return sums, *_visited(task, t, tables, by_rows, groups, hub.BY_ROW)
 
@@ -109,11 +100,11 @@ def _counters(tables: Tables) -> tuple[Array, Array]:
 
 def _visited(task: BlockTask, t: Triple, tables: Tables, rows: Rows, groups: Groups, beside: int) -> tuple[int, int]:
     """Alternately process as many rows as defer few edges, and then these edges; return triangles and wedges."""
-    most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
+    row_limit = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = 0
     while t.begin < t.end:
         tables.waiting[:] = 0
-        closed, walked, deferred, following = rows(t, tables, most)
+        closed, walked, deferred, following = rows(t, tables, row_limit)
         triangles, wedges = triangles + closed, wedges + walked
         if deferred:
             chunk, lists = t._replace(end=following), np.zeros((deferred + AHEAD, 3), np.uint32)

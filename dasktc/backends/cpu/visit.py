@@ -66,15 +66,7 @@ def listing(task: BlockTask, limit: int) -> Array:
 
 
 def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
-    """Add the value of each edge to both of its ends.
-
-    Parameters
-    ----------
-    block : OrientedCSR
-    values : array of int32, shape (edges,)
-    at_row, at_column : array of int64
-        Sums by row and by column of the block; changed in place, and may be the same array.
-    """
+    """Add the value of each edge, int32, to the sums by row and by column, int64, which may be the same array."""
     _ends(triple(BlockTask(block, block, block)), values, at_row, at_column)
 
 

@@ -46,8 +46,8 @@ def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, 
         return sampled, closed
     for u in range(rows):
         degree = length(index, u)
-        behind = start + (degree * (degree - 1) // 2 if one else degree * length(table, u))
-        while wedge < behind:
+        row_end = start + (degree * (degree - 1) // 2 if one else degree * length(table, u))
+        while wedge < row_end:
             place = wedge - start
             if one:
                 high = np.int64((1 + sqrt(1 + 8.0 * place)) / 2)
@@ -66,7 +66,7 @@ def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, 
                 return sampled, closed
             wedge = _drawn(k, key, width) - before
             k += 1
-        start = behind
+        start = row_end
     return sampled, closed
 
 

@@ -12,15 +12,14 @@ import numpy as np
 
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.csr import Array, OrientedCSR
-from dasktc.backends.cuda.device import BLOCK, THREADS, Device, spread
+from dasktc.backends.cuda.device import THREADS, Device, spread
 from dasktc.backends.cuda.sort import RadixSort
+from dasktc.backends.kernel_files import macros
 
 __all__ = ["WORD", "DeviceAnswers"]
 
 WORD = 63
 """Bits of the words as which edges are sorted."""
-TILE = 2048
-"""Edges whose rows a thread block looks up together; the kernel's macro of this name."""
 
 
 class DeviceAnswers(ArrayAnswers):
@@ -34,8 +33,8 @@ class DeviceAnswers(ArrayAnswers):
         """The sum and the maximum of non-negative numbers, int32; both 0 where there are none."""
         facts = self.device.array.zeros(2, dtype="uint64")
         self._run("answers_facts", len(numbers), numbers, facts)
-        total, most = facts.tolist()
-        return int(total), int(most)
+        total, largest = facts.tolist()
+        return int(total), int(largest)
 
     def edges(
         self,
@@ -72,16 +71,17 @@ class DeviceAnswers(ArrayAnswers):
         xp, bits = self.device.array, (np.uint32(id_bits), np.uint32(number_bits))
         words = xp.empty(size, dtype="int64")
         if size:
-            rows, columns = (xp.ascontiguousarray(of, dtype="int32") for of in ids)
+            rows, columns = (xp.ascontiguousarray(end, dtype="int32") for end in ids)
             sizes = np.int64(size), np.int64(block.rows)
-            given = (*sizes, block.offsets, block.columns, rows, columns, numbers, *bits, words)
-            grid = min(-(-size // TILE), THREADS // BLOCK * self.device.processors)
-            self.device.launch("answers", "answers_words", (), grid, BLOCK, given)
+            values = (*sizes, block.offsets, block.columns, rows, columns, numbers, *bits, words)
+            tile, threads = (macros("answers")[name] for name in ("TILE", "BLOCK"))
+            grid = min(-(-size // tile), THREADS // threads * self.device.processors)
+            self.device.launch("answers", "answers_words", (), grid, threads, values)
             words = RadixSort(self.device).sort(words, vertices << (id_bits + number_bits), number_bits)
-        made = (xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"))
+        result = (xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"))
         first, table = (external, np.uint64(0)) if isinstance(external, int) else (0, external)
-        self._run("answers_columns", size, words, *bits, np.int64(first), table, *made)
-        return made
+        self._run("answers_columns", size, words, *bits, np.int64(first), table, *result)
+        return result
 
     def clustering(self, triangles: Array, outward: Array, inward: Array) -> Array:
         """Local clustering coefficients, float64, from triangles (int64) and degrees given as two summands."""

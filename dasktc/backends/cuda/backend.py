@@ -49,9 +49,7 @@ __all__ = [
     "backend",
     "count",
     "device",
-    "expected_probes",
     "refuse_without_gpu",
-    "sort",
     "synchronize",
     "warm",
 ]
@@ -118,21 +116,15 @@ def _function(kernel: str, entry: str, defines: Defines, shared: int) -> Any:
 
 
 def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> TaskCount:
-    """Evaluate one block triple on the current GPU.
+    """Evaluate one block triple with a kernel; `seconds` are between two events around the launches.
 
     Parameters
     ----------
     task : BlockTask
         Its blocks are CuPy arrays on the current GPU.
     kernel : str
-        One of KERNELS.
     macros : dict of str to int, optional
-        Compile-time settings of the kernel, such as {"VC": 0} for `trust`.
-
-    Returns
-    -------
-    TaskCount
-        Exact; `seconds` is measured between two events around the launches, without compiling.
+        In place of the kernel's own, such as {"VC": 0} for `trust`.
 
     Raises
     ------
@@ -178,36 +170,6 @@ def _block(block: OrientedCSR) -> OrientedCSR:
     return replace(block, offsets=offsets, columns=columns)
 
 
-def expected_probes(task: BlockTask, kernel: str) -> int:
-    """Sum of the probes that a kernel must report, from row lengths and positions alone.
-
-    Parameters
-    ----------
-    task : BlockTask
-        Its blocks are CuPy arrays.
-    kernel : str
-        One of KERNELS.
-    """
-    return launch.expected_probes(cp, task, kernel)
-
-
-def sort(keys: Array, bound: int) -> Array:
-    """Sort non-negative int64 keys, over the bits in which they can differ.
-
-    Parameters
-    ----------
-    keys : cupy.ndarray of int64
-        0 <= key < bound. Overwritten.
-    bound : int
-
-    Returns
-    -------
-    cupy.ndarray of int64
-        `keys`, ascending, or another array of the same size.
-    """
-    return RadixSort(device()).sort(keys, bound)
-
-
 def synchronize() -> None:
     """Wait until the current device has finished."""
     cp.cuda.Device().synchronize()
@@ -233,10 +195,6 @@ def _distinct(values: Array) -> Array:
     return cp.unique(cp.concatenate(parts)) if len(parts) > 1 else cp.unique(values)
 
 
-def _lookup(ids: Array, values: Array) -> Array:
-    return ids.searchsorted(values)
-
-
 def _make(recipe: Recipe, first: int, last: int) -> tuple[Array, Array]:
     return device_recipes.made(device(), recipe, first, last) or make_edges(cp, CHUNK, recipe, first, last)
 
@@ -251,10 +209,6 @@ def _vertex_support(
     task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
     return supports.vertices(device(), _typed(task), kernel, sides, sizes)
-
-
-def _listing(task: BlockTask, limit: int) -> Any:
-    return device_visit.listing(device(), _typed(task), limit)
 
 
 def _frames() -> ModuleType:
@@ -304,26 +258,27 @@ def backend(host: Backend) -> Backend:
     from dasktc.backends.cuda import memory as cuda_memory
     from dasktc.backends.cuda.upload import Uploader
 
+    # From here on calls allocate from the shared pool.
     until_the_call_ends(cuda_memory.share)
     edges = DeviceEdges(device())
-    made = Backend(
+    cuda = Backend(
         name="cuda",
         frame=frames,
         array=cp,
-        read=lambda part, upstream: cuda_frames.read(made, host, part, upstream),
+        read=lambda part, upstream: cuda_frames.read(cuda, host, part, upstream),
         text=TextIds(
             cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of, cuda_frames.column_of
         ),
         distinct=_distinct,
-        lookup=_lookup,
-        sort=sort,
+        lookup=lambda ids, values: ids.searchsorted(values),
+        sort=RadixSort(device()).sort,
         merge=RadixSort(device()).merge,
         dealt=lambda arrays, bound, span=None, calls=None: DeviceBuckets(arrays, bound, edges),
         count=count,
-        expected_probes=expected_probes,
+        expected_probes=partial(launch.expected_probes, cp),
         support=_support,
         vertex_support=_vertex_support,
-        listing=_listing,
+        listing=lambda task, limit: device_visit.listing(device(), _typed(task), limit),
         add_ends=partial(device_visit.add_ends, cp),
         cliques=lambda task, size: device_cliques.count(device(), _typed(task), size),
         closed_wedges=lambda task, of: device_wedges.closed(device(), _typed(task), of),
@@ -343,4 +298,4 @@ def backend(host: Backend) -> Backend:
         processors=lambda: device().processors,
         wait=synchronize,
     )
-    return made
+    return cuda

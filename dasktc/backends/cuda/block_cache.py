@@ -35,10 +35,10 @@ class _Shelf:
         with self._lock:
             if not self._are(task):
                 self.clear()
-            kept = self._tables.get(name)
-            if kept and kept[0] != how:
+            entry = self._tables.get(name)
+            if entry and entry[0] != how:
                 del self._tables[name]
-            return kept[1] if kept and kept[0] == how else None
+            return entry[1] if entry and entry[0] == how else None
 
     def keep(self, task: BlockTask, name: str, how: object, made: Any) -> None:
         with self._lock:
@@ -48,8 +48,8 @@ class _Shelf:
             self._tables[name] = how, made
 
     def _are(self, task: BlockTask) -> bool:
-        there = [block() for block in self._blocks]
-        return len(there) == 2 and there[0] is task.table and there[1] is task.stream
+        cached = [block() for block in self._blocks]
+        return len(cached) == 2 and cached[0] is task.table and cached[1] is task.stream
 
 
 _shelf = _Shelf()
@@ -67,11 +67,11 @@ def once(task: BlockTask, name: str, how: object, make: Callable[[], Any]) -> An
     make : callable () -> object, not None
         Makes the table, which nobody may change.
     """
-    kept = _shelf.find(task, name, how)
-    if kept is None:
-        kept = make()
-        _shelf.keep(task, name, how, kept)
-    return kept
+    table = _shelf.find(task, name, how)
+    if table is None:
+        table = make()
+        _shelf.keep(task, name, how, table)
+    return table
 
 
 def forget() -> None:

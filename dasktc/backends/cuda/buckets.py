@@ -14,15 +14,7 @@ __all__ = ["DeviceBuckets"]
 
 @dataclass(frozen=True)
 class DeviceBuckets:
-    """A bucket of all keys; implements `protocol.Buckets`. Whatever takes them empties the list of arrays.
-
-    Attributes
-    ----------
-    arrays : list of arrays of int64
-    bound : int
-        0 <= key < bound.
-    edges : DeviceEdges
-    """
+    """A bucket of all keys, 0 <= key < bound; implements `protocol.Buckets`. What takes them empties the list."""
 
     arrays: list[Array]
     bound: int

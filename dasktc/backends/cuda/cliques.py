@@ -6,7 +6,8 @@ import numpy as np
 
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import block_cache as kept
-from dasktc.backends.cuda.device import BLOCK, Device, describe
+from dasktc.backends.cuda.device import Device, describe
+from dasktc.backends.kernel_files import macros
 
 __all__ = ["count", "scratch_bytes"]
 
@@ -17,13 +18,7 @@ SCRATCH = 1 << 30
 
 
 def scratch_bytes(longest: int) -> int:
-    """Upper bound of the bytes that `count` allocates.
-
-    Parameters
-    ----------
-    longest : int
-        Entries of the longest row.
-    """
+    """Upper bound of the bytes that `count` allocates, from the number of entries of the longest row."""
     return max(SCRATCH, _row_bytes(longest)) + (1 << 12)
 
 
@@ -32,16 +27,7 @@ def _row_bytes(longest: int) -> int:
 
 
 def count(device: Device, task: BlockTask, size: int) -> tuple[int, int, int]:
-    """Count the cliques of `size` vertices; as `backends.cpu.cliques.count`.
-
-    Parameters
-    ----------
-    device : Device
-    task : BlockTask
-        On the device. Its three blocks are one block, and all its rows are counted.
-    size : int
-        3, 4 or 5.
-    """
+    """Count the cliques of `size` vertices, as `backends.cpu.cliques.count`; all rows are counted."""
     kept.forget()
     xp, block = device.array, task.index
     if not block.edges:
@@ -52,6 +38,6 @@ def count(device: Device, task: BlockTask, size: int) -> tuple[int, int, int]:
     following, totals = xp.zeros(1, dtype="uint64"), xp.zeros(4, dtype="uint64")
     numbers = (np.int64(number) for number in (block.rows, size, block.ordered, longest))
     values = (describe(device, task), *numbers, bits, following, totals)
-    device.launch("cliques", "cliques_rows", (), grid, BLOCK, values)
+    device.launch("cliques", "cliques_rows", (), grid, macros("cliques")["BLOCK"], values)
     cliques, wedges, work, _ = totals.tolist()
     return int(cliques), int(work), int(wedges)

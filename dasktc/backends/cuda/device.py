@@ -13,6 +13,7 @@ import numpy as np
 from dasktc.backends.cpu.splits import share_of
 from dasktc.backends.csr import Array, BlockTask
 from dasktc.backends.cuda.nvrtc import Defines
+from dasktc.backends.kernel_files import macros
 
 __all__ = ["BLOCK", "Counts", "Device", "Launch", "describe", "grid_of", "spread"]
 
@@ -20,7 +21,7 @@ Counts = tuple[int, int, int, int]
 """Triangles, wedges, probes and the length of the longest bucket."""
 
 BLOCK = 256
-"""Threads per block of kernels that use a thread per edge or row, unless a macro says otherwise."""
+"""Threads per block of kernels that use a thread per edge or row, and have no macro BLOCK."""
 THREADS = 2048
 """Threads that a multiprocessor holds."""
 
@@ -56,25 +57,25 @@ class Device(Protocol):
 
 def describe(device: Device, task: BlockTask) -> Any:
     """Fill in `struct Task`, except its `hubs`."""
-    given = np.zeros(1, TASK)
+    fields = np.zeros(1, TASK)
     for name in _POINTERS:
         block, part = name.split("_")
-        given[name] = device.pointer(getattr(getattr(task, block), part))
-    given["begin"], given["step"], given["rows"] = share_of(task, device.array)
-    given["shift"] = task.shift
-    given["same"] = task.index is task.table
-    return given
+        fields[name] = device.pointer(getattr(getattr(task, block), part))
+    fields["begin"], fields["step"], fields["rows"] = share_of(task, device.array)
+    fields["shift"] = task.shift
+    fields["same"] = task.index is task.table
+    return fields
 
 
 def spread(device: Device, kernel: str, entry: str, defines: Defines, threads: int, *values: Any) -> None:
     """Launch about `threads` threads, but no more than fill the GPU."""
-    grid, block = grid_of(device, defines, threads)
+    grid, block = grid_of(device, kernel, defines, threads)
     device.launch(kernel, entry, defines, grid, block, values)
 
 
-def grid_of(device: Device, defines: Defines, threads: int) -> tuple[int, int]:
+def grid_of(device: Device, kernel: str, defines: Defines, threads: int) -> tuple[int, int]:
     """Number of blocks, and threads per block, for about `threads` threads, but no more than fill the GPU."""
-    block = dict(defines).get("BLOCK", BLOCK)
+    block = ({"BLOCK": BLOCK} | dict(macros(kernel)) | dict(defines))["BLOCK"]
     return max(1, min(-(-threads // block), THREADS // block * device.processors)), block
 
 
@@ -89,7 +90,7 @@ class Launch(NamedTuple):
     totals : array of uint64, shape (4,)
         `struct Totals`.
     defines : Defines
-        Macros of the kernel.
+        Macros in place of the file's defaults, and settings of the launch.
     file : str
         File of the kernel, as for `nvrtc.source`.
     outputs : tuple of three arrays, or none
@@ -108,8 +109,8 @@ class Launch(NamedTuple):
 
     @property
     def shape(self) -> dict[str, int]:
-        """The macros, by name."""
-        return dict(self.defines)
+        """All macros and settings, by name: those of the launch, and the defaults of the file."""
+        return dict(macros(self.file)) | dict(self.defines)
 
     def run(self, entry: str, grid: int, block: int, *values: Any, shared: int = 0) -> None:
         """Launch `grid` blocks of `block` threads; the entry point's first parameter is the task."""

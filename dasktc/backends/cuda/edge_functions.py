@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,6 @@ from dasktc.backends.cuda.device import Device, spread
 from dasktc.backends.edge_functions import KRONECKER_CUTS, RMAT_CUTS, Grid3D, Kronecker, RandomGraph, Recipe, RMat
 
 __all__ = ["made"]
-
-Launch = Callable[[str, tuple[Any, ...]], None]
 
 
 def made(device: Device, recipe: Recipe, first: int, last: int) -> tuple[Array, Array] | None:
@@ -29,44 +27,30 @@ def made(device: Device, recipe: Recipe, first: int, last: int) -> tuple[Array, 
     InputError
         The recipe has no such edge (`RandomGraph`).
     """
-    launch_one = _MAKE.get(type(recipe))
-    if launch_one is None:
+    if type(recipe) not in _ENTRIES:
         return None
+    entry, values_of = _ENTRIES[type(recipe)]
     xp, wide = device.array, int(recipe.vertices > 2**31)
     source, target = (xp.empty(last - first, dtype="int64" if wide else "int32") for _ in range(2))
-
-    def launch(entry: str, values: tuple[Any, ...]) -> None:
-        given = (np.uint64(first), np.int64(last - first), *values, source, target)
-        spread(device, "generate", entry, (("WIDE", wide),), last - first, *given)
-
+    failed = xp.zeros(1, dtype="uint64")
     if last > first:
-        launch_one(device, recipe, launch)
+        values = (np.uint64(first), np.int64(last - first), *values_of(recipe, failed), source, target)
+        spread(device, "generate", entry, (("WIDE", wide),), last - first, *values)
+    if isinstance(recipe, RandomGraph) and (refused := int(failed[0])):
+        recipe.refuse(2**64 - 1 - refused)
     return source, target
 
 
-def _kronecker(_: Device, recipe: Any, launch: Launch) -> None:
-    cuts = map(np.uint64, KRONECKER_CUTS)
-    launch("generate_kronecker", (np.uint64(recipe.counter), np.uint32(recipe.bits), *cuts))
-
-
-def _rmat(_: Device, recipe: Any, launch: Launch) -> None:
-    launch("generate_rmat", (np.uint32(recipe.hashed_seed), np.uint32(recipe.bits), *map(np.uint64, RMAT_CUTS)))
-
-
-def _random(device: Device, recipe: Any, launch: Launch) -> None:
-    failed = device.array.zeros(1, dtype="uint64")
-    launch("generate_random", (np.uint64(recipe.vertices), np.uint64(recipe.edges // recipe.vertices), failed))
-    if refused := int(failed[0]):
-        recipe.refuse(2**64 - 1 - refused)
-
-
-def _grid3d(_: Device, recipe: Any, launch: Launch) -> None:
-    launch("generate_grid3d", (np.uint64(recipe.side),))
-
-
-_MAKE: dict[type[Recipe], Callable[[Device, Any, Launch], None]] = {
-    Kronecker: _kronecker,
-    RMat: _rmat,
-    RandomGraph: _random,
-    Grid3D: _grid3d,
+_ENTRIES: dict[type[Recipe], tuple[str, Callable[[Any, Array], Iterable[Any]]]] = {
+    Kronecker: (
+        "generate_kronecker",
+        lambda of, _: (np.uint64(of.counter), np.uint32(of.bits), *map(np.uint64, KRONECKER_CUTS)),
+    ),
+    RMat: ("generate_rmat", lambda of, _: (np.uint32(of.hashed_seed), np.uint32(of.bits), *map(np.uint64, RMAT_CUTS))),
+    RandomGraph: (
+        "generate_random",
+        lambda of, failed: (np.uint64(of.vertices), np.uint64(of.edges // of.vertices), failed),
+    ),
+    Grid3D: ("generate_grid3d", lambda of, _: (np.uint64(of.side),)),
 }
+"""Entry point of a recipe, and its values; `failed` receives the edge that a random graph does not have."""

@@ -13,14 +13,11 @@ import numpy as np
 
 from dasktc.backends.csr import Array, on_host
 from dasktc.backends.cuda.device import Device, grid_of, spread
+from dasktc.backends.kernel_files import macros
 from dasktc.backends.vertex_maps import RangeMap
 
-__all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
+__all__ = ["DeviceEdges", "Facts", "RankedIds"]
 
-RANGES = 256
-"""Most ranges to which keys are dealt."""
-SCAN = 1024
-"""Threads of the block that scans the sums of all warps' shares."""
 LEAST = -(2**63)
 
 
@@ -91,12 +88,14 @@ class DeviceEdges:
     Attributes
     ----------
     device : Device
-    ranges : int
-        `split` takes fewer borders than this.
     """
 
     device: Device
-    ranges: int = RANGES
+
+    @property
+    def ranges(self) -> int:
+        """Most ranges to which keys are dealt."""
+        return macros("edges")["RANGES"]
 
     # raw edges
 
@@ -134,11 +133,11 @@ class DeviceEdges:
     def ranked(self, table: Array, low: int, width: int) -> RankedIds:
         """Make the map of the ids whose bits are set in a table of `marks`."""
         words, ranked = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
-        given = (table, np.int64(words), self._share(words))
-        starts, size = self._starts("edges_counts", words, *given)
+        values = (table, np.int64(words), self._share(words))
+        starts, size = self._starts("edges_counts", words, *values)
         if size == width:
             return RankedIds(low, size, None, self)
-        self._run("edges_ranks", words, *given, starts, ranked)
+        self._run("edges_ranks", words, *values, starts, ranked)
         return RankedIds(low, size, ranked, self)
 
     def dense(self, ids: Array, of: RankedIds) -> Array:
@@ -181,13 +180,13 @@ class DeviceEdges:
         """Drop repeats and loops among ascending keys; return `keys` itself where there are none."""
         if not len(keys):
             return keys
-        given = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
-        starts, count = self._starts("keys_distinct", len(keys), *given)
+        values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
+        starts, count = self._starts("keys_distinct", len(keys), *values)
         if count == len(keys):
             return keys
-        kept = self.device.array.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *given, starts, kept)
-        return kept
+        once = self.device.array.empty(count, dtype="int64")
+        self._run("keys_compact", len(keys), *values, starts, once)
+        return once
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
         """Add 1 to the degrees of both ends of each key; the high ends ascend."""
@@ -206,7 +205,7 @@ class DeviceEdges:
     lazy_oriented = orient = oriented
 
     def residues(self, keys: Array, shift: int, modulus: int) -> Array:
-        """Number of keys with each pair of their ends' remainders, uint64, row-major; modulus² <= RANGES."""
+        """Number of keys with each pair of their ends' remainders, uint64, row-major; modulus² <= `ranges`."""
         counts = self.device.array.zeros(modulus**2, dtype="uint64")
         self._run("keys_residues", len(keys), keys, np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), counts)
         return counts
@@ -214,22 +213,22 @@ class DeviceEdges:
     def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
         """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
         placed = self.device.array.empty(len(keys), dtype="int64")
-        given = (np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), firsts, widths)
-        self._run("keys_place", len(keys), keys, *given, placed)
+        values = (np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), firsts, widths)
+        self._run("keys_place", len(keys), keys, *values, placed)
         return placed
 
     def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
         offsets = self.device.array.empty(rows + 1, dtype="int64")
         numbers = self.device.array.empty(len(keys), dtype="int32")
-        given = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
-        self._run("keys_offsets", rows + 1, *given, np.int64(rows), offsets)
-        self._run("keys_columns", len(keys), *given, numbers)
+        values = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
+        self._run("keys_offsets", rows + 1, *values, np.int64(rows), offsets)
+        self._run("keys_columns", len(keys), *values, numbers)
         return offsets, numbers
 
     def _warps(self, size: int) -> int:
         """Number of warps in the grid for `size` elements."""
-        grid, block = grid_of(self.device, (), size)
+        grid, block = grid_of(self.device, "edges", (), size)
         return grid * block // 32
 
     def _share(self, size: int) -> Any:
@@ -240,7 +239,9 @@ class DeviceEdges:
         """Running sums of what the warps' shares contain, and the total."""
         starts = self.device.array.empty(self._warps(size) + 1, dtype="uint64")
         self._run(entry, max(1, size), *given, starts)
-        self.device.launch("edges", "share_starts", (("WIDE", 0),), 1, SCAN, (starts, np.uint32(len(starts))))
+        self.device.launch(
+            "edges", "share_starts", (("WIDE", 0),), 1, macros("edges")["SCAN"], (starts, np.uint32(len(starts)))
+        )
         return starts, int(starts[-1])
 
     def _run(self, entry: str, threads: int, *values: Any) -> None:
@@ -253,11 +254,8 @@ class DeviceEdges:
 def _wide(*columns: Array) -> list[Array]:
     """Make columns contiguous and of one type, int32 or int64."""
     narrow = all(column.dtype == "int32" for column in columns)
-    return [_contiguous(column.astype("int32" if narrow else "int64", copy=False)) for column in columns]
-
-
-def _contiguous(column: Array) -> Array:
-    return column if column.flags.c_contiguous else column.copy()
+    typed = [column.astype("int32" if narrow else "int64", copy=False) for column in columns]
+    return [column if column.flags.c_contiguous else column.copy() for column in typed]
 
 
 def _or_null(table: Array | None) -> Any:

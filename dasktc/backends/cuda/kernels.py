@@ -49,8 +49,9 @@ from dasktc.backends.cuda import launch_edges, launch_hub, launch_trust
 from dasktc.backends.cuda import probes as device_probes
 from dasktc.backends.cuda.device import THREADS, Launch
 from dasktc.backends.cuda.probes import Rule as ProbesRule
-from dasktc.backends.kernel import LISTED, NO_CORE, ROWS, Kernel, Rule
+from dasktc.backends.kernel import NO_CORE, ROWS, Kernel, Rule
 from dasktc.backends.protocol import GraphBounds, TaskSize
+from dasktc.registry import KERNELS
 
 __all__ = ["OWN", "CudaKernel", "Support", "by_edges"]
 
@@ -60,29 +61,21 @@ def by_edges(launch: Launch) -> None:
     launch.spread(f"{Path(launch.file).name}_rows", int(launch.given["rows"][0]), launch.totals)
 
 
-SHORT = {"FEW": 3, "BLOCK": 128, "BLOCKS": 12}
-"""Macros of the `short` kernel, explained in its source."""
-
-
 def short(launch: Launch) -> None:
     """Launch `short` on as many thread blocks as fit the GPU at the same time."""
-    given, shape = launch.given, launch.shape
-    cut = given["same"][0] and given["shift"][0] == 0  # then the entries before v in a row are those before v's place
-    grid = min(-(-int(given["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
+    fields, shape = launch.given, launch.shape
+    cut = fields["same"][0] and fields["shift"][0] == 0  # then the entries before v in a row are those before v's place
+    grid = min(-(-int(fields["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
     entry = ("short_rows" if cut else "short_blocks") + ("_each" if launch.outputs else "")
     launch.run(entry, grid, shape["BLOCK"], launch.totals, *launch.outputs)
-
-
-LSTC = {"TILE": 1024, "THREADS": 64, "CHUNK": 4}
-"""Macros of the `lstc` kernel, explained in its source."""
 
 
 def lstc(launch: Launch) -> None:
     """Launch `lstc` on as many blocks as fill the GPU; they take vertices until none is left."""
     shape, rows = launch.shape, int(launch.given["rows"][0])
     grid = min(THREADS // shape["THREADS"] * launch.device.processors, -(-rows // shape["CHUNK"]))
-    taken = launch.device.array.zeros(1, dtype="uint32")
-    launch.run("lstc_rows", grid, shape["THREADS"], taken, launch.totals)
+    following = launch.device.array.zeros(1, dtype="uint32")
+    launch.run("lstc_rows", grid, shape["THREADS"], following, launch.totals)
 
 
 def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:
@@ -123,8 +116,8 @@ class CudaKernel(Kernel):
     scratch : callable (index_edges, block_edges, columns) -> int
         Upper bound of the bytes that it allocates beside a task's blocks, as in `Backend`.
     macros : mapping of str to int
-        Its macros, with the values in the source, or macros that the source does not define. A name in lower case is no
-        macro but a setting of the launch, which needs no recompilation.
+        Macros in place of the defaults in its files, or that these do not define. A name in lower case is no macro but
+        a setting of the launch, which needs no recompilation.
     support : Support, optional
         Its form that computes triangles by edge and by vertex, if it has one.
     """
@@ -154,6 +147,8 @@ class CudaKernel(Kernel):
 
 FEW, SOME = 5_000_000, 2 * 10**9
 """Wedges that are counted in about the time of a few launches, and in the time of building tables."""
+LISTED = launch_hub.HUB["SHORT"]
+"""Longest row of a graph that `hub` counts by records of its rows."""
 CACHED = 1 << 24
 """Edges that mostly stay in a GPU's cache."""
 SHARED = 160
@@ -170,8 +165,7 @@ OWN = (
         device_probes.hub,
         launch_hub.hub,
         launch_hub.hub_bytes,
-        launch_hub.HUB,
-        Support("support", launch_hub.hub_support_bytes, launch_hub.SUPPORT),
+        support=Support("support", launch_hub.hub_support_bytes),
         auto=(Rule(90, {}, f"{ROWS}, and records or tables pay"),),
         keeps_tables=True,
         cost=hub_cost,
@@ -184,8 +178,8 @@ OWN = (
         device_probes.bitmap,
         launch_hub.hub,
         launch_hub.bitmap_bytes,
-        launch_hub.HUB | {"PLAIN": 1},
-        Support("support", launch_hub.bitmap_bytes, launch_hub.SUPPORT),
+        {"PLAIN": 1},
+        Support("support", launch_hub.bitmap_bytes),
         auto=(Rule(70, {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),),
         lean=True,
         keeps_tables=True,
@@ -199,7 +193,7 @@ OWN = (
         device_probes.same(probes.trust),
         launch_trust.trust,
         launch_trust.scratch_bytes,
-        launch_trust.TRUST,
+        launch_trust.SETTINGS,
         auto=(Rule(60, {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),),
         order="collective",
         cut_order="collective-banded",
@@ -215,7 +209,6 @@ OWN = (
         device_probes.hindex,
         launch_edges.hindex,
         launch_edges.hindex_bytes,
-        launch_edges.HINDEX,
         sorted_rows=False,
         words="hash tables",
     ),
@@ -226,7 +219,7 @@ OWN = (
         device_probes.hindex,
         launch_edges.hindex,
         launch_edges.unbinned_bytes,
-        launch_edges.HINDEX | {"LRB": 0},
+        {"LRB": 0},
         sorted_rows=False,
         words="hash tables",
     ),
@@ -237,7 +230,6 @@ OWN = (
         device_probes.same(probes.merge),
         launch_edges.merge,
         launch_edges.list_bytes,
-        launch_edges.MERGE,
         words="lists walked in step",
     ),
     CudaKernel(
@@ -247,7 +239,6 @@ OWN = (
         device_probes.same(probes.search),
         launch_edges.search,
         launch_edges.list_bytes,
-        launch_edges.SEARCH,
         cost=search_cost,
         words="bisection",
     ),
@@ -258,7 +249,7 @@ OWN = (
         device_probes.same(probes.search),
         launch_edges.search,
         launch_edges.list_bytes,
-        launch_edges.SEARCH | {"LOG": 1},
+        {"LOG": 1},
         cost=search_cost,
         words="bisection",
     ),
@@ -268,7 +259,6 @@ OWN = (
         "lstc",
         device_probes.lstc,
         lstc,
-        macros=LSTC,
         auto=(
             Rule(
                 30,
@@ -290,7 +280,7 @@ OWN = (
         "lstc",
         device_probes.lstc,
         lstc,
-        macros=LSTC | {"TILE": 0},
+        macros={"TILE": 0},
         cost=stream_cost,
         words="bisection",
     ),
@@ -301,7 +291,7 @@ OWN = (
         device_probes.same(probes.tcstream),
         launch_edges.tcstream,
         launch_edges.list_bytes,
-        launch_edges.TCSTREAM,
+        launch_edges.SETTINGS,
         cost=search_cost,
         words="bisection",
     ),
@@ -312,7 +302,7 @@ OWN = (
         device_probes.same(probes.tcstream),
         launch_edges.tcstream,
         launch_edges.list_bytes,
-        launch_edges.TCSTREAM | {"SEARCH": 1},
+        launch_edges.SETTINGS | {"SEARCH": 1},
         cost=search_cost,
         words="bisection",
     ),
@@ -323,7 +313,7 @@ OWN = (
         device_probes.same(probes.tcstream),
         launch_edges.tcstream,
         launch_edges.list_bytes,
-        launch_edges.TCSTREAM | {"SEARCH": 2},
+        launch_edges.SETTINGS | {"SEARCH": 2},
         cost=search_cost,
         words="bisection",
     ),
@@ -333,7 +323,6 @@ OWN = (
         "short",
         device_probes.same(probes.merge),
         short,
-        macros=SHORT,
         support=Support("short", no_scratch),
         auto=(
             Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and a thread holds one in registers"),
@@ -360,3 +349,4 @@ OWN = (
     ),
 )
 """The package's own CUDA kernels, the default first."""
+KERNELS["cuda"].declare(OWN, Kernel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import cast
 
+from dasktc.backends import kernel_files
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda import probes as device_probes
@@ -31,10 +32,10 @@ KERNELS = cast("Registry[CudaKernel]", REGISTRIES["cuda"])
 def ready(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Launch:
     """Prepare the launches of a task on the device; `macros` replace the kernel's own."""
     totals = device.array.zeros(4, dtype="uint64")
-    known = KERNELS[kernel]
-    if not known.keeps_tables:
+    entry = KERNELS[kernel]
+    if not entry.keeps_tables:
         kept.forget()
-    return Launch(device, task, describe(device, task), totals, defines(kernel, macros), known.file)
+    return Launch(device, task, describe(device, task), totals, defines(kernel, macros), entry.file)
 
 
 def start(launch: Launch, kernel: str) -> None:
@@ -50,26 +51,12 @@ def counts(launch: Launch) -> Counts:
 
 
 def defines(kernel: str, macros: dict[str, int] | None = None) -> Defines:
-    """Complete macros with the kernel's defaults.
-
-    Parameters
-    ----------
-    kernel : str
-    macros : dict of str to int, optional
-    """
+    """Macros and settings of a launch in place of the defaults of its file: those of the entry, and others."""
     return tuple((dict(KERNELS[kernel].macros) | (macros or {})).items())
 
 
 def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> int:
-    """Sum of the probes that `count` must report, from row lengths and positions alone.
-
-    Parameters
-    ----------
-    xp : module
-        numpy or cupy, whose arrays the task's blocks are.
-    task : BlockTask
-    kernel : str
-    macros : dict, optional
-        Those given to `count`.
-    """
-    return device_probes.expected_probes(xp, task, KERNELS[kernel].probes, dict(defines(kernel, macros)))
+    """Sum of the probes that `count` must report, from row lengths and positions alone; `xp` is the blocks' module."""
+    entry = KERNELS[kernel]
+    shape = dict(kernel_files.macros(entry.file)) | dict(defines(kernel, macros))
+    return device_probes.expected_probes(xp, task, entry.probes, shape)

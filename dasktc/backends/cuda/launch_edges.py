@@ -13,10 +13,7 @@ from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import THREADS, Launch, grid_of
 
 __all__ = [
-    "HINDEX",
-    "MERGE",
-    "SEARCH",
-    "TCSTREAM",
+    "SETTINGS",
     "hindex",
     "hindex_bytes",
     "list_bytes",
@@ -27,14 +24,8 @@ __all__ = [
     "unbinned_bytes",
 ]
 
-LRB = {"BLOCK": 256, "LRB": 1, "STARTS": 1024}
-SEARCH = LRB | {"SUB": 8, "TPI": 0, "LOG": 0}
-"""Macros of the `search` kernel, explained in its source and preludes, as those of the others are."""
-MERGE = LRB | {"SUB": 16, "TPI": 0, "MOST_TPI": 256}
-HINDEX = LRB | {"LEVELS": 6, "SHORT": 128, "THREADS": 256, "LONGER": 0}
-TCSTREAM = LRB | {"TOP": 5, "FEW": 8, "SHORT": 0, "TAKE": 256, "SEARCH": 0, "vertices": 1}
-"""`vertices`: count a graph that is one block by vertices; 0: by an edge list, as other triples are."""
-
+SETTINGS = {"vertices": 1}
+"""Of `tcstream`: count a graph that is one block by vertices; 0: by an edge list, as other triples are."""
 BINS = 32
 """Bins of edges by work."""
 SLICE = 1 << 26
@@ -71,26 +62,26 @@ def binned(launch: Launch) -> Binned:
         One whose wedges are counted, with fewer than 2^32 edges, as slices have.
     """
     device, xp, rows = launch.device, launch.device.array, int(launch.given["rows"][0])
-    grid, _ = grid_of(device, launch.defines, rows)
+    grid, _ = grid_of(device, launch.file, launch.defines, rows)
     counts = xp.zeros(BINS * grid + 1, dtype="uint32")
     launch.spread("lrb_histogram", rows, counts, launch.totals)
     launch.run("lrb_starts", 1, launch.shape["STARTS"], counts, np.uint32(len(counts)))
     starts = [int(start) for start in counts[::grid].tolist()]
-    held = xp.empty(3 * starts[-1], dtype="uint32")
-    given = np.zeros(1, EDGE_LIST)
-    given["at"], given["size"] = device.pointer(held), starts[-1]
+    memory = xp.empty(3 * starts[-1], dtype="uint32")
+    edge_list = np.zeros(1, EDGE_LIST)
+    edge_list["at"], edge_list["size"] = device.pointer(memory), starts[-1]
     if starts[-1]:
-        launch.spread("lrb_scatter", rows, counts, given)
-    return Binned(given, starts, held)
+        launch.spread("lrb_scatter", rows, counts, edge_list)
+    return Binned(edge_list, starts, memory)
 
 
 def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
     """Cut a task's rows into slices of at most about `most` edges; a longer row is not cut."""
-    given = launch.given
-    begin, step, rows = (int(given[name][0]) for name in ("begin", "step", "rows"))
+    fields = launch.given
+    begin, step, rows = (int(fields[name][0]) for name in ("begin", "step", "rows"))
     for first, last in pairwise([0, *_cuts(launch, begin, step, rows, most), rows]):
         if first < last:
-            part = given.copy()
+            part = fields.copy()
             part["begin"], part["skip"], part["rows"] = begin + first // GROUP * step, first % GROUP, last - first
             yield launch._replace(given=part)
 
@@ -100,12 +91,12 @@ def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[i
     xp, offsets = launch.device.array, launch.task.index.offsets
     if launch.task.index.edges <= most:
         return []
-    at, ends = groups(Share(begin, step, rows), offsets, xp)
+    firsts, ends = groups(Share(begin, step, rows), offsets, xp)
     edges = xp.arange(most, int(ends[-1]), most, dtype="int64")
     group = ends.searchsorted(edges, side="right")
-    before = xp.concatenate([xp.zeros(1, dtype="int64"), ends])[group]
-    row = offsets.searchsorted(offsets[at[group]] + edges - before, side="right") - 1
-    cuts: list[int] = (GROUP * group + row - at[group]).tolist()
+    edges_before = xp.concatenate([xp.zeros(1, dtype="int64"), ends])[group]
+    row = offsets.searchsorted(offsets[firsts[group]] + edges - edges_before, side="right") - 1
+    cuts: list[int] = (GROUP * group + row - firsts[group]).tolist()
     return cuts
 
 
@@ -149,7 +140,7 @@ def hindex(launch: Launch) -> None:
 def _longest(launch: Launch) -> int:
     """Upper bound of the number of entries hashed for one edge."""
     offsets = [block.offsets for block in (launch.task.table, launch.task.stream)]
-    longest = [int(launch.device.array.diff(of).max()) if len(of) > 1 else 0 for of in offsets]
+    longest = [int(launch.device.array.diff(rows).max()) if len(rows) > 1 else 0 for rows in offsets]
     return max(longest) if launch.shape["LONGER"] else min(longest)
 
 
@@ -193,9 +184,9 @@ def tcstream(launch: Launch) -> None:
     """Launch `tcstream`, by warps: by vertices where the graph is one block, else by a list of edges."""
     task = launch.task
     if launch.shape["vertices"] and task.index is task.table is task.stream:
-        taken = launch.device.array.zeros(1, dtype="uint64")
+        following = launch.device.array.zeros(1, dtype="uint64")
         threads = 32 * -(-task.index.edges // launch.shape["TAKE"])
-        launch.spread("tcstream_vertices", threads, np.int64(task.index.rows), taken, launch.totals)
+        launch.spread("tcstream_vertices", threads, np.int64(task.index.rows), following, launch.totals)
         return
     for part in slices(launch):
         edges = binned(part)
@@ -204,24 +195,12 @@ def tcstream(launch: Launch) -> None:
 
 
 def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Upper bound of the bytes of a slice's list and of its passes' counters.
-
-    Parameters
-    ----------
-    index_edges, block_edges, columns : int
-        As in `Backend`.
-    """
+    """Upper bound of the bytes of a slice's list and of its passes' counters."""
     return 12 * min(max(index_edges, block_edges), SLICE + columns) + CUT_BYTES * columns + COUNTERS
 
 
 def hindex_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Upper bound of the bytes of `hindex` beside a task's blocks: the list, and the hash tables.
-
-    Parameters
-    ----------
-    index_edges, block_edges, columns : int
-        As in `Backend`.
-    """
+    """Upper bound of the bytes of `hindex` beside a task's blocks: the list, and the hash tables."""
     deepest = _depth(2 * columns)  # lists of a bin are at least half as long as its bound, which may exceed all
     return list_bytes(index_edges, block_edges, columns) + max(HINDEX_BYTES, _table_bytes(deepest))
 

@@ -13,41 +13,19 @@ from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda.device import Launch
 from dasktc.backends.cuda.launch_edges import slices
-from dasktc.backends.kernel import MOST_HUBS, hub_count
+from dasktc.backends.kernel import hub_count
+from dasktc.backends.kernel_files import macros
 from dasktc.errors import InputError
 from dasktc.wording import advice, plural
 
-__all__ = ["HUB", "SUPPORT", "bitmap_bytes", "hub", "hub_bytes", "hub_support_bytes", "longest_row"]
+__all__ = ["HUB", "bitmap_bytes", "hub", "hub_bytes", "hub_support_bytes", "longest_row"]
 
-HUB = {
-    "SMALL": 16,
-    "LONG": 8,
-    "ITEM_EDGES": 1024,
-    "ITEM_LISTS": 1024,
-    "PLAIN_WARPS": 8,
-    "NEAR_WARPS": 2,
-    "TABLE_WARPS": 2,
-    "AHEAD": 4,
-    "TAILS_AHEAD": 4,
-    "BITMAP": MOST_HUBS,
-    "FILTER": 1 << 14,
-    "NEAR": 1 << 14,
-    "SHORT": 64,
-    "WORDS4": 11,
-    "WORDS8": 22,
-    "EDGES": 2,
-    "CAPACITY": 12,
-}
+HUB = macros("hub")
 """Macros of the `hub` and `bitmap` kernels, explained in their source."""
-SUPPORT = {"COUNTERS": 4096, "MET_WARPS": 4}
-"""Additional macros of the form with outputs."""
 RECORD_BYTES = 8
 """Bytes of a list's record."""
 NARROW = 1 << 16
 """Rows of a lower triangle up to which columns serve as their own fingerprints."""
-ROUNDS = 2
-"""Slices of rows whose lists are streamed in succession, where the lists of all rows outnumber the edges: an edge has
-at most two lists."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can address."""
 
@@ -189,8 +167,9 @@ def _share_edges(task: BlockTask) -> int:
 
 
 def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
-    """Stream the lists of one slice of rows after another, each with no more lists than a split has edges."""
-    for part in slices(hub, -(-_share_edges(hub.task) // ROUNDS)):
+    """Stream the lists of one slice of rows after another, each with no more records than a split has edges."""
+    pieces = -(-_longest(hub) // hub.shape["PIECE"])
+    for part in slices(hub, -(-_share_edges(hub.task) // pieces)):
         total = hub.device.array.zeros(1, dtype="uint64")
         lists.fill(0)
         part.spread("hub_counts", int(part.given["rows"][0]), lists, total)

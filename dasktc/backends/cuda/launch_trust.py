@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Launch
+from dasktc.backends.kernel import SMALL_ROW, Facts
+from dasktc.backends.kernel_files import macros
 from dasktc.wording import plural
-
-if TYPE_CHECKING:
-    from dasktc.backends.kernel import Facts
 
 __all__ = [
     "LANES",
-    "SMALL_ROW",
-    "TRUST",
+    "SETTINGS",
     "chunk_rows",
     "chunks",
     "details",
@@ -29,12 +27,9 @@ __all__ = [
     "trust",
 ]
 
-TRUST = {
-    "VH": 1, "CO": 1, "VC": 1, "LEVELS": 6, "THREADS": 1024, "COPIES": 256, "STEPS": 2, "READS": 0,
-    "chunk": 0, "lanes": 0,
-}  # fmt: skip
-"""Macros of the `trust` kernel. `chunk`: rows that a team takes in one turn; `lanes`: lanes of the subwarp that takes a
-list, where lists are not combined; 0: as `chunk_rows` and `subwarp_lanes` choose."""
+SETTINGS = {"chunk": 0, "lanes": 0}
+"""`chunk`: rows that a team takes in one turn; `lanes`: lanes of the subwarp that takes a list, where lists are not
+combined; 0: as `chunk_rows` and `subwarp_lanes` choose."""
 PHYSICAL = 2
 """Value of VC with which lists are copied."""
 LANES = (8, 16, 32)
@@ -46,8 +41,6 @@ DEPTH = 128
 BUCKETS = 1024
 """Buckets of a thread block's table; its warps' tables, of SMALL_BUCKETS each, have as many together."""
 SMALL_BUCKETS = 32
-SMALL_ROW = 100
-"""Longest row that a warp takes."""
 RESIDENT = 2
 """Thread blocks per multiprocessor."""
 ENTRIES = 1024
@@ -69,9 +62,9 @@ class Work(NamedTuple):
 def trust(launch: Launch) -> None:
     """Launch `trust`: sort the rows by kind of team, then count them."""
     rows, lists, work = _sorted(launch)
-    for of in work:
-        if of.grid:
-            _count(launch, of, rows, lists)
+    for kind in work:
+        if kind.grid:
+            _count(launch, kind, rows, lists)
 
 
 def chunks(launch: Launch) -> tuple[int, int]:
@@ -175,15 +168,9 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
 
 
 def teams_of(processors: int) -> tuple[int, int]:
-    """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults.
-
-    Parameters
-    ----------
-    processors : int
-        Multiprocessors of the device.
-    """
+    """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults."""
     blocks = RESIDENT * processors
-    return blocks * TRUST["THREADS"] // 32, blocks
+    return blocks * macros("trust")["THREADS"] // 32, blocks
 
 
 def details(facts: Facts | None) -> str:
@@ -206,24 +193,12 @@ def _table_bytes(depth: int) -> int:
     return 4 * BUCKETS * depth
 
 
-def shared_bytes(shape: dict[str, int]) -> int:
-    """Bytes of `struct Shared`.
-
-    Parameters
-    ----------
-    shape : dict of str to int
-        The macros.
-    """
+def shared_bytes(shape: Mapping[str, int]) -> int:
+    """Bytes of `struct Shared`, from the macros."""
     return 4 * BUCKETS * (1 + shape["LEVELS"]) + 16 * shape["THREADS"] + 8
 
 
 def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Upper bound of the bytes of `trust` beside a task's blocks.
-
-    Parameters
-    ----------
-    index_edges, block_edges, columns : int
-        As in `Backend`.
-    """
+    """Upper bound of the bytes of `trust` beside a task's blocks."""
     deepest = max(DEPTH, -(-2 * columns // BUCKETS))
     return 4 * columns + max(TRUST_BYTES, _table_bytes(deepest)) + (1 << 12)

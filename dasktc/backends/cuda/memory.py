@@ -267,7 +267,7 @@ class _Shared:
         with self.lock:
             pool = _async_pool() if self._may_stand_aside() else None
             if pool is not None:
-                before, self.own = self.own, pool
+                former, self.own = self.own, pool
                 pool.grow()
                 installed, self.installed = self.installed, pool.resource
                 self.budgets.append(pool.resource)  # ours, if another call of this process continues with it
@@ -277,7 +277,7 @@ class _Shared:
         finally:
             if pool is not None:
                 with self.lock:
-                    self.own, self.installed = before, installed
+                    self.own, self.installed = former, installed
                     if rmm.mr.get_current_device_resource() is pool.resource:
                         rmm.mr.set_current_device_resource(installed)
                     pool.keep(_kept())

@@ -45,24 +45,24 @@ class DevicePeel:
         """The row of every edge, int32."""
         rows = self._empty(graph.edges)
         if graph.edges:
-            given = (np.int64(graph.edges), np.int64(graph.rows), graph.offsets, rows)
-            spread(self.device, "peel", "peel_rows", (), graph.edges, *given)
+            values = (np.int64(graph.edges), np.int64(graph.rows), graph.offsets, rows)
+            spread(self.device, "peel", "peel_rows", (), graph.edges, *values)
         return rows
 
     def cores(self, graph: OrientedCSR, first: int, last: int) -> Array:
         """As `Peel.cores`."""
         starts, neighbours, _, _ = self._adjacency(graph)
-        left = self._xp.diff(starts).astype("int32")
-        levels, _ = _Levels(self.device, left, "peel_vertices", (starts, neighbours)).peel(first, last)
+        degrees = self._xp.diff(starts).astype("int32")
+        levels, _ = _Levels(self.device, degrees, "peel_vertices", (starts, neighbours)).peel(first, last)
         return levels
 
     def trusses(self, graph: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
         """As `Peel.trusses`."""
         starts, neighbours, ids, rows = self._adjacency(graph)
-        left, triangles = supports.copy(), self._xp.zeros(1, dtype="uint64")
-        given = starts, neighbours, ids, rows, graph.columns, triangles
-        levels, following = _Levels(self.device, left, "peel_edges", given).peel(first, last, halves=True)
-        return Peeled(levels, left, int(triangles[0]), following)
+        counts, triangles = supports.copy(), self._xp.zeros(1, dtype="uint64")
+        arrays = starts, neighbours, ids, rows, graph.columns, triangles
+        levels, following = _Levels(self.device, counts, "peel_edges", arrays).peel(first, last, halves=True)
+        return Peeled(levels, counts, int(triangles[0]), following)
 
     @property
     def _xp(self) -> Any:
@@ -83,8 +83,8 @@ class DevicePeel:
         keys = RadixSort(self.device).sort(keys, graph.rows << EDGE_BITS, EDGE_BITS)
         neighbours, ids = self._empty(2 * graph.edges), self._empty(2 * graph.edges)
         if graph.edges:
-            given = (np.int64(graph.edges), graph.offsets, starts, rows, graph.columns, keys, neighbours, ids)
-            spread(self.device, "peel", "peel_entries", (), graph.edges, *given)
+            values = (np.int64(graph.edges), graph.offsets, starts, rows, graph.columns, keys, neighbours, ids)
+            spread(self.device, "peel", "peel_entries", (), graph.edges, *values)
         return starts, neighbours, ids, rows
 
 
@@ -152,26 +152,27 @@ class _Levels:
         if self._round_at + LARGEST + 1 > COUNTERS:
             self._sizes.fill(0)
             self._round_at = 0
-        before, after = self._windows
-        inside, then = self._inside[self._level_at :], self._inside[self._level_at + 1 :]
-        ends = inside, before, self._sizes[self._round_at :], self._frontiers[len(self._levels) % 2]
-        self._run("peel_window", self._round(*ends, then, after, level, end))
+        window, next_window = self._windows
+        inside, next_inside = self._inside[self._level_at :], self._inside[self._level_at + 1 :]
+        ends = inside, window, self._sizes[self._round_at :], self._frontiers[len(self._levels) % 2]
+        self._run("peel_window", self._round(*ends, next_inside, next_window, level, end))
+        # Rounds are launched in batches; the host reads afterwards how many each has removed.
         batch, rounds = min(LARGEST, max(BATCH, self._rounds + 1)), 0
         while True:
             for _ in range(batch):
-                turn, at = len(self._levels) % 2, self._round_at
-                ends = self._sizes[at:], self._frontiers[turn], self._sizes[at + 1 :], self._frontiers[1 - turn]
-                self._run(self._entry, self._round(*ends, then, after, level, end), *self._given)
+                turn, place = len(self._levels) % 2, self._round_at
+                ends = self._sizes[place:], self._frontiers[turn], self._sizes[place + 1 :], self._frontiers[1 - turn]
+                self._run(self._entry, self._round(*ends, next_inside, next_window, level, end), *self._given)
                 self._levels.append(level)
                 self._round_at += 1
-            went = self._sizes[self._round_at - batch : self._round_at + 1].tolist()
-            rounds += sum(map(bool, went[:-1]))
-            if not went[-1]:
+            removed = self._sizes[self._round_at - batch : self._round_at + 1].tolist()
+            rounds += sum(map(bool, removed[:-1]))
+            if not removed[-1]:
                 break
             batch = LARGEST
             if self._round_at + LARGEST + 1 > COUNTERS:
                 self._sizes.fill(0)
-                self._sizes[0] = went[-1]
+                self._sizes[0] = removed[-1]
                 self._round_at = 0
         self._rounds = rounds
         self._windows.reverse()
@@ -184,5 +185,5 @@ class _Levels:
         return np.array([(*pointers, len(self._levels), level, end, self._together)], ROUND)
 
     def _run(self, entry: str, *values: Any) -> None:
-        grid, block = grid_of(self._device, (), THREADS * self._device.processors)
+        grid, block = grid_of(self._device, "peel", (), THREADS * self._device.processors)
         self._device.launch("peel", entry, (), grid, block, values)

@@ -82,18 +82,7 @@ def _hubs(edges: Edges, macros: Macros) -> int:
 
 
 def expected_probes(xp: ModuleType, task: BlockTask, rule: Rule, macros: Macros) -> int:
-    """Sum of the probes of a kernel, from row lengths and positions alone.
-
-    Parameters
-    ----------
-    xp : module
-        numpy or cupy, whose arrays the task's blocks are.
-    task : BlockTask
-    rule : Rule
-        The formula in the kernel's source.
-    macros : mapping of str to int
-        All macros of the kernel.
-    """
+    """Sum of the probes of a kernel by the formula in its source, from all of its macros, and lengths and positions."""
     return sum(int(rule(Edges(task, v, _lengths(xp, task, u, v)), macros).sum()) for u, v in _edges(xp, task))
 
 
@@ -112,11 +101,11 @@ def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
         k = xp.arange(first, min(first + PROBE_ROWS, rows), dtype="int64")
         row = begin + k // GROUP * step + k % GROUP
         ends = xp.cumsum(offsets[row + 1] - offsets[row])
-        for some in range(0, int(ends[-1]), PROBE_EDGES):
-            edge = xp.arange(some, min(some + PROBE_EDGES, int(ends[-1])), dtype="int64")
-            at = ends.searchsorted(edge, side="right")
-            u = row[at]
-            yield u, task.index.columns[offsets[u + 1] - ends[at] + edge].astype("int64")
+        for begin_edge in range(0, int(ends[-1]), PROBE_EDGES):
+            edge = xp.arange(begin_edge, min(begin_edge + PROBE_EDGES, int(ends[-1])), dtype="int64")
+            place = ends.searchsorted(edge, side="right")
+            u = row[place]
+            yield u, task.index.columns[offsets[u + 1] - ends[place] + edge].astype("int64")
 
 
 def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:

@@ -11,13 +11,5 @@ ENDS_BYTES = 40
 
 
 def visit_bytes(edges: int, columns: int) -> int:
-    """Bytes that a visit of a task's triangles, and adding edges' values to their ends, allocate beside its blocks.
-
-    Parameters
-    ----------
-    edges : int
-        Edges of all the task's blocks, each block once.
-    columns : int
-        Columns of the table; they take nothing.
-    """
+    """Bytes that visiting triangles, and adding edges' values to their ends, take; see `requirements.support_bytes`."""
     return 4 * edges + ENDS_BYTES * min(edges, ENDS) + (1 << 12)

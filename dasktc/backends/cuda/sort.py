@@ -13,17 +13,18 @@ import numpy as np
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import THREADS, Device
 from dasktc.backends.cuda.nvrtc import Defines
+from dasktc.backends.kernel_files import macros
 from dasktc.once import once
 
-__all__ = ["ARRAYS", "LARGE", "SMALL", "RadixSort", "Tile"]
+__all__ = ["LARGE", "SMALL", "RadixSort", "Tile"]
 
-ARRAYS = 32
-"""Most arrays that the kernel reads as one."""
-COUNT_BLOCK = 256
-"""Threads per block of the kernel that counts digits."""
+SORT = macros("sort")
+"""Macros of the kernel, explained in its source."""
+SHAPE = ("BLOCK", "ITEMS", "BITS", "RESIDENT")
+"""Those that a `Tile` has, in its order; their defaults are those of a large one."""
 LONG = 1 << 30
 """Keys from which running sums over tiles take 64 bits."""
-_ARRAYS = np.dtype([(name, np.uint64, ARRAYS) for name in ("keys", "sizes", "tiles")] + [("count", np.int64)])
+_ARRAYS = np.dtype([(name, np.uint64, SORT["ARRAYS"]) for name in ("keys", "sizes", "tiles")] + [("count", np.int64)])
 """Layout of `struct Arrays` in the kernel."""
 
 
@@ -51,7 +52,7 @@ class Tile(NamedTuple):
         return self.block * self.items
 
 
-LARGE, NARROW, SMALL = Tile(384, 20, 8, 2), Tile(384, 12), Tile(128, 8)
+LARGE, NARROW, SMALL = Tile(*(SORT[name] for name in SHAPE)), Tile(384, 12), Tile(128, 8)
 LARGE_BYTES = 76_808
 """Shared memory of a block with a LARGE tile; compute capability 7.5 has 64 KiB, and uses NARROW."""
 
@@ -59,8 +60,7 @@ LARGE_BYTES = 76_808
 @once
 def _defines(tile: Tile, long: bool) -> Defines:
     """Macros of the kernel."""
-    names = {"BLOCK": tile.block, "ITEMS": tile.items, "BITS": tile.bits, "RESIDENT": tile.resident}
-    return (*names.items(), ("DIGITS", -(-63 // tile.bits)), ("LONG", int(long)))
+    return (*zip(SHAPE, tile, strict=True), ("DIGITS", -(-63 // tile.bits)), ("LONG", int(long)))
 
 
 @dataclass(frozen=True)
@@ -113,46 +113,51 @@ class RadixSort:
     @property
     def _large(self) -> Tile:
         """The tile for many keys that fits the device's shared memory."""
-        there = getattr(self.device, "shared_bytes", LARGE_BYTES)
-        return NARROW if self.tile is LARGE and there < LARGE_BYTES else self.tile
+        shared = getattr(self.device, "shared_bytes", LARGE_BYTES)
+        return NARROW if self.tile is LARGE and shared < LARGE_BYTES else self.tile
 
     def _sorted(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
         xp, size, bits = self.device.array, sum(map(len, arrays)), (bound - 1).bit_length() - low
         if not size or bits <= 0:
-            return _joined(xp, arrays) if spare is None else spare
+            joined = xp.concatenate(arrays) if spare is None else spare
+            arrays.clear()
+            return joined
         tile = self._large if size > self.few else self.small
-        digits, macros, bins = -(-bits // tile.bits), _defines(tile, size >= LONG), 1 << tile.bits
-        width, (given, tiles) = -(-bits // digits), self._given(arrays, tile)
+        digits, defines, bins = -(-bits // tile.bits), _defines(tile, size >= LONG), 1 << tile.bits
+        width, (sources, tiles) = -(-bits // digits), self._given(arrays, tile)
         state_bytes = -(-tiles * bins * (8 if size >= LONG else 4) // 8) * 8
         scratch = xp.zeros(digits * bins + digits + state_bytes // 4, dtype="uint64")
         counts, target = self.device.pointer(scratch), self._empty(size)
         following = counts + 8 * digits * bins
         states = [following + 8 * digits, following + 8 * digits + state_bytes]
-        grid = min(tiles, THREADS // COUNT_BLOCK * self.device.processors)
+        grid = min(tiles, THREADS // SORT["COUNT_BLOCK"] * self.device.processors)
         places = tuple(map(np.uint32, (low, width, digits)))
-        self.device.launch("sort", "sort_counts", macros, grid, COUNT_BLOCK, (given, *places, np.uint64(counts)))
+        self.device.launch(
+            "sort", "sort_counts", defines, grid, SORT["COUNT_BLOCK"], (sources, *places, np.uint64(counts))
+        )
+        # Each pass deals tiles by a digit; the first reads all arrays, the others what the last one wrote.
         for digit in range(digits):
             numbers = counts + 8 * digit * bins, states[digit % 2], states[1 - digit % 2], following + 8 * digit
-            values = (given, np.uint32(low + digit * width), np.uint32(width), *map(np.uint64, numbers), target)
-            self.device.launch("sort", "sort_pass", macros, tiles, tile.block, values, 8 * tile.keys)
+            values = (sources, np.uint32(low + digit * width), np.uint32(width), *map(np.uint64, numbers), target)
+            self.device.launch("sort", "sort_pass", defines, tiles, tile.block, values, 8 * tile.keys)
             arrays.clear()
             if digit < digits - 1:
                 source, target = target, self._empty(size) if spare is None else spare
                 spare = source
                 if not digit:
-                    tiles = _fill(given, [size], tile)
-                given["keys"][0, 0] = self.device.pointer(source)
+                    tiles = _fill(sources, [size], tile)
+                sources["keys"][0, 0] = self.device.pointer(source)
         return target
 
     def _given(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
         """Make `struct Arrays` of a list, and count the tiles; short arrays are joined, because each begins a tile."""
         arrays.sort(key=len, reverse=True)
-        long = min(ARRAYS - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
+        long = min(SORT["ARRAYS"] - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
         if len(arrays) > long + 1:
             arrays[long:] = [self.device.array.concatenate(arrays[long:])]
-        given = np.zeros(1, _ARRAYS)
-        given["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
-        return given, _fill(given, [len(array) for array in arrays], tile)
+        sources = np.zeros(1, _ARRAYS)
+        sources["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
+        return sources, _fill(sources, [len(array) for array in arrays], tile)
 
     def _empty(self, size: int) -> Array:
         return self.device.array.empty(size, dtype="int64")
@@ -166,9 +171,3 @@ def _fill(given: Any, sizes: list[int], tile: Tile) -> int:
         given["sizes"][0, number], given["tiles"][0, number] = size, tiles
     given["count"] = len(sizes)
     return tiles
-
-
-def _joined(xp: Any, arrays: list[Array]) -> Array:
-    joined = xp.concatenate(arrays)
-    arrays.clear()
-    return joined

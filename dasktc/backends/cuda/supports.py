@@ -18,18 +18,7 @@ __all__ = ["edges", "vertices"]
 def edges(
     device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None
 ) -> tuple[list[Array], int, int]:
-    """Count the triangles of each edge of a task; as `backends.cpu.visit.support`.
-
-    Parameters
-    ----------
-    device : Device
-    task : BlockTask
-        On the device.
-    kernel : str
-        A kernel with outputs.
-    macros : dict, optional
-        Macros in place of the kernel's own.
-    """
+    """Count the triangles of each edge of a task, as `backends.cpu.visit.support`, by a kernel with outputs."""
     supports = task.zero_supports(device.array)
     return supports, *_run(device, task, kernel, dict(macros or {}), tuple(supports))
 
@@ -42,20 +31,7 @@ def vertices(
     sizes: Mapping[int, int],
     macros: dict[str, int] | None = None,
 ) -> tuple[dict[int, Array], int, int]:
-    """Count the triangles of each vertex of a task; as `backends.cpu.supports.vertices`.
-
-    Parameters
-    ----------
-    device : Device
-    task : BlockTask
-        On the device.
-    kernel : str
-        A kernel with outputs.
-    sides : tuple of three int
-    sizes : mapping of int to int
-    macros : dict, optional
-        Macros in place of the kernel's own.
-    """
+    """Count the triangles of each vertex of a task, as `backends.cpu.supports.vertices`, by a kernel with outputs."""
     sums = {side: device.array.zeros(size, dtype="int64") for side, size in sizes.items()}
     triangles, wedges = _run(
         device, task, kernel, {"VERTICES": 1} | (macros or {}), tuple(sums[side].view("uint64") for side in sides)
@@ -67,9 +43,9 @@ def _run(
     device: Device, task: BlockTask, kernel: str, macros: dict[str, int], outputs: tuple[Array, ...]
 ) -> tuple[int, int]:
     """Launch a kernel with outputs; return triangles and wedges."""
-    how = launch.KERNELS[kernel].support
-    assert isinstance(how, Support), kernel
-    ready = launch.ready(device, task, kernel, {**how.macros, **macros})
-    launch.start(ready._replace(file=how.file, outputs=outputs), kernel)
+    form = launch.KERNELS[kernel].support
+    assert isinstance(form, Support), kernel
+    ready = launch.ready(device, task, kernel, {**form.macros, **macros})
+    launch.start(ready._replace(file=form.file, outputs=outputs), kernel)
     triangles, wedges, _, _ = launch.counts(ready)
     return triangles, wedges

@@ -11,13 +11,9 @@ import numpy as np
 
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Device, grid_of
+from dasktc.backends.kernel_files import macros
 
 __all__ = ["DeviceText"]
-
-BYTES = 32
-"""Bytes of text that a lane takes in one step."""
-SCAN = 1024
-"""Threads of the block that scans the sums of all warps' shares."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +44,19 @@ class DeviceText:
             return None
         if not len(text):
             return xp.empty(0, dtype="int32"), xp.empty(0, dtype="int32")
-        grid, block = grid_of(self.device, (), -(-len(text) // BYTES))
+        step, scan = (macros("text")[name] for name in ("BYTES", "SCAN"))  # bytes per lane, threads of the running sum
+        grid, block = grid_of(self.device, "text", (), -(-len(text) // step))
         warps = grid * block // 32
-        share = np.int64(-(-len(text) // (32 * BYTES * warps)) * 32 * BYTES)
-        given, starts = (text, np.int64(len(text)), share), xp.empty(warps + 1, dtype="uint64")
-        self.device.launch("text", "text_counts", (("WIDE", 0),), grid, block, (*given, starts))
-        self.device.launch("text", "text_starts", (("WIDE", 0),), 1, SCAN, (starts, np.uint32(len(starts))))
+        share = np.int64(-(-len(text) // (32 * step * warps)) * 32 * step)
+        values_of_text, starts = (text, np.int64(len(text)), share), xp.empty(warps + 1, dtype="uint64")
+        self.device.launch("text", "text_counts", (("WIDE", 0),), grid, block, (*values_of_text, starts))
+        self.device.launch("text", "text_starts", (("WIDE", 0),), 1, scan, (starts, np.uint32(len(starts))))
         size = int(starts[-1])
         mark = np.uint32(ord("\n" if separator is None else separator))
         places = mark, np.uint32(first), np.uint32(last - first - 1), starts
         for wide, dtype in enumerate(("int32", "int64")):
             pair, odd = [xp.empty(size, dtype=dtype) for _ in range(2)], xp.zeros(2, dtype="uint32")
-            values = (*given, *places, *pair, odd)
+            values = (*values_of_text, *places, *pair, odd)
             self.device.launch("text", "text_rows", (("WIDE", wide),), grid, block, values)
             is_odd, is_wide = odd.tolist()
             if is_odd:

@@ -73,12 +73,12 @@ class Uploader:
                 ahead.append(readers.submit(read, number))
 
         count, slabs, stream = -(-len(target) // SLAB), len(self._slabs), cp.cuda.get_current_stream()
-        behind, ahead = min(COPIES, slabs - 1), list[Future[Any]]()
+        lag, ahead = min(COPIES, slabs - 1), list[Future[Any]]()
         for number in range(slabs):
             submit(number)
         for number in range(count):
             memory = ahead[number].result()
             target[number * SLAB : number * SLAB + len(memory)].set(memory, stream=stream)
             self._slabs[number % slabs][1].record(stream)
-            if number >= behind:
-                submit(number - behind + slabs)
+            if number >= lag:
+                submit(number - lag + slabs)

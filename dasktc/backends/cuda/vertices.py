@@ -35,9 +35,9 @@ class DeviceVertices:
         if weights.dtype != np.int32:
             return order_by_keys(weights, self.device.array, RadixSort(self.device).sort)
         keys = self._empty(len(weights), "int64")
-        most = int(weights.max()) if len(weights) > MANY else MOST
-        self._run("vertices_keys", weights, np.int64(most), keys)
-        keys = RadixSort(self.device).sort(keys, (most + 1) << LOW, LOW)
+        largest = int(weights.max()) if len(weights) > MANY else MOST
+        self._run("vertices_keys", weights, np.int64(largest), keys)
+        keys = RadixSort(self.device).sort(keys, (largest + 1) << LOW, LOW)
         order = self._empty(len(weights), "int32")
         self._run("vertices_order", keys, order)
         return order

@@ -17,14 +17,7 @@ __all__ = ["add_ends", "listing", "support"]
 
 
 def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of each edge of a task; as `backends.cpu.visit.support`.
-
-    Parameters
-    ----------
-    device : Device
-    task : BlockTask
-        On the device.
-    """
+    """Count the triangles of each edge of a task on the device; as `backends.cpu.visit.support`."""
     kept.forget()
     supports = task.zero_supports(device.array)
     triangles, wedges = _visit(device, task, "visit_support", *supports)
@@ -32,15 +25,7 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
 
 
 def listing(device: Device, task: BlockTask, limit: int) -> Array:
-    """List the first triangles of a task, row by row; the same ones as `backends.cpu.visit.listing`.
-
-    Parameters
-    ----------
-    device : Device
-    task : BlockTask
-        On the device.
-    limit : int
-    """
+    """List the first triangles of a task on the device, row by row; the same ones as `backends.cpu.visit.listing`."""
     kept.forget()
     xp, share = device.array, share_of(task, device.array)
     if share.rows == 0:
@@ -57,26 +42,16 @@ def listing(device: Device, task: BlockTask, limit: int) -> Array:
 
 def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:
     """Run an entry point, and return the triangles and wedges that it found."""
-    given, totals = describe(device, task), device.array.zeros(4, dtype="uint64")
-    rows = int(given["rows"][0])
+    fields, totals = describe(device, task), device.array.zeros(4, dtype="uint64")
+    rows = int(fields["rows"][0])
     if rows and task.index.edges:
-        spread(device, "visit", entry, (), rows, given, *values, totals)
+        spread(device, "visit", entry, (), rows, fields, *values, totals)
     triangles, wedges, _, _ = totals.tolist()
     return int(triangles), int(wedges)
 
 
 def add_ends(xp: ModuleType, block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
-    """Add the value of each edge to both of its ends; as `visit.add_ends`.
-
-    Parameters
-    ----------
-    xp : module
-        numpy or cupy.
-    block : OrientedCSR
-    values : array of int32, shape (edges,), not negative
-    at_row, at_column : array of int64
-        Sums by row and by column; changed in place, and may be the same array.
-    """
+    """Add the value of each edge, not negative, to both of its ends; as `cpu.visit.add_ends`."""
     for start in range(0, block.edges, ENDS):
         stop = min(start + ENDS, block.edges)
         rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1

@@ -13,15 +13,7 @@ __all__ = ["closed"]
 
 
 def closed(device: Device, task: BlockTask, of: Strata) -> tuple[int, int]:
-    """Test the sampled wedges of a triple; as `backends.cpu.wedges.closed`.
-
-    Parameters
-    ----------
-    device : Device
-    task : BlockTask
-        On the device.
-    of : Strata
-    """
+    """Test the sampled wedges of a triple; as `backends.cpu.wedges.closed`."""
     kept.forget()
     xp, rows = device.array, task.index.rows
     if not (rows and task.index.edges and task.table.edges and of.end > of.first):

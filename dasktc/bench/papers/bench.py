@@ -110,9 +110,9 @@ class Bench:
         if self.cuda:
             self._counted(task, kernel, macros)  # compiles, and fills the memory pool
         counts = [self._counted(task, kernel, macros) for _ in range(self.runs)]
-        for counted in counts:
-            self.check(case, f"{kernel} {macros or ''}".strip(), counted.triangles)
-        return counts[0]._replace(seconds=median(counted.seconds for counted in counts))
+        for result in counts:
+            self.check(case, f"{kernel} {macros or ''}".strip(), result.triangles)
+        return counts[0]._replace(seconds=median(result.seconds for result in counts))
 
     def slowest_split(self, case: Case, count: int, **options: Any) -> float:
         """Seconds of the slowest of so many splits, each the median of the runs; the number is checked.
@@ -169,10 +169,10 @@ class Bench:
     def check(self, case: Case, who: str, triangles: int) -> None:
         """Refuse a number of triangles that differs from the graph's first one."""
         first = (case.triangles, "arithmetic") if case.triangles is not None else (triangles, who)
-        known, counter = self._triangles.setdefault(case.name, first)
-        if triangles != known:
+        number, counter = self._triangles.setdefault(case.name, first)
+        if triangles != number:
             raise CountError(
-                f"{who} counts {triangles:,} triangles of {case.name}, {counter} {known:,}: one of them is wrong; "
+                f"{who} counts {triangles:,} triangles of {case.name}, {counter} {number:,}: one of them is wrong; "
                 "there is nothing to compare"
             )
 

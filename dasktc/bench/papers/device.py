@@ -52,9 +52,9 @@ def launch_of(task: BlockTask, kernel: str, macros: dict[str, int] | None = None
     """
     from dasktc.backends.cuda import backend as cuda
 
-    device, known = cuda.device(), launch.KERNELS[kernel]
+    device, entry = cuda.device(), launch.KERNELS[kernel]
     totals = device.array.zeros(4, dtype="uint64")
-    return Launch(device, task, describe(device, task), totals, launch.defines(kernel, macros), known.file)
+    return Launch(device, task, describe(device, task), totals, launch.defines(kernel, macros), entry.file)
 
 
 class Occupancy(NamedTuple):
@@ -96,12 +96,12 @@ def occupancy(kernel: str, entry: str, macros: dict[str, int], block: int, share
     device = cuda.device()
     registers, static = device.takes(launch.KERNELS[kernel].file, entry, launch.defines(kernel, macros))
     limits: dict[str, int] = device.array.cuda.Device().attributes
-    warps, most = block // 32, int(limits["MaxThreadsPerMultiProcessor"])
+    warps, limit = block // 32, int(limits["MaxThreadsPerMultiProcessor"])
     of_a_warp = -(-32 * max(1, registers) // WARP_REGISTERS) * WARP_REGISTERS
     blocks = min(
-        most // block,
+        limit // block,
         int(limits["MaxRegistersPerMultiprocessor"]) // (of_a_warp * warps),
         int(limits["MaxSharedMemoryPerMultiprocessor"]) // (static + shared + RESERVED),
         MOST_BLOCKS,
     )
-    return Occupancy(registers, static + shared, blocks * block, most)
+    return Occupancy(registers, static + shared, blocks * block, limit)

@@ -122,8 +122,8 @@ class Verdict:
     def answer(self) -> str:
         """The answer in words."""
         direction, magnitude, proxy = self.cells
-        told = f"direction {direction}, magnitude {magnitude}" if magnitude else direction
-        return f"{told}, by proxy ({self.proxy})" if proxy else told
+        text = f"direction {direction}, magnitude {magnitude}" if magnitude else direction
+        return f"{text}, by proxy ({self.proxy})" if proxy else text
 
     def __str__(self) -> str:
         lines = [f"paper:  {self.paper}", f"here:   {self.here}"]
@@ -227,13 +227,13 @@ class Figure(Section):
 
     def to_dict(self) -> dict[str, Any]:
         """Table and verdicts, ready for JSON."""
-        said = [verdict.to_dict() for verdict in self.verdicts]
+        statements = [verdict.to_dict() for verdict in self.verdicts]
         return {
             "figure": self.name,
             **super().to_dict(),
             "graphs": self.graphs,
             "proxy": self.proxy,
-            "statements": said,
+            "statements": statements,
         }
 
 
@@ -275,14 +275,14 @@ class Claim:
 
     def decide(self, figure: Figure) -> Verdict:
         """Compare a figure's table with the paper."""
-        found = self.find(figure)
-        magnitude = self.published.holds(found.numbers) if self.published and found.numbers else None
-        here = "; ".join(filter(None, [found.here, figure.why.get(self.name)]))
+        finding = self.find(figure)
+        magnitude = self.published.holds(finding.numbers) if self.published and finding.numbers else None
+        text = "; ".join(filter(None, [finding.here, figure.why.get(self.name)]))
         no = "; ".join(filter(None, [self.no, f"magnitude: not {self.published}" if self.published else ""]))
-        shared = "" if self.exact or found.exact else figure.proxy
+        shared = "" if self.exact or finding.exact else figure.proxy
         proxy = "; ".join(filter(None, [shared, self.proxy]))
-        direction = self.definition or found.direction
-        return Verdict(self.paper, here, direction, magnitude, no, proxy, self.definition, self.name)
+        direction = self.definition or finding.direction
+        return Verdict(self.paper, text, direction, magnitude, no, proxy, self.definition, self.name)
 
     def untold(self) -> Verdict:
         """What is said where only a GPU could tell."""
@@ -313,18 +313,18 @@ class Study:
     def compare(self, figure: Figure, backend: str) -> list[Verdict]:
         """Decide each claim by a table that this backend measured."""
         names = dict.fromkeys(claim.name for claim in self.claims)
-        chosen = [self._claim(name, backend) for name in names]
-        return [claim.decide(figure) if claim.on in ("both", backend) else claim.untold() for claim in chosen]
+        claims = [self._claim(name, backend) for name in names]
+        return [claim.decide(figure) if claim.on in ("both", backend) else claim.untold() for claim in claims]
 
     def _claim(self, name: str, backend: str) -> Claim:
         """The claim of a name that reads this backend's tables, else the one that reads the other's."""
-        of = [claim for claim in self.claims if claim.name == name]
-        return next((claim for claim in of if claim.on in ("both", backend)), of[0])
+        claims = [claim for claim in self.claims if claim.name == name]
+        return next((claim for claim in claims if claim.on in ("both", backend)), claims[0])
 
 
 def spread(values: list[float], form: str = ".2f") -> str:
     """Format the range of some numbers, least to most."""
     if not values:
         return "none"
-    least, most = format(min(values), form), format(max(values), form)
-    return least if least == most else f"{least} to {most}"
+    least, largest = format(min(values), form), format(max(values), form)
+    return least if least == largest else f"{least} to {largest}"

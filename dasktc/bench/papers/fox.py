@@ -51,7 +51,7 @@ def log_tpi(bench: Bench) -> Figure:
     for case in bench.cases:
         grown, static = _timed(bench, case) if bench.cuda else schedule(bench.block(case))
         unit, shown = ("ms", 1e3 * grown) if bench.cuda else ("steps", grown)
-        figure.rows.append([case.name, shown, unit, *(one / grown if grown else None for one in static)])
+        figure.rows.append([case.name, shown, unit, *(time / grown if grown else None for time in static)])
     ratios: dict[str, list[Any]] = {f"{t}": [row[3 + k] for row in figure.rows] for k, t in enumerate(STATIC)}
     series: dict[str, Any] = {f"static {threads}": values for threads, values in ratios.items()}
     figure.plot = Plot("bars", bench.names, series, "", "Log-TPI over static", log=True, one=True)
@@ -60,10 +60,10 @@ def log_tpi(bench: Bench) -> Figure:
 
 def _sectors(bench: Bench) -> str:
     """Say which memory sectors each number of threads reads: a search waits for memory too, its bisection in step."""
-    read = {case.name: [sectors_a_search(bench.block(case), threads) for threads in STATIC] for case in bench.cases}
+    sectors = {case.name: [sectors_a_search(bench.block(case), threads) for threads in STATIC] for case in bench.cases}
     texts = [
-        f"{name} {' / '.join(f'{n:.1f}' for n in of)}, least with {STATIC[of.index(min(of))]}"
-        for name, of in read.items()
+        f"{name} {' / '.join(f'{n:.1f}' for n in counts)}, least with {STATIC[counts.index(min(counts))]}"
+        for name, counts in sectors.items()
     ]
     return f"by steps; 32-byte sectors a search with {' / '.join(map(str, STATIC))}: {'; '.join(texts)}"
 
@@ -75,18 +75,18 @@ def _over_static(figure: Figure) -> dict[str, list[float]]:
 
 
 def _as_fast(figure: Figure) -> Finding:
-    least = [min(of) for of in _over_static(figure).values()]
+    least = [min(ratios) for ratios in _over_static(figure).values()]
     slower = sum(ratio < SLOWER for ratio in least)
     return Finding(f"{spread(least)} times; below {SLOWER:g} on {slower}", slower <= 1)
 
 
 def _up_to(figure: Figure) -> Finding:
-    most = max(max(of) for of in _over_static(figure).values())
-    return Finding(f"up to {most:.1f} times", most > 2, [most])
+    largest = max(max(ratios) for ratios in _over_static(figure).values())
+    return Finding(f"up to {largest:.1f} times", largest > 2, [largest])
 
 
 def _best_static(figure: Figure) -> Finding:
-    best = {name: STATIC[of.index(min(of))] for name, of in _over_static(figure).items()}
+    best = {name: STATIC[ratios.index(min(ratios))] for name, ratios in _over_static(figure).items()}
     return Finding(", ".join(f"{name} {threads}" for name, threads in best.items()), len(set(best.values())) > 1)
 
 
@@ -143,11 +143,11 @@ def schedule(block: OrientedCSR) -> tuple[float, list[float]]:
 
 def _warps(work: Any, threads: int) -> Any:
     """Count the steps of each warp."""
-    each = -(-work // threads)
+    steps = -(-work // threads)
     if threads >= WARP:
-        return np.repeat(each, threads // WARP)
+        return np.repeat(steps, threads // WARP)
     together = WARP // threads
-    padded = np.concatenate([each, np.zeros(-len(each) % together, each.dtype)])
+    padded = np.concatenate([steps, np.zeros(-len(steps) % together, steps.dtype)])
     return padded.reshape(-1, together).max(axis=1)
 
 
@@ -187,8 +187,8 @@ def binning_overhead(bench: Bench) -> Figure:
 def _low_degree(figure: Figure) -> Finding:
     dense, sparse = _by_degree(figure)
     search = "binning / search"
-    told = f"search: {sparse[search]:.2f} on {sparse['graph']}, {dense[search]:.2f} on {dense['graph']}"
-    return Finding(told, sparse[search] > dense[search], [sparse[search]])
+    text = f"search: {sparse[search]:.2f} on {sparse['graph']}, {dense[search]:.2f} on {dense['graph']}"
+    return Finding(text, sparse[search] > dense[search], [sparse[search]])
 
 
 def _high_degree(figure: Figure) -> Finding:
@@ -252,11 +252,13 @@ def estimates(bench: Bench) -> Figure:
     )
     for case in bench.cases:
         if bench.cuda:
-            alone, both = (1e3 * bench.count(case, "degree", name).seconds for name in ("search", "search-log"))
+            by_degree, by_product = (
+                1e3 * bench.count(case, "degree", name).seconds for name in ("search", "search-log")
+            )
         else:
-            alone, both = estimated(bench.block(case))
+            by_degree, by_product = estimated(bench.block(case))
         unit = "ms" if bench.cuda else "steps"
-        figure.rows.append([case.name, alone, both, unit, both / alone if alone else None])
+        figure.rows.append([case.name, by_degree, by_product, unit, by_product / by_degree if by_degree else None])
     series: dict[str, Any] = {"d_u log d_v": [row["times as long"] for row in figure.records()]}
     figure.plot = Plot("bars", bench.names, series, "", "times as long as by d_u", one=True)
     return figure
@@ -272,25 +274,25 @@ def estimated(block: OrientedCSR) -> tuple[float, float]:
     """
     u, _, b = lengths(block)
     a = np.arange(len(u)) - host_arrays(block)[0][u]
-    few, many = np.minimum(a, b), np.maximum(a, b)
-    few, many = few[few > 0], many[few > 0]
-    logs = np.ceil(np.log2(np.maximum(many, 2))).astype("int64")
-    alone, both = (_length(_in_bins(few, 1 + logs, work)) for work in (few, few * logs))
-    return alone, both
+    shorter, longer = np.minimum(a, b), np.maximum(a, b)
+    shorter, longer = shorter[shorter > 0], longer[shorter > 0]
+    logs = np.ceil(np.log2(np.maximum(longer, 2))).astype("int64")
+    by_degree, by_product = (_length(_in_bins(shorter, 1 + logs, work)) for work in (shorter, shorter * logs))
+    return by_degree, by_product
 
 
-def _in_bins(few: Any, reads: Any, work: Any) -> Any:
+def _in_bins(shorter: Any, reads: Any, work: Any) -> Any:
     """Steps of each warp, edges in the order of their bins, threads an edge by the bin (equation 3)."""
     bins = np.ceil(np.log2(np.maximum(work, 1))).astype("int64")
     steps = []
     for k in np.unique(bins).tolist():
         threads = max(1, (1 << k) // SUB)
-        each = -(-few[bins == k] // threads) * reads[bins == k]  # a lane's searches, one after another
+        lanes = -(-shorter[bins == k] // threads) * reads[bins == k]  # a lane's searches, one after another
         if threads >= WARP:
-            steps.append(np.repeat(each, threads // WARP))
+            steps.append(np.repeat(lanes, threads // WARP))
             continue
         together = WARP // threads
-        padded = np.concatenate([each, np.zeros(-len(each) % together, each.dtype)])
+        padded = np.concatenate([lanes, np.zeros(-len(lanes) % together, lanes.dtype)])
         steps.append(padded.reshape(-1, together).max(axis=1))
     return np.concatenate(steps) if steps else np.zeros(0, "int64")
 
@@ -298,8 +300,8 @@ def _in_bins(few: Any, reads: Any, work: Any) -> Any:
 def _alone_is_better(figure: Figure) -> Finding:
     ratios = figure.by("graph", "times as long")
     slower = sum(ratio > 1 for ratio in ratios.values())
-    here = f"so on {slower} of {len(ratios)}: {', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios.items())}"
-    return Finding(f"{here} times as long by d_u log d_v", 2 * slower > len(ratios) if ratios else None)
+    text = f"so on {slower} of {len(ratios)}: {', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios.items())}"
+    return Finding(f"{text} times as long by d_u log d_v", 2 * slower > len(ratios) if ratios else None)
 
 
 ESTIMATES = (

@@ -50,8 +50,8 @@ def sectors_a_search(block: OrientedCSR, threads: int) -> float:
         searches += int(active.sum())
         sectors += _distinct(place, active)
         x = columns[np.where(active, place, 0)]
-        at, read = _bisect(columns, x, at, lanes.high, active)
-        sectors += read + _distinct(at, active & (at < lanes.high))
+        at, reads = _bisect(columns, x, at, lanes.high, active)
+        sectors += reads + _distinct(at, active & (at < lanes.high))
     return sectors / searches
 
 
@@ -87,17 +87,17 @@ def _edges(block: OrientedCSR) -> tuple[Any, Any, Any, Any]:
     order = np.argsort(bins, kind="stable")
     edge = order[work[order] > 0]
     a_first, v_first, of_b = first[edge], offsets[columns[edge]], b[edge] < a[edge]
-    few, many = np.where(of_b, v_first, a_first), np.where(of_b, a_first, v_first)
-    return few, work[edge], many, np.maximum(a[edge], b[edge])
+    shorter, longer = np.where(of_b, v_first, a_first), np.where(of_b, a_first, v_first)
+    return shorter, work[edge], longer, np.maximum(a[edge], b[edge])
 
 
-def _lanes(few: Any, few_size: Any, many: Any, many_size: Any, threads: int) -> _Lanes:
+def _lanes(shorter: Any, shorter_size: Any, longer: Any, longer_size: Any, threads: int) -> _Lanes:
     """The lanes of some warps, each with its part of an edge."""
-    count = len(few) * threads
+    count = len(shorter) * threads
     warps = -(-count // WARP)
     lane = np.unique(np.linspace(0, warps - 1, WARPS).astype("int64"))[:, None] * WARP + np.arange(WARP)
-    idle, edge = lane >= count, np.minimum(lane // threads, len(few) - 1)
-    share = -(-few_size[edge] // threads)
-    begin = few[edge] + np.minimum(lane % threads * share, few_size[edge])
-    stop = np.where(idle, begin, np.minimum(begin + share, few[edge] + few_size[edge]))
-    return _Lanes(begin, stop, many[edge], many[edge] + many_size[edge])
+    idle, edge = lane >= count, np.minimum(lane // threads, len(shorter) - 1)
+    share = -(-shorter_size[edge] // threads)
+    begin = shorter[edge] + np.minimum(lane % threads * share, shorter_size[edge])
+    stop = np.where(idle, begin, np.minimum(begin + share, shorter[edge] + shorter_size[edge]))
+    return _Lanes(begin, stop, longer[edge], longer[edge] + longer_size[edge])

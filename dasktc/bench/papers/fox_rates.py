@@ -32,8 +32,8 @@ def _cases(bench: Bench) -> list[Case]:
     grown = [kronecker_case(scale) for scale in range(first, last + 1)]
     some = PRODUCTS[: max(0, bench.sizes.stars - SMALLER)]
     products = [theory_case(stars, "B2k" if stars[0] == 3 else "B1k") for stars in some]
-    every = [case for case in bench.cases if case.name not in {of.name for of in grown}]
-    return [*every, *grown, *products]
+    cases = [case for case in bench.cases if case.name not in {other.name for other in grown}]
+    return [*cases, *grown, *products]
 
 
 def _measured(bench: Bench, case: Case) -> dict[str, tuple[float, float]]:
@@ -68,11 +68,11 @@ def _rate(edges: int, seconds: float) -> float | None:
 
 
 def _fast(figure: Figure) -> Finding:
-    of = [row for row in figure.records() if row["edges"] >= MILLION]
-    rate = [row[f"{SEARCH}, M edges / s"] for row in of]
-    above = sum(found > 100 for found in rate)
-    here = f"{SEARCH}: {spread(rate)} M edges a second from a million edges on, above 100 M on {above} of {len(rate)}"
-    return Finding(here, 2 * above > len(rate) and max(rate) >= BILLIONS if rate else None)
+    rows = [row for row in figure.records() if row["edges"] >= MILLION]
+    rate = [row[f"{SEARCH}, M edges / s"] for row in rows]
+    above = sum(value > 100 for value in rate)
+    text = f"{SEARCH}: {spread(rate)} M edges a second from a million edges on, above 100 M on {above} of {len(rate)}"
+    return Finding(text, 2 * above > len(rate) and max(rate) >= BILLIONS if rate else None)
 
 
 def _slow(figure: Figure) -> Finding:
@@ -111,7 +111,7 @@ def times(bench: Bench) -> Figure:
     figure = Figure(
         f"Milliseconds of counting, and with binning (Fox, table II; {bench.clock})",
         {"graph": "", "edges": ",d", "triangles": ",d"}
-        | {f"{name}, {what}": ".3f" for name in KERNELS for what in ("processing", "total")},
+        | {f"{name}, {part_name}": ".3f" for name in KERNELS for part_name in ("processing", "total")},
         notes=["kernels merge (Intersect-Path) and search (Par-Search), order degree"],
         graphs=[case.name for case in cases],
         proxy="" if bench.cuda else ONE_THREAD,
@@ -119,8 +119,8 @@ def times(bench: Bench) -> Figure:
     for case in cases:
         seconds = _measured(bench, case)
         triangles = bench.count(case, "degree", "search").triangles
-        shown = [1e3 * part for name in KERNELS for part in seconds[name]]
-        figure.rows.append([case.name, bench.block(case).edges, triangles, *shown])
+        cells = [1e3 * part for name in KERNELS for part in seconds[name]]
+        figure.rows.append([case.name, bench.block(case).edges, triangles, *cells])
     series: dict[str, Any] = {name: figure.column(f"{name}, total") for name in KERNELS}
     figure.plot = Plot("bars", [case.name for case in cases], series, "", "ms with binning", log=True)
     return figure
@@ -130,23 +130,23 @@ def _search_first(figure: Figure) -> Finding:
     ratios = {row["graph"]: row[f"{PATH}, total"] / row[f"{SEARCH}, total"] for row in figure.records()}
     faster = sum(ratio > 1 for ratio in ratios.values())
     products = [ratio for name, ratio in ratios.items() if name.startswith("Theory")]
-    here = f"so on {faster} of {len(ratios)}; star products: {spread(products)} times"
-    return Finding(here, 2 * faster > len(ratios), products)
+    text = f"so on {faster} of {len(ratios)}; star products: {spread(products)} times"
+    return Finding(text, 2 * faster > len(ratios), products)
 
 
 def _path_last(figure: Figure) -> Finding:
-    of = [row for row in figure.records() if row["graph"].startswith("Kronecker")]
-    ratios = [row[f"{SEARCH}, processing"] / row[f"{PATH}, processing"] for row in of]
-    here = ", ".join(f"{row['graph']} {ratio:.2f}" for row, ratio in zip(of, ratios, strict=True))
-    return Finding(f"times as long by search: {here}", ratios[-1] > ratios[0] if len(ratios) > 1 else None, ratios[-1:])
+    rows = [row for row in figure.records() if row["graph"].startswith("Kronecker")]
+    ratios = [row[f"{SEARCH}, processing"] / row[f"{PATH}, processing"] for row in rows]
+    text = ", ".join(f"{row['graph']} {ratio:.2f}" for row, ratio in zip(rows, ratios, strict=True))
+    return Finding(f"times as long by search: {text}", ratios[-1] > ratios[0] if len(ratios) > 1 else None, ratios[-1:])
 
 
 def _binning(figure: Figure) -> Finding:
-    of = [row for row in figure.records() if row["graph"].startswith("Kronecker")]
-    more = [100 * (row[f"{SEARCH}, total"] / row[f"{SEARCH}, processing"] - 1) for row in of]
+    rows = [row for row in figure.records() if row["graph"].startswith("Kronecker")]
+    more = [100 * (row[f"{SEARCH}, total"] / row[f"{SEARCH}, processing"] - 1) for row in rows]
     falls = sum(b < a for a, b in pairwise(more))
-    here = f"{', '.join(f'{share:.1f}' for share in more)} % of counting; falls at {falls} of {len(more) - 1}"
-    return Finding(here, more[-1] < more[0] if len(more) > 1 else None, more[-1:])
+    text = f"{', '.join(f'{share:.1f}' for share in more)} % of counting; falls at {falls} of {len(more) - 1}"
+    return Finding(text, more[-1] < more[0] if len(more) > 1 else None, more[-1:])
 
 
 TIMES = (

@@ -46,10 +46,10 @@ def shorter_or_longer(bench: Bench) -> Figure:
             "paper: half of what it prints, for it has every edge in both directions",
         ],
     )
-    of = {case.name: (case, None) for case in bench.cases} | {
+    graphs = {case.name: (case, None) for case in bench.cases} | {
         case.name: (case, stars) for stars in PUBLISHED for case in [theory_case(stars, "B1k")]
     }
-    for case, stars in of.values():
+    for case, stars in graphs.values():
         task = bench.host_task(case, "none")
         (short, entries), (long, _) = collisions(task, longer=False), collisions(task, longer=True)
         published = [None, None] if stars is None else [n // 2 for n in PUBLISHED[stars]]
@@ -65,7 +65,7 @@ def shorter_or_longer(bench: Bench) -> Figure:
 def _both_timed(bench: Bench, figure: Figure) -> None:
     """Add the seconds of both, which the paper does not give."""
     for case in bench.cases:
-        shorter, longer = (bench.count(case, "none", "hindex", {"LONGER": which}).seconds for which in (0, 1))
+        shorter, longer = (bench.count(case, "none", "hindex", {"LONGER": side}).seconds for side in (0, 1))
         figure.notes.append(f"{case.name}: {1e3 * shorter:.2f} ms with the shorter, {1e3 * longer:.2f} with the longer")
 
 
@@ -77,10 +77,10 @@ def _fewer(figure: Figure) -> Finding:
 
 def _as_published(figure: Figure) -> Finding:
     rows = [row for row in figure.records() if row["paper, shorter"]]
-    told = "; ".join(f"{row['graph']}: {2 * row['shorter']:,} and {2 * row['longer']:,}" for row in rows)
-    ratios = [row[which] / row[f"paper, {which}"] for row in rows for which in ("shorter", "longer")]
+    text = "; ".join(f"{row['graph']}: {2 * row['shorter']:,} and {2 * row['longer']:,}" for row in rows)
+    ratios = [row[list_name] / row[f"paper, {list_name}"] for row in rows for list_name in ("shorter", "longer")]
     return Finding(
-        told or "not measured", all(row["shorter"] < row["longer"] for row in rows) if rows else None, ratios
+        text or "not measured", all(row["shorter"] < row["longer"] for row in rows) if rows else None, ratios
     )
 
 
@@ -117,9 +117,9 @@ def _falls(figure: Figure) -> Finding:
     rates = figure.column(RATE)
     steps = len(rates) - 1
     falls = sum(b < a for a, b in pairwise(rates))
-    by = (rates[0] / rates[-1]) ** (1 / max(1, steps))
-    told = f"{rates[0]:.2f} to {rates[-1]:.2f} {RATE}, {by:.2f} times a scale; falls at {falls} of {steps} steps"
-    return Finding(told, rates[-1] < rates[0] and falls >= steps - 1, [by])
+    factor = (rates[0] / rates[-1]) ** (1 / max(1, steps))
+    text = f"{rates[0]:.2f} to {rates[-1]:.2f} {RATE}, {factor:.2f} times a scale; falls at {falls} of {steps} steps"
+    return Finding(text, rates[-1] < rates[0] and falls >= steps - 1, [factor])
 
 
 GRAPH500 = (
@@ -149,7 +149,7 @@ def _arithmetic(figure: Figure) -> Finding:
 def _leaves(figure: Figure) -> Finding:
     rows = {row["graph"]: row for row in figure.records() if row["edges"] >= ENOUGH and row[RATE]}
     pairs = [(row, rows.get(f"{name[:-3]}B2k")) for name, row in rows.items() if name.endswith("B1k")]
-    ratios = [other[RATE] / row[RATE] for row, other in pairs if other]
+    ratios = [base[RATE] / row[RATE] for row, base in pairs if base]
     if not ratios:
         return Finding(f"none has {ENOUGH:,} edges")
     return Finding(
@@ -166,16 +166,16 @@ THEORY = (
 )  # fmt: skip
 
 
-def _rates(bench: Bench, cases: list[Case], what: str) -> Figure:
+def _rates(bench: Bench, cases: list[Case], graphs: str) -> Figure:
     figure = Figure(
-        f"Edges a second, kernel hindex, {what}; {bench.clock})",
+        f"Edges a second, kernel hindex, {graphs}; {bench.clock})",
         {"graph": "", "vertices": ",d", "edges": ",d", "triangles": ",d", RATE: ",.2f"},
         notes=["vertices with an edge, edges and triangles after clean-up; order degree"],
         proxy="" if bench.cuda else ONE_THREAD,
         graphs=[case.name for case in cases],
     )
     for case in cases:
-        counted, block = bench.count(case, "degree", "hindex"), bench.block(case)
-        rate = block.edges / counted.seconds / 1e6 if counted.seconds else None
-        figure.rows.append([case.name, block.rows, block.edges, counted.triangles, rate])
+        count, block = bench.count(case, "degree", "hindex"), bench.block(case)
+        rate = block.edges / count.seconds / 1e6 if count.seconds else None
+        figure.rows.append([case.name, block.rows, block.edges, count.triangles, rate])
     return figure

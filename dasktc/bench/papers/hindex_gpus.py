@@ -36,10 +36,10 @@ def many_gpus(bench: Bench) -> Figure:
     return _on_many(bench, _cases(bench), "tables IV and V")
 
 
-def _on_many(bench: Bench, cases: list[Case], what: str) -> Figure:
+def _on_many(bench: Bench, cases: list[Case], graphs: str) -> Figure:
     """Measure graphs in 16, 32 and 64 equal ranges of the edge list."""
     figure = Figure(
-        f"Edges a second on many GPUs, equal edge ranges, kernel hindex (H-INDEX, {what}; {bench.clock})",
+        f"Edges a second on many GPUs, equal edge ranges, kernel hindex (H-INDEX, {graphs}; {bench.clock})",
         {"graph": "", "edges": ",d", "triangles": ",d", "M edges / s, 1 GPU": ",.2f"}
         | {f"times with {count}": ".2f" for count in GPUS},
         notes=["times with g: the rate of g ranges over that of all edges in one; partition edges, order degree"],
@@ -49,7 +49,7 @@ def _on_many(bench: Bench, cases: list[Case], what: str) -> Figure:
         seconds = [bench.slowest_split(case, count, kernel="hindex", partition="edges") for count in (1, *GPUS)]
         edges, triangles = bench.block(case).edges, bench.count(case, "degree", "hindex").triangles
         rate = edges / seconds[0] / 1e6 if seconds[0] else None
-        times = [seconds[0] / of if of else None for of in seconds[1:]]
+        times = [seconds[0] / time if time else None for time in seconds[1:]]
         figure.rows.append([case.name, edges, triangles, rate, *times])
     figure.graphs = [case.name for case in cases]
     series: dict[str, Any] = {
@@ -68,13 +68,13 @@ def _cases(bench: Bench) -> list[Case]:
 
 
 def _large(figure: Figure) -> Finding:
-    of = {row["graph"]: row for row in figure.records() if row["edges"] >= LARGE or row["graph"].startswith("Kron")}
-    times = {name: [row[f"times with {count}"] for count in GPUS] for name, row in of.items()}
+    rows = {row["graph"]: row for row in figure.records() if row["edges"] >= LARGE or row["graph"].startswith("Kron")}
+    times = {name: [row[f"times with {count}"] for count in GPUS] for name, row in rows.items()}
     grown = {name: gains for name, gains in times.items() if None not in gains}
-    here = "; ".join(f"{name} {', '.join(f'{gain:.1f}' for gain in gains)}" for name, gains in grown.items())
+    text = "; ".join(f"{name} {', '.join(f'{gain:.1f}' for gain in gains)}" for name, gains in grown.items())
     rises = [all(b > a for a, b in pairwise([1.0, *gains])) for gains in grown.values()]
     numbers = [gains[-1] for name, gains in grown.items() if name.startswith("Kronecker")]
-    return Finding(f"times the rate of one with 16, 32, 64: {here or 'none'}", all(rises) if rises else None, numbers)
+    return Finding(f"times the rate of one with 16, 32, 64: {text or 'none'}", all(rises) if rises else None, numbers)
 
 
 def _small(figure: Figure) -> Finding:
@@ -82,8 +82,8 @@ def _small(figure: Figure) -> Finding:
     small = [row["times with 64"] for row in figure.records() if row["edges"] <= SMALL and row["times with 64"]]
     if not small or not large:
         return Finding("no graph is so small, or none so large")
-    here = f"{spread(small)} times with 64, up to {SMALL:,} edges; {spread(large)} beyond"
-    return Finding(here, max(small) < geometric_mean(large), small)
+    text = f"{spread(small)} times with 64, up to {SMALL:,} edges; {spread(large)} beyond"
+    return Finding(text, max(small) < geometric_mean(large), small)
 
 
 MANY_GPUS = (
@@ -139,25 +139,25 @@ def _small_ones(bench: Bench) -> list[Case]:
 
 def _times(figure: Figure) -> dict[str, list[float]]:
     """Times the rate of one GPU with 16, 32 and 64, by graph."""
-    of = {row["graph"]: [row[f"times with {count}"] for count in GPUS] for row in figure.records()}
-    return {name: gains for name, gains in of.items() if None not in gains}
+    table = {row["graph"]: [row[f"times with {count}"] for count in GPUS] for row in figure.records()}
+    return {name: gains for name, gains in table.items() if None not in gains}
 
 
-def _told(of: dict[str, list[float]]) -> str:
-    listed = "; ".join(f"{name} {', '.join(f'{gain:.1f}' for gain in gains)}" for name, gains in of.items())
+def _told(table: dict[str, list[float]]) -> str:
+    listed = "; ".join(f"{name} {', '.join(f'{gain:.1f}' for gain in gains)}" for name, gains in table.items())
     return f"times the rate of one with 16, 32, 64: {listed or 'none'}"
 
 
 def _well(figure: Figure) -> Finding:
-    of = _times(figure)
-    rises = [1 < gains[0] < gains[-1] for gains in of.values()]
-    return Finding(_told(of), all(rises) if rises else None, [gains[-1] for gains in of.values()])
+    table = _times(figure)
+    rises = [1 < gains[0] < gains[-1] for gains in table.values()]
+    return Finding(_told(table), all(rises) if rises else None, [gains[-1] for gains in table.values()])
 
 
 def _badly(figure: Figure) -> Finding:
-    of = _times(figure)
-    last = [gains[-1] for gains in of.values()]
-    return Finding(_told(of), max(last) < WELL.least if last else None, last)
+    table = _times(figure)
+    last = [gains[-1] for gains in table.values()]
+    return Finding(_told(table), max(last) < WELL.least if last else None, last)
 
 
 WELL, BADLY = Published(7.46, 11.45), Published(0.91, 3.26)
@@ -199,10 +199,10 @@ def unsorted_rows(bench: Bench) -> Figure:
             for kernel in kernels:
                 for sort in (True, False):
                     seconds.setdefault((kernel, sort), []).append(_prepared_and_counted(bench, case, kernel, sort))
-        middle = {key: [median(of) for of in zip(*runs[1:], strict=True)] for key, runs in seconds.items()}
-        took = [median(middle[kernel, sort][0] for kernel in kernels) for sort in (True, False)]
+        middle = {key: [median(column) for column in zip(*runs[1:], strict=True)] for key, runs in seconds.items()}
+        times = [median(middle[kernel, sort][0] for kernel in kernels) for sort in (True, False)]
         counts = [_over(middle[kernel, False][1], middle[kernel, True][1]) for kernel in kernels]
-        figure.rows.append([case.name, bench.block(case).edges, took[0], _over(took[1], took[0]), *counts])
+        figure.rows.append([case.name, bench.block(case).edges, times[0], _over(times[1], times[0]), *counts])
     series: dict[str, Any] = {"prepare": [row[3] for row in figure.rows]}
     figure.plot = Plot("bars", bench.names, series, "", "unsorted over sorted", one=True)
     return figure
@@ -220,11 +220,11 @@ def _prepared_and_counted(bench: Bench, case: Case, kernel: str, sort: bool) -> 
 
 
 def _saved(figure: Figure) -> Finding:
-    of = figure.by("graph", "prepare")
-    here = ", ".join(f"{name} {ratio:.2f}" for name, ratio in of.items())
-    counts = [of for name in ("count, hindex", "count, trust") for of in figure.column(name)]
-    here = f"{here}; counting {spread(counts)} times as long"
-    return Finding(here, geometric_mean(of.values()) < 1 if of else None)
+    ratios = figure.by("graph", "prepare")
+    text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+    counts = [ratios for name in ("count, hindex", "count, trust") for ratios in figure.column(name)]
+    text = f"{text}; counting {spread(counts)} times as long"
+    return Finding(text, geometric_mean(ratios.values()) < 1 if ratios else None)
 
 
 UNSORTED = (

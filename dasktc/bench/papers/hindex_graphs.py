@@ -57,9 +57,9 @@ def _even_over_skewed(figure: Figure) -> Finding:
     skewed = [rate for name, rate in rates.items() if name.startswith("Kronecker")]
     if not even or not skewed:
         return Finding("one of both kinds is missing")
-    told = f"{spread(even, ',.1f')} M edges a second on RM, RA and 3D, {spread(skewed, ',.1f')} on Kronecker"
+    text = f"{spread(even, ',.1f')} M edges a second on RM, RA and 3D, {spread(skewed, ',.1f')} on Kronecker"
     alike = rates.get(f"Kronecker {SCALE}")
-    return Finding(told, min(even) > max(skewed), [max(even) / alike] if alike else [])
+    return Finding(text, min(even) > max(skewed), [max(even) / alike] if alike else [])
 
 
 KINDS = (
@@ -89,9 +89,9 @@ def _beside_champions(figure: Figure) -> Finding:
     rows = [row for row in figure.records() if row["H-INDEX, V100"] and row[RATE]]
     if not rows:
         return Finding("none of its graphs is there: --graphs DIR with soc-Slashdot0902.txt.gz")
-    told = ", ".join(f"{row['graph']} {row[RATE]:,.0f} M edges a second" for row in rows)
+    text = ", ".join(f"{row['graph']} {row[RATE]:,.0f} M edges a second" for row in rows)
     faster = all(row[RATE] > row[rival] for row in rows for rival in RIVALS)
-    return Finding(told, faster, [row[RATE] / row["H-INDEX, V100"] for row in rows])
+    return Finding(text, faster, [row[RATE] / row["H-INDEX, V100"] for row in rows])
 
 
 CHAMPIONS = (

@@ -15,7 +15,8 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.backends.cuda.launch_trust import LANES as SUBWARPS
-from dasktc.backends.cuda.launch_trust import TRUST, shared_bytes, subwarp_lanes
+from dasktc.backends.cuda.launch_trust import shared_bytes, subwarp_lanes
+from dasktc.backends.kernel_files import macros as defaults_of
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import level_reads
@@ -185,9 +186,12 @@ def held() -> str:
     """Say how many threads of `trust` a multiprocessor holds, by layout."""
     from dasktc.bench.papers.device import occupancy
 
-    shared = shared_bytes(dict(TRUST))
+    shared = shared_bytes(defaults_of("trust"))
     layouts = {"WC": {"VC": 0}, "VC": {"VC": 1}}
-    of = {name: occupancy("trust", "trust_warp", macros, TRUST["THREADS"], shared) for name, macros in layouts.items()}
+    of = {
+        name: occupancy("trust", "trust_warp", macros, defaults_of("trust")["THREADS"], shared)
+        for name, macros in layouts.items()
+    }
     return "; ".join(f"{name}: {taken}" for name, taken in of.items())
 
 

@@ -14,8 +14,9 @@ from numba import types
 
 from dasktc.backends.cpu.intersect import TRIPLE, Triple, contains, insert, length, triple
 from dasktc.backends.cpu.jit import Kernel
-from dasktc.backends.cpu.sizes import DEPTH, LARGE, SMALL, SMALL_ROW
+from dasktc.backends.cpu.sizes import DEPTH, LARGE, SMALL
 from dasktc.backends.csr import Array, BlockTask
+from dasktc.backends.kernel import SMALL_ROW
 
 __all__ = [
     "BUILD",

@@ -67,24 +67,24 @@ def edges_removed(bench: Bench) -> Figure:
     return _removed(bench, 2, "edges", "E")
 
 
-def _removed(bench: Bench, field: int, what: str, letter: str) -> Figure:
-    table = 3 if what == "vertices" else 4
+def _removed(bench: Bench, field: int, items: str, letter: str) -> Figure:
+    table = 3 if items == "vertices" else 4
     figure = Figure(
-        f"{what.capitalize()} of {PARTS} random parts with proxies, before and after removal (LSTC, table {table})",
+        f"{items.capitalize()} of {PARTS} random parts with proxies, before and after removal (LSTC, table {table})",
         {"graph": "", "part": "", f"{letter}_ind": ",d", f"{letter}_res": ",d"}
         | {"MB before": ".2f", "MB after": ".2f", "left": ".4f"},
     )  # fmt: skip
     for case in bench.cases:
         parts = bench.proxies(case, PARTS)
         sizes = [(part[field], part[field + 1]) for part in parts]
-        sizes.append((sum(before for before, _ in sizes), sum(after for _, after in sizes)))
-        for name, (before, after) in zip([*map(str, range(len(parts))), "total"], sizes, strict=True):
-            memory = [n * CAPACITY[table - 3] / 1e6 for n in (before, after)]
-            figure.rows.append([case.name, name, before, after, *memory, after / before if before else None])
+        sizes.append((sum(size for size, _ in sizes), sum(rest for _, rest in sizes)))
+        for name, (size, rest) in zip([*map(str, range(len(parts))), "total"], sizes, strict=True):
+            memory = [n * CAPACITY[table - 3] / 1e6 for n in (size, rest)]
+            figure.rows.append([case.name, name, size, rest, *memory, rest / size if size else None])
     totals: list[Any] = [row for row in figure.rows if row[1] == "total"]
-    left = {str(row[0]): row[6] for row in totals if row[6] is not None}
-    series: dict[str, Any] = {"before": [1.0] * len(left), "after": list(left.values())}
-    figure.plot = Plot("bars", list(left), series, "", f"share of the {what}")
+    shares = {str(row[0]): row[6] for row in totals if row[6] is not None}
+    series: dict[str, Any] = {"before": [1.0] * len(shares), "after": list(shares.values())}
+    figure.plot = Plot("bars", list(shares), series, "", f"share of the {items}")
     return figure
 
 
@@ -94,15 +94,15 @@ def _fewer(even: bool) -> Callable[[Figure], Finding]:
     def find(figure: Figure) -> Finding:
         rows = [row for row in figure.records() if row["part"] == "total" and row["left"] is not None]
         fewer = {row["graph"]: 100 * (1 - row["left"]) for row in rows if row["graph"].startswith(EVEN) is even}
-        told = ", ".join(f"{share:.1f} % fewer on {name}" for name, share in fewer.items())
-        return Finding(told or "no such graph", min(fewer.values()) > 0 if fewer else None, list(fewer.values()))
+        text = ", ".join(f"{share:.1f} % fewer on {name}" for name, share in fewer.items())
+        return Finding(text or "no such graph", min(fewer.values()) > 0 if fewer else None, list(fewer.values()))
 
     return find
 
 
-def _removal(what: str, published: Published) -> tuple[Claim, ...]:
-    said = f"fewer {what} in all parts together, by {published.least:g} to {published.most:g} %"
-    hubs, none = f"{said}, on web and social graphs", f"{said}; the paper has no graph of even degrees"
+def _removal(items: str, published: Published) -> tuple[Claim, ...]:
+    text = f"fewer {items} in all parts together, by {published.least:g} to {published.most:g} %"
+    hubs, none = f"{text}, on web and social graphs", f"{text}; the paper has no graph of even degrees"
     return (
         Claim("with hubs", hubs, _fewer(even=False), published=published, definition=True),
         Claim("without hubs", none, _fewer(even=True), published=published, definition=True),
@@ -146,20 +146,20 @@ def assignments(bench: Bench) -> Figure:
         proxy="" if bench.cuda else ONE_THREAD,
     )
     for case in bench.cases[: 2 if bench.quick else None]:
-        for how in ASSIGNMENTS:
-            if how == "metis" and (missing := _no_metis(bench, case)):
+        for assignment in ASSIGNMENTS:
+            if assignment == "metis" and (missing := _no_metis(bench, case)):
                 figure.notes.append(f"{case.name}, metis: {missing}")
                 continue
-            partition, kernel = _dealt(bench, case, how)
-            figure.rows.append([case.name, how, partition, kernel, partition + kernel])
+            partition, kernel = _dealt(bench, case, assignment)
+            figure.rows.append([case.name, assignment, partition, kernel, partition + kernel])
         partition, kernel = _whole(bench, case)
         figure.rows.append([case.name, UNDIVIDED, partition, kernel, partition + kernel])
     rows: dict[tuple[Any, Any], list[Any]] = {(row[0], row[1]): row[2:] for row in figure.rows}
     names = list(dict.fromkeys(str(row[0]) for row in figure.rows))
     series: dict[str, Any] = {
-        f"{how}, {what}": [rows[name, how][k] if (name, how) in rows else None for name in names]
-        for how in (*ASSIGNMENTS, UNDIVIDED)
-        for k, what in enumerate(("partition", "kernel"))
+        f"{assignment}, {phase}": [rows[name, assignment][k] if (name, assignment) in rows else None for name in names]
+        for assignment in (*ASSIGNMENTS, UNDIVIDED)
+        for k, phase in enumerate(("partition", "kernel"))
     }
     figure.plot = Plot("bars", names, series, "", clock, log=True)
     return figure
@@ -173,10 +173,13 @@ def _no_metis(bench: Bench, case: Case) -> str:
     return f"left out, it takes minutes for {edges:,} edges" if edges > METIS_EDGES else ""
 
 
-def _dealt(bench: Bench, case: Case, how: str) -> tuple[float, float]:
+def _dealt(bench: Bench, case: Case, assignment: str) -> tuple[float, float]:
     """Measure the seconds of partitioning and of the kernel."""
     return _partitioned(
-        bench, case, Options("lstc", "proxy", DEALT, 1, assign=how, backend=bench.backend), f"parts by {how}"
+        bench,
+        case,
+        Options("lstc", "proxy", DEALT, 1, assign=assignment, backend=bench.backend),
+        f"parts by {assignment}",
     )
 
 
@@ -185,21 +188,21 @@ def _whole(bench: Bench, case: Case) -> tuple[float, float]:
     return _partitioned(bench, case, Options("tcstream", "whole", splits=1, backend=bench.backend), "undivided")
 
 
-def _partitioned(bench: Bench, case: Case, options: Options, what: str) -> tuple[float, float]:
+def _partitioned(bench: Bench, case: Case, options: Options, label: str) -> tuple[float, float]:
     clock = _Clock(bench.cuda)
     graph = build(LocalExecutor(), case.source(), options, clock)
     clock("count", 0, 1)
     result = graph.triangle_count()
-    bench.check(case, f"{options.kernel}, {what}", result.triangles)
+    bench.check(case, f"{options.kernel}, {label}", result.triangles)
     partition = clock.seconds["plan"] + clock.seconds["blocks"]
     return partition, sum(record.count.seconds for record in result._records)
 
 
-def _ways(figure: Figure, one: str, other: str, column: str) -> list[tuple[float, float]]:
+def _ways(figure: Figure, first: str, second: str, column: str) -> list[tuple[float, float]]:
     """A column's cells for two ways, of the graphs that have both."""
     cells = {(row["graph"], row["assign"]): row[column] for row in figure.records()}
     names = dict.fromkeys(name for name, _ in cells)
-    return [(cells[n, one], cells[n, other]) for n in names if cells.get((n, one)) and cells.get((n, other))]
+    return [(cells[n, first], cells[n, second]) for n in names if cells.get((n, first)) and cells.get((n, second))]
 
 
 def _metis_partition(figure: Figure) -> Finding:
@@ -219,8 +222,8 @@ def _metis_kernel(figure: Figure) -> Finding:
 def _tricore(figure: Figure) -> Finding:
     ratios = [theirs / ours for theirs, ours in _ways(figure, UNDIVIDED, "contiguous", "kernel")]
     faster = sum(ratio > 1 for ratio in ratios)
-    told = f"than its method: {spread(ratios)} times as fast, faster on {faster} of {len(ratios)}"
-    return Finding(told, 2 * faster > len(ratios) if ratios else None, ratios)
+    text = f"than its method: {spread(ratios)} times as fast, faster on {faster} of {len(ratios)}"
+    return Finding(text, 2 * faster > len(ratios) if ratios else None, ratios)
 
 
 ASSIGNED = (
@@ -273,14 +276,14 @@ def tile_width(bench: Bench) -> Figure:
 
 def _to_128(figure: Figure) -> Finding:
     gains = {row["graph"]: row["64"] / row["128"] for row in figure.records() if row["rows above 128"]}
-    told = ", ".join(f"64 takes {gain:.2f} times what 128 takes on {name}" for name, gain in gains.items())
-    return Finding(told or "no row is as long", min(gains.values()) > 1 if gains else None)
+    text = ", ".join(f"64 takes {gain:.2f} times what 128 takes on {name}" for name, gain in gains.items())
+    return Finding(text or "no row is as long", min(gains.values()) > 1 if gains else None)
 
 
 def _beyond_128(figure: Figure) -> Finding:
     times = {row["graph"]: [row[str(w)] / row["128"] for w in WIDTHS if w > 128] for row in figure.records()}
-    told = ", ".join(f"{name} {spread(of)}" for name, of in times.items())
-    return Finding(f"times 128: {told}", all(min(of) > 1 for of in times.values()))
+    text = ", ".join(f"{name} {spread(ratios)}" for name, ratios in times.items())
+    return Finding(f"times 128: {text}", all(min(ratios) > 1 for ratios in times.values()))
 
 
 NARROW = "faster from 64 to 128, where a row then fits, on graphs with such rows"
@@ -307,8 +310,8 @@ def _held() -> str:
     """Say how many threads a multiprocessor holds, by tile width."""
     from dasktc.bench.papers.device import occupancy
 
-    held = {w: occupancy("lstc", "lstc_rows", {"TILE": w, "THREADS": w}, w) for w in WIDTHS}
-    return "; ".join(f"{width} wide: {of}" for width, of in held.items())
+    residency = {w: occupancy("lstc", "lstc_rows", {"TILE": w, "THREADS": w}, w) for w in WIDTHS}
+    return "; ".join(f"{width} wide: {blocks}" for width, blocks in residency.items())
 
 
 def _saved(values: dict[str, list[Any]]) -> float:
@@ -359,8 +362,8 @@ def _resident(width: int) -> tuple[int, int]:
     """Registers of a thread, and resident blocks of so many threads and as wide a tile."""
     from dasktc.bench.papers.device import occupancy
 
-    held = occupancy("lstc", "lstc_rows", {"TILE": width, "THREADS": width}, width)
-    return held.registers, held.threads // width
+    residency = occupancy("lstc", "lstc_rows", {"TILE": width, "THREADS": width}, width)
+    return residency.registers, residency.threads // width
 
 
 def _fewer_blocks(figure: Figure) -> Finding:

@@ -68,16 +68,16 @@ def transformation(bench: Bench) -> Figure:
     )
     for case in bench.cases[: 2 if bench.quick else None]:
         for parts in DIVIDED:
-            for how in PROXIES:
-                graph = bench.prepared(case, kernel="lstc", partition="proxy", parts=parts, splits=1, proxies=how)
+            for proxies in PROXIES:
+                graph = bench.prepared(case, kernel="lstc", partition="proxy", parts=parts, splits=1, proxies=proxies)
                 result = [graph.triangle_count() for _ in range(1 + bench.cuda)][-1]  # the first one compiles
-                bench.check(case, f"lstc, {parts} parts, {how}", result.triangles)
+                bench.check(case, f"lstc, {parts} parts, {proxies}", result.triangles)
                 seconds = sum(record.count.seconds for record in result._records)
                 moved = _transferred(bench, graph._context.blocks.values()) if bench.cuda else None
-                figure.rows.append([case.name, parts, how, graph.plan.bytes_per_task / 1e6, moved, seconds])
+                figure.rows.append([case.name, parts, proxies, graph.plan.bytes_per_task / 1e6, moved, seconds])
     names = [f"{row['graph']}, {row['parts']}" for row in figure.records() if row["proxies"] == "lstc"]
     memory: dict[str, Any] = {
-        how: [row["max MB"] for row in figure.records() if row["proxies"] == how] for how in PROXIES
+        proxies: [row["max MB"] for row in figure.records() if row["proxies"] == proxies] for proxies in PROXIES
     }
     figure.plot = Plot("bars", names, memory, "", "MB of the largest part")
     return figure
@@ -88,19 +88,19 @@ def _transferred(bench: Bench, blocks: Any) -> float:
     xp: Any = get_backend(bench.backend).array
     arrays = [on_host(array) for block in blocks for array in (block.offsets, block.columns)]
     xp.cuda.Device().synchronize()
-    began = time.perf_counter()
+    start = time.perf_counter()
     for array in arrays:
         xp.asarray(array)
     xp.cuda.Device().synchronize()
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def _without_over_with(figure: Figure, column: str) -> list[float]:
     cells = {(row["graph"], row["parts"], row["proxies"]): row[column] for row in figure.records()}
     return [
         cells[graph, parts, "none"] / max(cells[graph, parts, "lstc"], LEAST_SECONDS)
-        for graph, parts, how in cells
-        if how == "lstc"
+        for graph, parts, proxies in cells
+        if proxies == "lstc"
     ]
 
 
@@ -182,12 +182,12 @@ class _StageClock:
 
 def _reordering(bench: Bench, case: Case) -> float:
     """Wall seconds that the collective order takes more than order degree."""
-    took = []
+    times = []
     for order in ("collective", "degree"):
         clock = _StageClock()
         build(LocalExecutor(), case.source(), Options("trust", "whole", reorder=order, backend=bench.backend), clock)
-        took.append(clock.seconds["reorder"])
-    return max(0.0, took[0] - took[1])
+        times.append(clock.seconds["reorder"])
+    return max(0.0, times[0] - times[1])
 
 
 def _ratio(figure: Figure, column: str, times: str) -> Finding:
@@ -205,8 +205,8 @@ def _trust(figure: Figure) -> Finding:
 
 
 def _trust_alone(figure: Figure) -> Finding:
-    found = _ratio(figure, "TRUST/LSTC", "times as long as LSTC")
-    return Finding(found.here, found.numbers[0] < 1, found.numbers)
+    finding = _ratio(figure, "TRUST/LSTC", "times as long as LSTC")
+    return Finding(finding.here, finding.numbers[0] < 1, finding.numbers)
 
 
 SYSTEMS = (
@@ -252,17 +252,17 @@ def gpus(bench: Bench) -> Figure:
         proxy="parts counted one after another on one device, which is alone with each; the slowest counts",
     )  # fmt: skip
     xp: Any = get_backend(bench.backend).array
-    here = int(xp.cuda.runtime.getDeviceCount()) if bench.cuda and find_spec("dask_cuda") else 0
-    here = here if here > 1 else 0
+    devices = int(xp.cuda.runtime.getDeviceCount()) if bench.cuda and find_spec("dask_cuda") else 0
+    devices = devices if devices > 1 else 0
     for case in bench.cases[:2]:
-        alone: list[float] = []
+        base: list[float] = []
         for number in WORKERS:
             options = Options("lstc", "proxy", number, 1, backend=bench.backend)
             busiest = bench.timed(partial(_busiest, bench, case, options))
-            real = bench.timed(partial(_busiest, bench, case, options, number)) if number <= here else None
-            alone = alone or [busiest, real or 0.0]
+            real = bench.timed(partial(_busiest, bench, case, options, number)) if number <= devices else None
+            base = base or [busiest, real or 0.0]
             figure.rows.append(
-                [case.name, number, busiest, alone[0] / max(busiest, LEAST_SECONDS), real, real and alone[1] / real]
+                [case.name, number, busiest, base[0] / max(busiest, LEAST_SECONDS), real, real and base[1] / real]
             )
     series: dict[str, Any] = {
         str(name): [row["speed-up"] for row in figure.records() if row["graph"] == name]
@@ -281,40 +281,40 @@ def _busiest(bench: Bench, case: Case, options: Options, workers: int = 0) -> fl
     bench.check(case, f"lstc, {options.parts} parts", result.triangles)
     busy: dict[Any, float] = {}
     for record in result._records:
-        of = record.worker if workers else record.job.triple
-        busy[of] = busy.get(of, 0.0) + record.count.seconds
+        owner = record.worker if workers else record.job.triple
+        busy[owner] = busy.get(owner, 0.0) + record.count.seconds
     return max(busy.values())
 
 
 def _speed_ups(figure: Figure, column: str) -> dict[str, dict[int, float]]:
     """Speed-ups by GPUs, by graph, of the numbers of GPUs that a column has."""
-    by: dict[str, dict[int, float]] = {}
+    curves: dict[str, dict[int, float]] = {}
     for row in figure.records():
         if row[column] is not None:
-            by.setdefault(row["graph"], {})[row["GPUs"]] = row[column]
-    return by
+            curves.setdefault(row["graph"], {})[row["GPUs"]] = row[column]
+    return curves
 
 
-def _rising(by: dict[str, dict[int, float]]) -> bool:
-    return all(a < b for speeds in by.values() for a, b in pairwise(speeds[number] for number in sorted(speeds)))
+def _rising(curves: dict[str, dict[int, float]]) -> bool:
+    return all(a < b for speeds in curves.values() for a, b in pairwise(speeds[number] for number in sorted(speeds)))
 
 
 def _speed_up(figure: Figure) -> Finding:
     real, simulated = (_speed_ups(figure, column) for column in ("real speed-up", "speed-up"))
     exact = bool(real) and all(WORKERS[-1] in speeds for speeds in real.values())
-    by = real if exact else simulated
-    last = [speeds[WORKERS[-1]] for speeds in by.values()]
-    here = f"{spread(last)} on {WORKERS[-1]} {'real' if exact else 'simulated'} GPUs"
-    return Finding(here, _rising(by), last, exact)
+    curves = real if exact else simulated
+    last = [speeds[WORKERS[-1]] for speeds in curves.values()]
+    text = f"{spread(last)} on {WORKERS[-1]} {'real' if exact else 'simulated'} GPUs"
+    return Finding(text, _rising(curves), last, exact)
 
 
 def _real_speed_up(figure: Figure) -> Finding:
     real, simulated = (_speed_ups(figure, column) for column in ("real speed-up", "speed-up"))
     if not real:
         return Finding("there are fewer than two GPUs")
-    most = max(set.intersection(*map(set, real.values())))
-    last, beside = ([speeds[most] for speeds in by.values()] for by in (real, simulated))
-    return Finding(f"{spread(last)} on {most} real GPUs, simulated {spread(beside)}", _rising(real), exact=True)
+    largest = max(set.intersection(*map(set, real.values())))
+    last, models = ([speeds[largest] for speeds in curves.values()] for curves in (real, simulated))
+    return Finding(f"{spread(last)} on {largest} real GPUs, simulated {spread(models)}", _rising(real), exact=True)
 
 
 GPUS = (
@@ -347,8 +347,8 @@ def shared_memory(bench: Bench) -> Figure:
             times = [bench.count(case, "degree", kernel).seconds for kernel in ("lstc", UNSHARED)]
             cells = [*times, times[1] / max(times[0], LEAST_SECONDS)]
         figure.rows.append([case.name, longest, *cells])
-    names, shown = [str(row[0]) for row in figure.rows], ("with", "without") if bench.cuda else ("longest row",)
-    series: dict[str, Any] = {name: figure.column(name) for name in shown}
+    names, columns = [str(row[0]) for row in figure.rows], ("with", "without") if bench.cuda else ("longest row",)
+    series: dict[str, Any] = {name: figure.column(name) for name in columns}
     figure.plot = Plot("bars", names, series, "", bench.clock if bench.cuda else "entries", log=True)
     return figure
 

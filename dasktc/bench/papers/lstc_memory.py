@@ -49,16 +49,16 @@ def efficiency(bench: Bench) -> Figure:
         {"graph": "", "shared memory": "", "cycles": ",.0f"} | {name: ".2f" for name in list(METRICS)[1:]},
         notes=[f"without: kernel {UNSHARED}; order degree; stalls: cycles of a warp between two of its instructions"],
     )
-    why = "" if bench.cuda else NEEDS_GPU
+    reason = "" if bench.cuda else NEEDS_GPU
     for case in bench.cases:
-        for how, kernel in KERNELS.items():
-            found = why or _profiled(case, kernel)
-            cells = [None] * len(METRICS) if isinstance(found, str) else found
-            why = found if isinstance(found, str) else why
-            figure.rows.append([case.name, how, *cells])
-    figure.notes += [f"no counters: {why}"] * bool(why)
+        for variant, kernel in KERNELS.items():
+            result = reason or _profiled(case, kernel)
+            cells = [None] * len(METRICS) if isinstance(result, str) else result
+            reason = result if isinstance(result, str) else reason
+            figure.rows.append([case.name, variant, *cells])
+    figure.notes += [f"no counters: {reason}"] * bool(reason)
     series: dict[str, Any] = {
-        how: [row["cycles"] for row in figure.records() if row["shared memory"] == how] for how in KERNELS
+        variant: [row["cycles"] for row in figure.records() if row["shared memory"] == variant] for variant in KERNELS
     }
     figure.plot = Plot("bars", bench.names, series, "", "cycles", log=True)
     return figure
@@ -66,18 +66,18 @@ def efficiency(bench: Bench) -> Figure:
 
 def _profiled(case: Case, kernel: str) -> list[float] | str:
     """The counters of a count: cycles of all launches, and the means of the others."""
-    found = profile(case, "degree", kernel, ENTRY, tuple(METRICS.values()))
-    if isinstance(found, str):
-        return found
-    return [(sum if name == "cycles" else mean)(found[metric]) for name, metric in METRICS.items()]
+    result = profile(case, "degree", kernel, ENTRY, tuple(METRICS.values()))
+    if isinstance(result, str):
+        return result
+    return [(sum if name == "cycles" else mean)(result[metric]) for name, metric in METRICS.items()]
 
 
 def _with_over_without(figure: Figure, column: str) -> dict[str, float]:
     cells = {(row["graph"], row["shared memory"]): row[column] for row in figure.records()}
     return {
         name: cells[name, WITH] / cells[name, WITHOUT]
-        for name, how in cells
-        if how == WITH and cells[name, WITH] and cells[name, WITHOUT]
+        for name, variant in cells
+        if variant == WITH and cells[name, WITH] and cells[name, WITHOUT]
     }
 
 
@@ -89,9 +89,9 @@ def _changes(column: str, rises: bool) -> Callable[[Figure], Finding]:
         if not ratios:
             return Finding("there are no counters: the notes say why")
         factors = {name: ratio if rises else 1 / ratio for name, ratio in ratios.items()}
-        told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+        text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
         better = sum(factor > 1 for factor in factors.values())
-        return Finding(f"times that without: {told}", 2 * better > len(factors), [max(factors.values())])
+        return Finding(f"times that without: {text}", 2 * better > len(factors), [max(factors.values())])
 
     return find
 
@@ -126,8 +126,8 @@ EFFICIENCY = (
 
 def accesses(bench: Bench) -> Figure:
     """Figure 10: reads of global memory with and without shared memory."""
-    counted = _counted(bench) if bench.cuda else ""
-    figure = _by_lengths(bench, counted) if isinstance(counted, str) else counted
+    result = _counted(bench) if bench.cuda else ""
+    figure = _by_lengths(bench, result) if isinstance(result, str) else result
     series: dict[str, Any] = {"with": figure.column("with, a wedge"), "without": figure.column("without, a wedge")}
     figure.plot = Plot("bars", [str(row[0]) for row in figure.rows], series, "", "reads a wedge")
     return figure
@@ -145,22 +145,22 @@ def _counted(bench: Bench) -> Figure | str:
     )  # fmt: skip
     for case in bench.cases:
         sums = dict[str, float]()
-        for how, kernel in KERNELS.items():
-            found = profile(case, "degree", kernel, ENTRY, (SECTORS,))
-            if isinstance(found, str):
-                return found
-            sums[how] = sum(found[SECTORS])
+        for variant, kernel in KERNELS.items():
+            result = profile(case, "degree", kernel, ENTRY, (SECTORS,))
+            if isinstance(result, str):
+                return result
+            sums[variant] = sum(result[SECTORS])
         wedges = max(1, bench.count(case, "degree", "lstc").wedges)
         fewer = 100 * (1 - sums[WITH] / sums[WITHOUT]) if sums[WITHOUT] else 0.0
         figure.rows.append([case.name, sums[WITH] / wedges, sums[WITHOUT] / wedges, fewer])
     return figure
 
 
-def _by_lengths(bench: Bench, why: str) -> Figure:
+def _by_lengths(bench: Bench, reason: str) -> Figure:
     figure = Figure(
         "Reads of global memory with and without shared memory (LSTC, figure 10)", _columns(),
         notes=["with: a streamed entry once for each tile of 1,024, and each tile once; without: a streamed entry "
-               "once, and the steps of its search; fewer: percent", *([f"no counters: {why}"] if why else [])],
+               "once, and the steps of its search; fewer: percent", *([f"no counters: {reason}"] if reason else [])],
         proxy="reads of 4 bytes counted from row lengths, for transactions that a profiler counts",
     )  # fmt: skip
     for case in bench.cases:
@@ -169,19 +169,19 @@ def _by_lengths(bench: Bench, why: str) -> Figure:
         table, streamed = row[lists.row], lists.size
         wedges = max(1, int(streamed.sum()))
         loaded = int(row[np.unique(lists.row)].sum())
-        within = (int((streamed * -(-table // 1024)).sum()) + loaded) / wedges
+        tiled = (int((streamed * -(-table // 1024)).sum()) + loaded) / wedges
         steps = np.ceil(np.log2(np.maximum(table, 1))) + 1
-        alone = float((streamed * (1 + steps)).sum()) / wedges
-        figure.rows.append([case.name, within, alone, 100 * (1 - within / alone) if alone else 0.0])
+        direct = float((streamed * (1 + steps)).sum()) / wedges
+        figure.rows.append([case.name, tiled, direct, 100 * (1 - tiled / direct) if direct else 0.0])
     return figure
 
 
 def _left(figure: Figure) -> Finding:
-    by = {row["graph"]: 100 - row["fewer"] for row in figure.records()}
-    skewed = [left for name, left in by.items() if str(name).startswith("Kronecker")]
-    least, most = min(by, key=lambda name: by[name]), max(by, key=lambda name: by[name])
-    here = f"{spread(skewed, '.1f')} % are left on Kronecker graphs; most on {most} ({by[most]:.1f} %)"
-    return Finding(here, by[least] in skewed and by[most] not in skewed, skewed)
+    shares = {row["graph"]: 100 - row["fewer"] for row in figure.records()}
+    skewed = [share for name, share in shares.items() if str(name).startswith("Kronecker")]
+    least, largest = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
+    text = f"{spread(skewed, '.1f')} % are left on Kronecker graphs; most on {largest} ({shares[largest]:.1f} %)"
+    return Finding(text, shares[least] in skewed and shares[largest] not in skewed, skewed)
 
 
 ACCESSES = (

@@ -63,8 +63,8 @@ def counters(case: Case, order: str) -> Counters | str:
     Counters, or str
         Why there are none.
     """
-    found = profile(case, order, "trust", TRUST_KERNELS, (LOADS, HITS, MISSES))
-    return found if isinstance(found, str) else Counters(*(sum(values) for values in found.values()))
+    result = profile(case, order, "trust", TRUST_KERNELS, (LOADS, HITS, MISSES))
+    return result if isinstance(result, str) else Counters(*(sum(values) for values in result.values()))
 
 
 def profile(
@@ -98,10 +98,10 @@ def profile(
         command = [profiler, *options, "--metrics", ",".join(metrics)]
         command += [sys.executable, "-m", __name__, str(path), kernel, order]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+            process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return f"ncu took more than {SECONDS} s"
-    return _values(done.stdout, metrics) or _last(done.stdout + done.stderr)
+    return _values(process.stdout, metrics) or _last(process.stdout + process.stderr)
 
 
 def _values(output: str, metrics: tuple[str, ...]) -> dict[str, list[float]] | None:

@@ -46,16 +46,16 @@ def page(figures: list[Figure], images: dict[str, bytes], facts: dict[str, str],
 def _figure(figure: Figure, image: bytes) -> str:
     name, title = html.escape(figure.name), html.escape(figure.title)
     picture = f'<img alt="{title}" src="data:image/png;base64,{b64encode(image).decode()}">'
-    said = "".join(map(_verdict, figure.verdicts))
+    verdicts = "".join(map(_verdict, figure.verdicts))
     marked = f"<p>By proxy: {html.escape(figure.proxy)}.</p>" if figure.proxy else ""
-    return f'<h2 id="{name}">{name}: {title}</h2>{marked}{picture}<dl>{said}</dl>{_table(figure)}'
+    return f'<h2 id="{name}">{name}: {title}</h2>{marked}{picture}<dl>{verdicts}</dl>{_table(figure)}'
 
 
-def _verdict(said: Verdict) -> str:
-    kind = {True: "yes", False: "no", None: ""}[said.agrees]
-    paper, here, no = html.escape(said.paper), html.escape(said.here), html.escape(said.no)
-    answer = f'Agrees: <span class="{kind}">{html.escape(said.answer)}</span>'
-    return f"<dt>Paper: {paper}</dt><dd>Here: {here}. {answer}<small>{f'A no if: {no}' if no else ''}</small></dd>"
+def _verdict(verdict: Verdict) -> str:
+    kind = {True: "yes", False: "no", None: ""}[verdict.agrees]
+    paper, finding, no = html.escape(verdict.paper), html.escape(verdict.here), html.escape(verdict.no)
+    answer = f'Agrees: <span class="{kind}">{html.escape(verdict.answer)}</span>'
+    return f"<dt>Paper: {paper}</dt><dd>Here: {finding}. {answer}<small>{f'A no if: {no}' if no else ''}</small></dd>"
 
 
 def _table(section: Section) -> str:

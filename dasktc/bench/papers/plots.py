@@ -58,7 +58,7 @@ def _dress(axes: Any, plot: Plot) -> None:
 
     axes.set_ylabel(plot.up)
     axes.set_xlabel(plot.across)
-    values = [value for of in plot.series.values() for value in of if value]
+    values = [value for series in plot.series.values() for value in series if value]
     if plot.log and values and max(values) > WIDE * min(values):
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.4g}"))
@@ -71,8 +71,8 @@ def _dress(axes: Any, plot: Plot) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    drawn = any(value is not None for of in plot.series.values() for value in of)
-    if len(plot.series) > 1 and drawn:
+    filled = any(value is not None for series in plot.series.values() for value in series)
+    if len(plot.series) > 1 and filled:
         axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -83,10 +83,10 @@ def _lines(axes: Any, plot: Plot) -> None:
 
 
 def _bars(axes: Any, plot: Plot) -> None:
-    shown = {name: values for name, values in plot.series.items() if any(value is not None for value in values)}
-    width = 0.8 / max(1, len(shown))
-    for k, (name, values) in enumerate(shown.items()):
-        places = [i + (k - (len(shown) - 1) / 2) * width for i, value in enumerate(values) if value is not None]
+    series = {name: values for name, values in plot.series.items() if any(value is not None for value in values)}
+    width = 0.8 / max(1, len(series))
+    for k, (name, values) in enumerate(series.items()):
+        places = [i + (k - (len(series) - 1) / 2) * width for i, value in enumerate(values) if value is not None]
         heights = [value for value in values if value is not None]
         axes.bar(places, heights, 0.92 * width, color=COLORS[k % len(COLORS)], label=name)
 

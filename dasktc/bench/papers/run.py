@@ -135,24 +135,24 @@ def run(
     A figure for which the device has no room is skipped, and the last table says so with figures.
     """
     names = chosen(list(figures))
-    used = _backend(backend)
+    counting_backend = _backend(backend)
     folder = _folders(graphs, out)
-    sizes = SIZES[used, quick]
-    bench = Bench(used, [*generated(sizes), *real(graphs, quick)], sizes, quick, RUNS)
+    sizes = SIZES[counting_backend, quick]
+    bench = Bench(counting_backend, [*generated(sizes), *real(graphs, quick)], sizes, quick, RUNS)
     options = {"quick": quick, "backend": None if backend == "auto" else backend, "graphs": graphs, "out": out}
-    facts, line = surroundings(device=device(used)), command("papers", *figures, **options)
-    drawn, skipped = [], []
+    facts, line = surroundings(device=device(counting_backend)), command("papers", *figures, **options)
+    results, skipped = [], []
     for name in names:
         say(name)
         try:
-            drawn.append(_named(said_in_one_line(FIGURES[name].examine)(bench), name, bench))
-            say(drawn[-1])
+            results.append(_named(said_in_one_line(FIGURES[name].examine)(bench), name, bench))
+            say(results[-1])
         except DeviceMemoryError as error:
             bench.forget()
             skipped.append(f"{name}: skipped: {str(error).partition('; take less of it')[0]}; {SMALLER}")
             say(skipped[-1])
-    facts["plots"] = _write(drawn, skipped, folder, line, facts) if find_spec("matplotlib") else NO_PLOTS
-    return Report(line, facts, [*drawn, _directions(drawn, skipped)])
+    facts["plots"] = _write(results, skipped, folder, line, facts) if find_spec("matplotlib") else NO_PLOTS
+    return Report(line, facts, [*results, _directions(results, skipped)])
 
 
 def chosen(figures: list[str]) -> list[str]:
@@ -169,8 +169,8 @@ def chosen(figures: list[str]) -> list[str]:
             raise InputError(
                 f"figure {name!r} does not exist: choose of {', '.join(FIGURES)}, or all of {', '.join(papers)}"
             )
-    wanted = set(figures) or set(papers)
-    return [name for name in FIGURES if name in wanted or name.split("-")[0] in wanted]
+    selection = set(figures) or set(papers)
+    return [name for name in FIGURES if name in selection or name.split("-")[0] in selection]
 
 
 def _folders(graphs: str | None, out: str | None) -> Path:
@@ -212,9 +212,9 @@ def _directions(figures: list[Figure], skipped: list[str]) -> Section:
     """Table of the papers' claims, and which agree."""
     columns = {"figure": "", "direction": "", "magnitude": "", "by proxy": "", "paper": ""}
     table = Section("What the papers say, and whether it goes that way here", columns)
-    said = [(figure.name, verdict) for figure in figures for verdict in figure.verdicts]
-    table.rows = [[name, *verdict.cells, verdict.paper] for name, verdict in said]
-    verdicts = [verdict for _, verdict in said]
+    pairs = [(figure.name, verdict) for figure in figures for verdict in figure.verdicts]
+    table.rows = [[name, *verdict.cells, verdict.paper] for name, verdict in pairs]
+    verdicts = [verdict for _, verdict in pairs]
     table.notes = [
         _counted("direction", [verdict.direction for verdict in verdicts if not verdict.definition]),
         _counted("magnitude", [verdict.magnitude for verdict in verdicts if verdict.magnitude is not None]),
@@ -224,9 +224,9 @@ def _directions(figures: list[Figure], skipped: list[str]) -> Section:
     return table
 
 
-def _counted(what: str, answers: list[bool | None]) -> str:
-    yes, no, untold = (sum(answer is told for answer in answers) for told in (True, False, None))
-    return f"{what}: {yes} agree, {no} do not" + f", {untold} cannot be told here" * (untold > 0)
+def _counted(kind: str, answers: list[bool | None]) -> str:
+    yes, no, untold = (sum(answer is verdict for answer in answers) for verdict in (True, False, None))
+    return f"{kind}: {yes} agree, {no} do not" + f", {untold} cannot be told here" * (untold > 0)
 
 
 def _write(figures: list[Figure], skipped: list[str], folder: Path, line: str, facts: dict[str, str]) -> str:

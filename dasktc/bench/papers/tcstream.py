@@ -89,9 +89,9 @@ class Pass(NamedTuple):
 class _TimedPrefetcher(Prefetcher):
     """The executor's own, which notes the seconds and bytes of its reads; `ahead`: whether it reads ahead."""
 
-    def __init__(self, capacity: int, ahead: bool, noted: list[tuple[float, int]]) -> None:
+    def __init__(self, capacity: int, ahead: bool, notes: list[tuple[float, int]]) -> None:
         super().__init__(capacity)
-        self.ahead, self._noted = ahead, noted
+        self.ahead, self._noted = ahead, notes
 
     def prepare(self, places: list[Any]) -> None:
         """Read ahead, or leave it to the task."""
@@ -102,9 +102,9 @@ class _TimedPrefetcher(Prefetcher):
         return self._reader.submit(self._timed, place)
 
     def _timed(self, place: Any) -> Any:
-        began = time.perf_counter()
+        start = time.perf_counter()
         value = load(place, copy=True)
-        self._noted.append((time.perf_counter() - began, place.nbytes))
+        self._noted.append((time.perf_counter() - start, place.nbytes))
         return value
 
 
@@ -155,30 +155,30 @@ def _measured(bench: Bench, case: Case) -> tuple[int, Pass, Pass]:
             executor, case.source(), Options("tcstream", "vertical", PARTS, 1, backend=bench.backend, memory=budget)
         )
         if bench.cuda:
-            executor.make_room(budget)  # all blocks are files from now on
+            executor.store.make_room(budget)  # all blocks are files from now on
         else:
             executor.set_task_memory(budget)
         passes: dict[bool, list[Pass]] = {False: [], True: []}
         for _ in range(max(3, bench.runs)):
-            for ahead, done in passes.items():
+            for ahead, results in passes.items():
                 if ahead or not bench.cuda:
                     _forget(Path(folder), written=not any(passes.values()))
-                    done.append(_pass(bench, case, graph, executor, ahead))
+                    results.append(_pass(bench, case, graph, executor, ahead))
         tasks = graph.plan.tasks
     return tasks, _median(passes[False] or passes[True]), _median(passes[True])
 
 
 def _median(passes: list[Pass]) -> Pass:
-    return sorted(passes, key=lambda one: one.elapsed)[len(passes) // 2]
+    return sorted(passes, key=lambda result: result.elapsed)[len(passes) // 2]
 
 
 def _pass(bench: Bench, case: Case, graph: Any, executor: Any, ahead: bool) -> Pass:
     reads: list[tuple[float, int]] = []
     if isinstance(executor.store, FileStore):
-        executor.store.prefetcher = partial(_TimedPrefetcher, ahead=ahead, noted=reads)
-    began = time.perf_counter()
+        executor.store.prefetcher = partial(_TimedPrefetcher, ahead=ahead, notes=reads)
+    start = time.perf_counter()
     result = graph.triangle_count()
-    elapsed = time.perf_counter() - began
+    elapsed = time.perf_counter() - start
     bench.check(case, "tcstream from disk", result.triangles)
     moved = getattr(executor.store, "transfers", None)
     if bench.cuda and moved is not None:
@@ -201,11 +201,11 @@ def _forget(folder: Path, written: bool) -> None:
 
 
 def _hidden(figure: Figure) -> Finding:
-    over, hidden = figure.column("over the longest"), figure.column("hidden")
+    ratios, hidden = figure.column("over the longest"), figure.column("hidden")
     if not hidden:
         return Finding("no step took time")
-    here = f"{spread(over)} times the longest; {spread(hidden)} of what could be hidden is"
-    return Finding(here, min(hidden) > 0.5, over)
+    text = f"{spread(ratios)} times the longest; {spread(hidden)} of what could be hidden is"
+    return Finding(text, min(hidden) > 0.5, ratios)
 
 
 OVERLAP = (
@@ -240,12 +240,14 @@ def prepared(bench: Bench) -> Figure:
             assert graph is not None
             assert result is not None
             bench.check(case, f"tcstream, {partition}", result.triangles)
-            took, count = (
+            preparation, count = (
                 graph._context.prepared.seconds["read"] + graph._context.prepared.seconds["prepare"],
                 result.seconds["count"],
             )
             sizes = [result.vertices, result.edges, result.triangles]
-            figure.rows.append([case.name, *sizes, partition, took, count, took / max(count, LEAST_SECONDS)])
+            figure.rows.append(
+                [case.name, *sizes, partition, preparation, count, preparation / max(count, LEAST_SECONDS)]
+            )
     names = [f"{row['graph']}, {row['blocks']}" for row in figure.records()]
     figure.plot = Plot("bars", names, {name: figure.column(name) for name in ("prepare", "count")}, "", "s", log=True)
     return figure
@@ -272,22 +274,22 @@ def threads(bench: Bench) -> Figure:
         {"graph": "", "threads": "d", "prepare": ".4f", "speed-up": ".2f", "of the threads": ".2f"},
     )
     steps = sorted({1, cores, *(1 << power for power in range(cores.bit_length()))} & set(range(1, cores + 1)))
-    case, took = _cases(bench.sizes.hosted)[0], list[float]()
+    case, times = _cases(bench.sizes.hosted)[0], list[float]()
     edges = columns_of(case.source(), "cpu")
     _prepared_on(edges, cores)  # compiles, or loads what was compiled
     for number in steps:
-        took.append(bench.timed(partial(_prepared_on, edges, number)))
-        speed_up = took[0] / max(took[-1], LEAST_SECONDS)
-        figure.rows.append([case.name, number, took[-1], speed_up, speed_up / number])
+        times.append(bench.timed(partial(_prepared_on, edges, number)))
+        speed_up = times[0] / max(times[-1], LEAST_SECONDS)
+        figure.rows.append([case.name, number, times[-1], speed_up, speed_up / number])
     speeds: dict[str, Any] = {case.name: figure.column("speed-up")}
     figure.plot = Plot("lines", [str(number) for number in steps], speeds, "threads", "speed-up")
     return figure
 
 
 def _prepared_on(edges: tuple[Any, Any], number: int) -> float:
-    began = time.perf_counter()
+    start = time.perf_counter()
     build(LocalExecutor(threads=number), as_source(edges), Options("tcstream", "whole", backend="cpu"))
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def _efficiency(figure: Figure) -> Finding:
@@ -295,8 +297,8 @@ def _efficiency(figure: Figure) -> Finding:
     if last["threads"] == 1:
         return Finding("this process may use one core")
     rising = all(a < b for a, b in pairwise(figure.column("speed-up")))
-    here = f"{last['speed-up']:.2f} times as fast on {last['threads']}, {last['of the threads']:.2f} of the threads"
-    return Finding(here, rising, [last["of the threads"]])
+    text = f"{last['speed-up']:.2f} times as fast on {last['threads']}, {last['of the threads']:.2f} of the threads"
+    return Finding(text, rising, [last["of the threads"]])
 
 
 THREADS = (
@@ -336,11 +338,11 @@ def in_memory(bench: Bench) -> Figure:
             edges = bench.count(case, "degree", "tcstream", {"vertices": 0}).seconds
             ways = [
                 edges,
-                *(bench.count(case, "degree", f"tcstream-{how}").seconds for how in ("recursive", "backward")),
+                *(bench.count(case, "degree", f"tcstream-{variant}").seconds for variant in ("recursive", "backward")),
             ]
-        others = [bench.count(case, "degree", kernel).seconds for kernel in (bits, "merge")]
-        ratios = [seconds / max(ours, LEAST_SECONDS) for seconds in others]
-        figure.rows.append([case.name, ours, *ways, *others, *ratios])
+        rivals = [bench.count(case, "degree", kernel).seconds for kernel in (bits, "merge")]
+        ratios = [seconds / max(ours, LEAST_SECONDS) for seconds in rivals]
+        figure.rows.append([case.name, ours, *ways, *rivals, *ratios])
     series: dict[str, Any] = {name: figure.column(name) for name in ("TC-Stream", "bitmaps", "merging")}
     figure.plot = Plot("bars", [str(row[0]) for row in figure.rows], series, "", bench.clock, log=True)
     return figure
@@ -387,29 +389,29 @@ def trees(bench: Bench) -> Figure:
 
 def _timed_tops(bench: Bench, case: Case) -> list[float]:
     macros = [*({"TOP": top, "SHORT": 0} for top in TOPS), {"TOP": 5, "SHORT": 32}]
-    return [bench.count(case, "degree", "tcstream", chosen).seconds for chosen in macros]
+    return [bench.count(case, "degree", "tcstream", setting).seconds for setting in macros]
 
 
 def _reads(bench: Bench, case: Case) -> list[float]:
     """Mean steps of a lookup that levels in shared memory leave; loading them is counted, short lists save none."""
     block = bench.block(case)
     row, lists = np.diff(on_host(block.offsets)), lists_of(block)
-    few, many = np.minimum(row[lists.row], lists.size), np.maximum(row[lists.row], lists.size)
-    lookups, few = max(1, int(few.sum())), few[few > 0]
-    many = many[np.minimum(row[lists.row], lists.size) > 0]
-    steps = np.ceil(np.log2(np.maximum(many, 1))) + 1
+    shorter, longer = np.minimum(row[lists.row], lists.size), np.maximum(row[lists.row], lists.size)
+    lookups, shorter = max(1, int(shorter.sum())), shorter[shorter > 0]
+    longer = longer[np.minimum(row[lists.row], lists.size) > 0]
+    steps = np.ceil(np.log2(np.maximum(longer, 1))) + 1
     values = []
     for top in TOPS:
-        cached = (few >= 8) & (top > 0)
-        reads = few * np.where(cached, np.maximum(steps - top, 1), steps) + np.where(cached, 2**top, 0)
+        cached = (shorter >= 8) & (top > 0)
+        reads = shorter * np.where(cached, np.maximum(steps - top, 1), steps) + np.where(cached, 2**top, 0)
         values.append(float(reads.sum()) / lookups)
     return [*values, values[TOPS.index(5)]]
 
 
 def _tops_help(figure: Figure) -> Finding:
-    by = {str(row["graph"]): row["best over none"] for row in figure.records()}
-    skewed = [ratio for name, ratio in by.items() if name.startswith("Kronecker")]
-    listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in by.items())
+    ratios = {str(row["graph"]): row["best over none"] for row in figure.records()}
+    skewed = [ratio for name, ratio in ratios.items() if name.startswith("Kronecker")]
+    listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
     return Finding(f"the best number of levels takes {listed} of none's", max(skewed) < 1)
 
 
@@ -442,10 +444,10 @@ def beyond_memory(bench: Bench) -> Figure:
         plan = bench.prepared(case, kernel="tcstream", partition="vertical", parts=PARTS, splits=1).plan
         budget = LEAST + 3 * plan.bytes_per_task
         runs = [("tcstream", "vertical"), ("trust", "hash2d"), ("lstc", "proxy")]
-        took = [_within(bench, case, kernel, partition, budget) for kernel, partition in runs]
+        times = [_within(bench, case, kernel, partition, budget) for kernel, partition in runs]
         host = _on_host(bench, case)
-        ratio = host / took[0] if host and took[0] and bench.cuda else None
-        figure.rows.append([case.name, budget / 1e6, *took, host, ratio])
+        ratio = host / times[0] if host and times[0] and bench.cuda else None
+        figure.rows.append([case.name, budget / 1e6, *times, host, ratio])
     figure.graphs = [str(row[0]) for row in figure.rows]
     names = list(figure.columns)[2:6]
     series: dict[str, Any] = {name: [row[name] for row in figure.records()] for name in names}
@@ -471,10 +473,10 @@ def _on_host(bench: Bench, case: Case) -> float:
     return _counted(bench, case, graph, "merging on the host")
 
 
-def _counted(bench: Bench, case: Case, graph: Graph, who: str) -> float:
+def _counted(bench: Bench, case: Case, graph: Graph, label: str) -> float:
     """Seconds of the count phase: the less of two counts, of which the first one loads what is compiled."""
     results = [graph.triangle_count() for _ in range(2)]
-    bench.check(case, who, results[-1].triangles)
+    bench.check(case, label, results[-1].triangles)
     return min(result.seconds["count"] for result in results)
 
 

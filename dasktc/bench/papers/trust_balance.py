@@ -60,19 +60,21 @@ def combinations(bench: Bench) -> Figure:
     reasons, single, ruled = [], [], []
     for case in bench.cases:
         block = bench.block(case, "collective")
-        of, mean = _seconds(bench, case) if bench.cuda else _steps(block)
-        figure.rows.append([case.name, mean, *(of["WC"] / of[method] if of[method] else None for method in METHODS)])
-        best = min(of[name] for name in ("WC", *SUBWARPS))
-        ruled.append(f"{case.name} {best / of['SW (rule)'] if of['SW (rule)'] else 1.0:.2f}")
+        times, mean = _seconds(bench, case) if bench.cuda else _steps(block)
+        figure.rows.append(
+            [case.name, mean, *(times["WC"] / times[method] if times[method] else None for method in METHODS)]
+        )
+        best = min(times[name] for name in ("WC", *SUBWARPS))
+        ruled.append(f"{case.name} {best / times['SW (rule)'] if times['SW (rule)'] else 1.0:.2f}")
         if bench.cuda:
-            reasons.append(at_most(bench, case, "collective", of["WC"]))
+            reasons.append(at_most(bench, case, "collective", times["WC"]))
             single.append(_in_single_rows(bench, case))
     figure.notes.append(f"the launch's own choice, of the best size's speed: {', '.join(ruled)}")
     speeds: dict[str, list[Any]] = {m: [row[2 + k] for row in figure.rows] for k, m in enumerate(METHODS)}
     figure.plot = Plot("bars", bench.names, dict(speeds), "", "over a warp a list", one=True)
     if bench.cuda:
-        alone = f"{geometric_mean(single):.2f} where rows are taken one at a time"
-        figure.why["virtual"] = f"{alone}; fewer idle lanes could bring {', '.join(reasons)}"
+        text = f"{geometric_mean(single):.2f} where rows are taken one at a time"
+        figure.why["virtual"] = f"{text}; fewer idle lanes could bring {', '.join(reasons)}"
         figure.why["subwarps"] = held()
     return figure
 
@@ -129,10 +131,10 @@ def _seconds(bench: Bench, case: Case) -> tuple[dict[str, float], float]:
 
 def _in_single_rows(bench: Bench, case: Case) -> float:
     """Speed of virtual combination over one list a warp, where a team takes one row at a time."""
-    before, after = (
+    base, virtual = (
         bench.count(case, "collective", "trust", {"VC": way, "chunk": 1, "lanes": 32}).seconds for way in (0, 1)
     )
-    return before / after
+    return base / virtual
 
 
 def _steps(block: OrientedCSR) -> tuple[dict[str, int], float]:
@@ -173,9 +175,9 @@ def imbalance(bench: Bench) -> Figure:
         figure.notes.append(f"{case.name} at n = {n}, m = {m}: {_why_unlike(seconds, probes, m)}")
     names = [case.name for case in cases]
     series: dict[str, Any] = {
-        f"{name}, {what}": [row[what] for row in figure.records() if row["graph"] == name]
+        f"{name}, {column}": [row[column] for row in figure.records() if row["graph"] == name]
         for name in names
-        for what in ("work IR", "space IR", "range space IR")
+        for column in ("work IR", "space IR", "range space IR")
     }
     figure.plot = Plot("bars", [f"n={n} m={m}" for n, m in shapes], series, "", "largest / smallest", True, True)
     return figure
@@ -183,8 +185,8 @@ def imbalance(bench: Bench) -> Figure:
 
 def _by_ranges(bench: Bench, case: Case, n: int) -> list[float | None]:
     """Imbalance of work and of space by ranges: of the caller's ids or of the blocks' order, the lesser of each."""
-    found = [range_imbalance(bench.block(case, order), n) for order in ("none", PARTED)]
-    return [min((ratio for ratio in of if ratio is not None), default=None) for of in zip(*found, strict=True)]
+    ratios = [range_imbalance(bench.block(case, order), n) for order in ("none", PARTED)]
+    return [min((ratio for ratio in pair if ratio is not None), default=None) for pair in zip(*ratios, strict=True)]
 
 
 def range_imbalance(block: OrientedCSR, n: int) -> tuple[float | None, float | None]:
@@ -209,7 +211,7 @@ def range_imbalance(block: OrientedCSR, n: int) -> tuple[float | None, float | N
 def _task_times(graph: Graph, runs: int) -> tuple[Any, Any]:
     """Seconds, shape (runs, tasks), and probes of each task."""
     counts = [sorted(graph.triangle_count()._records) for _ in range(runs)]
-    seconds = np.array([[record.count.seconds for record in of] for of in counts])
+    seconds = np.array([[record.count.seconds for record in records] for records in counts])
     return seconds, np.array([record.count.probes for record in counts[0]])
 
 
@@ -226,17 +228,17 @@ def _why_unlike(seconds: Any, probes: Any, splits: int) -> str:
     typical = np.median(seconds, axis=0)
     slope, fixed = np.polyfit(probes, typical, 1) if np.ptp(probes) else (0.0, float(typical.mean()))
     spread_of = typical.var()
-    told = 1 - float((typical - fixed - slope * probes).var()) / spread_of if spread_of else 1.0
+    share = 1 - float((typical - fixed - slope * probes).var()) / spread_of if spread_of else 1.0
     again = seconds.max(axis=0) / np.maximum(seconds.min(axis=0), 1e-9)
     sampled = ""
     if splits == 2:
-        time, work = (float(of[::2].sum() / max(1e-9, of[1::2].sum())) for of in (typical, probes))
+        time, work = (float(values[::2].sum() / max(1e-9, values[1::2].sum())) for values in (typical, probes))
         sampled = (
             f", the first splits take {time:.2f} times as long as the second ones and make {work:.2f} times the probes"
         )
     return (
         f"a task takes {1e3 * typical.mean():.3f} ms, {1e3 * max(0.0, fixed):.3f} ms of it without any probe, probes "
-        f"tell {100 * told:.0f} % of the differences, the same task differs {np.median(again):.2f} to "
+        f"tell {100 * share:.0f} % of the differences, the same task differs {np.median(again):.2f} to "
         f"{again.max():.2f} times from run to run{sampled}"
     )
 

@@ -72,15 +72,15 @@ def _larger_chunks(figure: Figure) -> Finding:
 
 
 def _single_rows(figure: Figure) -> Finding:
-    others = {row["graph"]: _by_chunk(row)[1:] for row in _sparsest_first(figure)[1:]}
-    told = ", ".join(f"{name} {spread(speeds)}" for name, speeds in others.items())
-    return Finding(f"larger chunks, times as fast: {told}", all(max(speeds) < NOISE for speeds in others.values()))
+    rest = {row["graph"]: _by_chunk(row)[1:] for row in _sparsest_first(figure)[1:]}
+    text = ", ".join(f"{name} {spread(speeds)}" for name, speeds in rest.items())
+    return Finding(f"larger chunks, times as fast: {text}", all(max(speeds) < NOISE for speeds in rest.values()))
 
 
 def _balanced_alone(figure: Figure) -> Finding:
     best = {row["graph"]: CHUNKS[_by_chunk(row).index(min(_by_chunk(row)))] for row in _sparsest_first(figure)}
-    told = ", ".join(f"{chunk} ({name})" for name, chunk in best.items())
-    return Finding(f"best balanced at {told}", set(list(best.values())[1:]) == {1})
+    text = ", ".join(f"{chunk} ({name})" for name, chunk in best.items())
+    return Finding(f"best balanced at {text}", set(list(best.values())[1:]) == {1})
 
 
 OTHERS = "on the other graphs a chunk of 1 is best"
@@ -116,9 +116,9 @@ def _chunks_scheduled(bench: Bench) -> Figure:
         costs = row_costs(bench.block(case, "collective"))
         teams = max(2, min(TEAMS, len(costs) // ROWS_A_TEAM))
         ideal = max(1.0, int(costs.sum()) / teams)
-        chosen = chunk_rows(len(costs), float(costs.mean()) if len(costs) else None, teams)
-        longest = [makespan(costs, teams, chunk) / ideal for chunk in (*CHUNKS, chosen)]
-        figure.rows.append([case.name, _density(bench, case), len(costs), teams, *longest, chosen])
+        automatic = chunk_rows(len(costs), float(costs.mean()) if len(costs) else None, teams)
+        longest = [makespan(costs, teams, chunk) / ideal for chunk in (*CHUNKS, automatic)]
+        figure.rows.append([case.name, _density(bench, case), len(costs), teams, *longest, automatic])
     series: dict[str, Any] = {row["graph"]: _by_chunk(row) for row in figure.records()}
     figure.plot = Plot("lines", [str(c) for c in CHUNKS], series, "vertices a chunk", "longest / mean team", one=True)
     return figure

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dasktc.backends.cpu.sizes import SMALL_ROW
+from dasktc.backends.kernel import SMALL_ROW
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published
 from dasktc.bench.papers.graphs import EVEN, Case

@@ -38,8 +38,8 @@ def ratios_of_lists(block: OrientedCSR) -> Any:
         A whole graph; of a large one some windows of rows are looked at.
     """
     lists = lists_of(block)
-    there = lists.size > 0
-    row, size = lists.row[there], lists.size[there]
+    filled = lists.size > 0
+    row, size = lists.row[filled], lists.size[filled]
     first = np.flatnonzero(np.diff(row, prepend=-1))
     if not len(first):
         return np.zeros(0)
@@ -74,8 +74,8 @@ def _spread_of(bench: Bench, title: str, values_of: Any, form: str, up: str) -> 
     figure = Figure(title, {"graph": ""} | dict.fromkeys(quantiles, form), notes=["orientation by degree"])
     for case in bench.cases:
         values = values_of(bench.block(case, "collective"))
-        found = np.quantile(values, list(quantiles.values())).tolist() if len(values) else [None] * len(quantiles)
-        figure.rows.append([case.name, *found])
+        cells = np.quantile(values, list(quantiles.values())).tolist() if len(values) else [None] * len(quantiles)
+        figure.rows.append([case.name, *cells])
     series: dict[str, Any] = {name: [row[name] or None for row in figure.records()] for name in quantiles}
     figure.plot = Plot("bars", bench.names, series, "", up, log=True)
     return figure
@@ -90,19 +90,19 @@ def _medians(figure: Figure) -> Finding:
 
 
 def _maxima(figure: Figure) -> Finding:
-    most = figure.column("most")
-    if not most:
+    maxima = figure.column("most")
+    if not maxima:
         return Finding("no row has several lists")
-    return Finding(f"{spread(most, ',.0f')}, {mean(most):,.0f} on average", numbers=[mean(most)])
+    return Finding(f"{spread(maxima, ',.0f')}, {mean(maxima):,.0f} on average", numbers=[mean(maxima)])
 
 
 def _differences(figure: Figure) -> Finding:
     hubs = [row for row in figure.records() if not row["graph"].startswith(EVEN) and row["most"] is not None]
     if not hubs:
         return Finding("no graph with hubs")
-    apart = max(row["most"] - row["least"] for row in hubs)
+    difference = max(row["most"] - row["least"] for row in hubs)
     unlike = all(row["most"] > LARGE > row["median"] for row in hubs)
-    return Finding(f"largest less smallest: up to {apart:,.0f}", unlike, [apart])
+    return Finding(f"largest less smallest: up to {difference:,.0f}", unlike, [difference])
 
 
 WITHIN_ROWS = (
@@ -139,13 +139,13 @@ def orders(bench: Bench) -> Figure:
         return _orders_counted(bench, "")
     rows: list[list[Any]] = []
     for case in bench.cases:
-        found = list[Counters]()
+        profiles = list[Counters]()
         for order in COMPARED:
-            counted = counters(case, order)
-            if isinstance(counted, str):
-                return _orders_counted(bench, counted)
-            found.append(counted)
-        rows.append([case.name, *_profiled(found)])
+            result = counters(case, order)
+            if isinstance(result, str):
+                return _orders_counted(bench, result)
+            profiles.append(result)
+        rows.append([case.name, *_profiled(profiles)])
     figure = Figure(
         "Loads from shared memory, and hits of the L2 cache, by order of ids (TRUST, figure 13)",
         {"graph": "", "loads": ",.0f", "IN, % fewer": ".2f", "OUT, % fewer": ".2f", "hit rate": ".4f"}
@@ -161,22 +161,22 @@ def orders(bench: Bench) -> Figure:
 
 def _profiled(counters: list[Counters]) -> list[float]:
     base = counters[0]
-    fewer = [100 * (1 - of.loads / max(1.0, base.loads)) for of in counters[1:]]
-    more = [100 * (of.hit_rate / base.hit_rate - 1) if base.hit_rate else 0.0 for of in counters[1:]]
+    fewer = [100 * (1 - profile.loads / max(1.0, base.loads)) for profile in counters[1:]]
+    more = [100 * (profile.hit_rate / base.hit_rate - 1) if base.hit_rate else 0.0 for profile in counters[1:]]
     return [base.loads, *fewer, base.hit_rate, *more]
 
 
-def _orders_counted(bench: Bench, why: str) -> Figure:
+def _orders_counted(bench: Bench, reason: str) -> Figure:
     figure = Figure(
         "Bucket reads, and lines of offsets that most lists need, by order of ids (TRUST, figure 13)",
         {"graph": "", "reads a lookup": ".4f", "IN, % fewer": ".2f", "OUT, % fewer": ".2f", "hot kB": ",.1f"}
         | {"IN, hot % fewer": ".1f", "OUT, hot % fewer": ".1f"},
         notes=["over order degree; IN, OUT: orders indegree, collective; hot: of nine tenths of the lists"]
-        + ([f"no counters: {why}"] if why else []),
+        + ([f"no counters: {reason}"] if reason else []),
         proxy="bucket entries read, in place of shared-memory loads; hot cache lines, in place of L2 hits",
     )
     for case in bench.cases:
-        reads, hot = [[of(bench, case, order) for order in COMPARED] for of in (reads_a_lookup, hot_bytes)]
+        reads, hot = [[measure(bench, case, order) for order in COMPARED] for measure in (reads_a_lookup, hot_bytes)]
         fewer = [100 * (1 - r / reads[0]) if reads[0] else None for r in reads[1:]]
         cooler = [100 * (1 - h / hot[0]) if hot[0] else None for h in hot[1:]]
         figure.rows.append([case.name, reads[0], *fewer, hot[0] / 1e3, *cooler])
@@ -198,7 +198,7 @@ def _fewer(column: str) -> Callable[[Figure], Finding]:
 
 def _more_hits(order: str) -> Callable[[Figure], Finding]:
     """Of a profiler's hit rates, or of hot lines, which have no magnitude: the paper counts none."""
-    hits, lines = (_fewer(f"{order}, {what}") for what in ("hits % more", "hot % fewer"))
+    hits, lines = (_fewer(f"{order}, {column}") for column in ("hits % more", "hot % fewer"))
 
     def find(figure: Figure) -> Finding:
         if f"{order}, hits % more" in figure.columns:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from statistics import geometric_mean, mean
 from typing import Any
 
-from dasktc.backends.cpu.sizes import SMALL_ROW
+from dasktc.backends.kernel import SMALL_ROW
 from dasktc.bench.papers.bench import NEEDS_GPU, ONE_THREAD, Bench
 from dasktc.bench.papers.figure import NOISE, Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import EVEN, Case

@@ -41,11 +41,11 @@ def scaling(bench: Bench) -> Figure:
                "they are here"],
         proxy="splits counted one after another on one device, which is alone with each; the slowest counts",
     )  # fmt: skip
-    here = _gpus(bench)
+    gpus = _gpus(bench)
     for case in bench.cases:
         seconds = [bench.slowest_split(case, count, **COUNTED) for count in counts]
-        real = [_busiest(bench, case, count) if count <= here else None for count in REAL]
-        speeds = [seconds[0] / of if of else None for of in (*seconds[1:], *real)]
+        real = [_busiest(bench, case, count) if count <= gpus else None for count in REAL]
+        speeds = [seconds[0] / time if time else None for time in (*seconds[1:], *real)]
         figure.rows.append([case.name, bench.block(case, "collective").edges, 1e3 * seconds[0], *speeds])
     series: dict[str, Any] = {
         row["graph"]: [1.0, *(row[f"{count}"] for count in counts[1:])] for row in figure.records()
@@ -82,42 +82,42 @@ def _speeds(figure: Figure, real: bool = False) -> dict[str, dict[int, float]]:
     }
 
 
-def _rising(of: dict[str, dict[int, float]], counts: tuple[int, ...]) -> bool:
+def _rising(curves: dict[str, dict[int, float]], counts: tuple[int, ...]) -> bool:
     """Whether each graph is faster with more GPUs, from one on, among these numbers of them."""
-    speeds = [[1.0, *(by[count] for count in counts if count in by)] for by in of.values()]
+    speeds = [[1.0, *(curve[count] for count in counts if count in curve)] for curve in curves.values()]
     return all(a < b for gains in speeds for a, b in pairwise(gains))
 
 
 def _to_eight(figure: Figure) -> Finding:
-    real, most = _speeds(figure, real=True), SMALL[-1]
-    exact = all(most in by for by in real.values())
-    of = real if exact else _speeds(figure)
-    last = [by[most] for by in of.values() if most in by]
-    here = f"{spread(last)} times on {most} {'real' if exact else 'simulated'} GPUs"
-    return Finding(here, _rising(of, SMALL[1:]), last, exact)
+    real, largest = _speeds(figure, real=True), SMALL[-1]
+    exact = all(largest in curve for curve in real.values())
+    curves = real if exact else _speeds(figure)
+    last = [curve[largest] for curve in curves.values() if largest in curve]
+    text = f"{spread(last)} times on {largest} {'real' if exact else 'simulated'} GPUs"
+    return Finding(text, _rising(curves, SMALL[1:]), last, exact)
 
 
 def _to_real(figure: Figure) -> Finding:
     real, simulated = _speeds(figure, real=True), _speeds(figure)
-    counts = [count for count in REAL if all(count in by for by in real.values())]
+    counts = [count for count in REAL if all(count in curve for curve in real.values())]
     if not counts:
         return Finding("there are fewer than two GPUs")
-    told = "; ".join(
-        f"{count}: {spread([by[count] for by in real.values()])}, simulated "
-        f"{spread([by[count] for by in simulated.values()])}"
+    text = "; ".join(
+        f"{count}: {spread([curve[count] for curve in real.values()])}, simulated "
+        f"{spread([curve[count] for curve in simulated.values()])}"
         for count in counts
     )
-    return Finding(f"times as fast on real GPUs, {told}", _rising(real, REAL), exact=True)
+    return Finding(f"times as fast on real GPUs, {text}", _rising(real, REAL), exact=True)
 
 
 def _to_most(figure: Figure) -> Finding:
-    of = {name: by for name, by in _speeds(figure).items() if name.startswith(EVEN[:2]) and by}
-    if not of:
+    curves = {name: curve for name, curve in _speeds(figure).items() if name.startswith(EVEN[:2]) and curve}
+    if not curves:
         return Finding("neither RM nor RA is there")
-    most = max(max(by) for by in of.values())
-    told = ", ".join(f"{name} {by[most]:.0f} times on {most:,}" for name, by in of.items())
-    rising = all(a < b for by in of.values() for a, b in pairwise(by[count] for count in sorted(by)))
-    return Finding(told, rising, [by[most] / most for by in of.values()])
+    largest = max(max(curve) for curve in curves.values())
+    text = ", ".join(f"{name} {curve[largest]:.0f} times on {largest:,}" for name, curve in curves.items())
+    rising = all(a < b for curve in curves.values() for a, b in pairwise(curve[count] for count in sorted(curve)))
+    return Finding(text, rising, [curve[largest] / largest for curve in curves.values()])
 
 
 SCALING = (

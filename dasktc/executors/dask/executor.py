@@ -50,8 +50,6 @@ __all__ = ["DaskExecutor"]
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
-TASK_BYTES = {"tcp": 3 << 19, "ucx": 1 << 27}
-"""Bytes that a worker receives in the 1.4 ms that a task costs the scheduler: 1.1 GB/s, or 100 GB/s over NVLink."""
 
 
 class DaskExecutor(Executor):
@@ -72,8 +70,6 @@ class DaskExecutor(Executor):
         Backend of the workers' calls. Default: the CPU's.
     """
 
-    distributed = True
-
     def __init__(
         self,
         client: Any,
@@ -92,8 +88,6 @@ class DaskExecutor(Executor):
         self._limits: dict[str, int] = {}
         self._offers: tuple[float, dict[str, int]] = (-LOOK_SECONDS, {})
         self._replicas: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
-        network = str(client.scheduler.address).partition(":")[0]
-        self.task_bytes = TASK_BYTES["ucx" if network.startswith("ucx") else "tcp"]
 
     @property
     def tracker(self) -> Tracker | None:
@@ -122,27 +116,10 @@ class DaskExecutor(Executor):
         """Wait for a worker."""
         self.faults.threads()
 
-    def homes(self, count: int) -> list[str | None]:
-        """Assign partitions to threads, evenly and those of a worker side by side; None where there is one worker."""
-        threads = self.worker_threads
-        if not self.exchanges or len(set(threads)) < 2:
-            return [None] * count
-        return [threads[number * len(threads) // count] for number in range(count)]
-
     def holders(self, handles: list[Any]) -> list[str | None]:
         """The first of the workers that hold each future."""
         held = self.faults.ask(self.client.who_has, handles)
         return [next(iter(held.get(handle.key, ())), None) for handle in handles]
-
-    @property
-    def exchanges(self) -> bool:
-        """Whether results are values in the workers' memory, with no budget but Dask's."""
-        return type(self.store) is MemoryStore
-
-    @property
-    def transpose_submits(self) -> bool:
-        """Whether `transpose` submits tasks: not where the store tells the client the places of a list's entries."""
-        return not self.store.placed
 
     def set_task_memory(self, needed: int) -> None:
         """Reserve this many bytes for a counting task: copies of blocks, or kept results, get the rest."""
@@ -252,9 +229,10 @@ class DaskExecutor(Executor):
         prefer: Sequence[str | None] = (),
         urgent: bool = False,
     ) -> tuple[list[Any], list[Any]]:
-        """Submit the calls, and ask the workers for the facts, which takes no tasks and moves no values."""
-        if not self.exchanges:
-            return super().measured(stage, function, calls)
+        """Submit calls whose results stay in the workers' memory, and ask the workers for the facts about each.
+
+        That takes no tasks and moves no values. Returns handles of the results, and the facts.
+        """
         given = list(calls)
         where = list(prefer) or [None] * len(given)
         futures = [
@@ -277,7 +255,7 @@ class DaskExecutor(Executor):
         The handle is that of the first worker's result; it stands for all of them, and all are freed with it.
         """
         workers = sorted(set(self.worker_threads))
-        if not self.exchanges or len(workers) < 2:
+        if len(workers) < 2:
             return self.submit(stage, function, *args)
         made = {worker: self._submit(stage, function, *args, prefer=worker) for worker in workers}
         first = made[workers[0]]

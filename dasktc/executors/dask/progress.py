@@ -131,10 +131,11 @@ _HEARD: WeakKeyDictionary[Any, dict[str, SimpleQueue[Event]]] = WeakKeyDictionar
 
 def tell_scheduler(tracker: Tracker, executor: Any) -> None:
     """Publish a tracker's events on the executor's scheduler, where it has one."""
-    if executor.distributed and tracker.follows:
+    client = getattr(executor, "client", None)
+    if client is not None and tracker.follows:
         tracker.ahead = True
-        name_client(tracker, executor.client)
-        tracker.listen("scheduler", ClientEvents(executor.client))
+        name_client(tracker, client)
+        tracker.listen("scheduler", ClientEvents(client))
 
 
 def name_client(tracker: Tracker, client: Any) -> None:

@@ -1,7 +1,4 @@
-"""Planes of answers: where a prepared graph's results are, and so how its questions are computed and answered.
-
-`plane_of` is the only place that asks how a graph is held; questions ask the plane for what they need.
-"""
+"""Answers: where a prepared graph's results are in each execution mode, and so how its questions are answered."""
 
 from __future__ import annotations
 
@@ -15,13 +12,13 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 
-__all__ = ["AnswerPlane", "plane_of"]
+__all__ = ["CACHED", "Answers", "BudgetAnswers", "BudgetWorkersAnswers", "WorkersAnswers"]
 
 CACHED = 8
 """Results that no store accounts for may take one in CACHED bytes of the free memory."""
 
 
-class AnswerPlane:
+class Answers:
     """A graph in this process's memory, without a budget: results are values.
 
     Attributes
@@ -46,8 +43,9 @@ class AnswerPlane:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.call_bytes = self.caller_bytes = executor.memory_per_call
-        self.frame_bytes = executor.memory_in_parallel
+        store = executor.store
+        self.call_bytes = self.caller_bytes = store.memory_per_call
+        self.frame_bytes = self.call_bytes if store.memory_in_parallel is None else store.memory_in_parallel
 
     @property
     def threads_of_a_call(self) -> int:
@@ -73,7 +71,7 @@ class AnswerPlane:
         return [dask.delayed(frame, name=name, traverse=False) for frame, name in zip(frames, _names(), strict=False)]
 
 
-class _Budget(AnswerPlane):
+class BudgetAnswers(Answers):
     """A graph in this process within a memory budget: results may be in files, and calls load what they take."""
 
     in_one_memory = False
@@ -91,7 +89,7 @@ class _Budget(AnswerPlane):
         return [dask.delayed(load, name=name, pure=False)() for load, name in zip(loads, _names(), strict=False)]
 
 
-class _Workers(AnswerPlane):
+class WorkersAnswers(Answers):
     """A graph on workers of a cluster: results are futures."""
 
     in_one_memory = False
@@ -115,22 +113,15 @@ class _Workers(AnswerPlane):
         return self.executor.values(frames)
 
 
-class _WorkersWithinBudget(_Workers):
+class BudgetWorkersAnswers(WorkersAnswers):
     """A graph on workers that keep results in files beyond a budget."""
 
     frames_on_device = False
+    submit_replicated = Answers.submit_replicated  # every worker reads the one copy in files
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """None: the store accounts for sums."""
         return 0
-
-
-def plane_of(executor: Executor) -> AnswerPlane:
-    """Return the plane of the questions to graphs that an executor holds."""
-    within_budget = executor.memory_per_call is not None
-    if executor.distributed:
-        return (_WorkersWithinBudget if within_budget else _Workers)(executor)
-    return (_Budget if within_budget else AnswerPlane)(executor)
 
 
 class _Stored:

@@ -9,7 +9,7 @@ the protocol says: its subclasses of `Frames`, `Canonical` and `Oriented` are it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -20,14 +20,16 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.executors.base import Executor, Fold, tree
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.measured import Measured
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.planes.vertices import number_integers, number_texts
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import (
     block_keys,
     block_of_slab,
@@ -64,14 +66,7 @@ from dasktc.planning.orders import Order, Ranking
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block, Sizes
 
-__all__ = [
-    "Blocks",
-    "Plane",
-    "add_up_degrees",
-    "add_up_sources",
-    "facts_for_plan",
-    "read_group",
-]
+__all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group", "value_and_facts"]
 
 Array = Any
 Blocks = dict[Block, Any]
@@ -141,8 +136,14 @@ class Plane(ABC):
         """
 
     def for_edges(self, rows: int) -> Self:
-        """The plane for a graph of about this number of edges: the same, or one with fewer threads."""
-        return self
+        """The plane for a graph of about this number of edges: the same, or one thread for a small graph.
+
+        In this process starting other threads takes longer than they save.
+        """
+        executor = self.executor
+        if not isinstance(executor, LocalExecutor) or executor.workers == 1 or rows >= self.tuning.few_edges:
+            return self
+        return replace(self, executor=executor.with_one_thread())
 
     # 4. from degrees to directions
 
@@ -292,6 +293,24 @@ class Plane(ABC):
         places = zip(layout.places, stacks, planned, strict=True)
         return [(stack, place, layout, self.backend, edges) for place, stack, edges in places]
 
+    # for answers, and for graphs from files
+
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """Make calls; return handles of their results' values, and the (small) facts about each."""
+        results = self.executor.map(stage, partial(value_and_facts, function), [list(call) for call in calls])
+        values, facts = self.executor.transpose(stage, results, 2)
+        return values, self.executor.gather(facts)
+
+    def replicated(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Submit a call whose result all counting tasks need; on workers each makes its own copy."""
+        return self.executor.submit(stage, function, *args)
+
     # what the verbs are made of
 
     def partitions(self, edges: int, edge_bytes: int | None = None) -> int:
@@ -420,6 +439,12 @@ def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     totals = totals_of(vectors, backend)
     stage_ended("orient")
     return facts_of(vectors, totals, cuts, backend)
+
+
+def value_and_facts(function: Callable[..., Measured], call: list[Any]) -> list[Any]:
+    """Value and facts of a call's result, as the entries of a list that `transpose` takes apart."""
+    result = function(*call)
+    return [result.value, result.facts]
 
 
 def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold:

@@ -9,6 +9,7 @@ A block may be larger than what a call may take: it is allocated once, and fille
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,13 +18,24 @@ import numpy as np
 
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Fold
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.measured import Measured
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, reduce_ranges, splitters
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, value_and_facts
+from dasktc.pipeline.planes.exchange import (
+    Inputs,
+    Ranges,
+    exchange,
+    exchange_in_two_steps,
+    map_and_fold,
+    reduce_ranges,
+    splitters,
+)
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
 from dasktc.pipeline.stages.canonical import keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
@@ -45,8 +57,6 @@ from dasktc.planning.schemes import Sizes
 from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["BudgetPlane", "DealtGraph", "SampledEdges"]
-
-Array = Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +90,19 @@ class DealtGraph(Oriented):
 class BudgetPlane(Plane):
     """Calls take no more than their share of `--memory`, and what they return may be moved out of memory."""
 
+    executor: LocalExecutor | DaskExecutor
+
     @property
     def stage_memory(self) -> int | None:
         """What the budget leaves to one call."""
-        return self.executor.memory_per_call
+        memory: int | None = self.executor.store.memory_per_call
+        return memory
 
     @property
     def _call_memory(self) -> int:
         """What the budget leaves to each of several calls at a time."""
-        memory = self.executor.memory_in_parallel
+        store = self.executor.store
+        memory = store.memory_per_call if store.memory_in_parallel is None else store.memory_in_parallel
         assert memory is not None
         return memory
 
@@ -111,7 +125,7 @@ class BudgetPlane(Plane):
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """The memory of a call on whole vectors; calls on shards, which run at the same time, share it."""
         executor, memory, given = self.executor, self.stage_memory, bytes_of(self.options.memory)
-        at_a_time = 1 if executor.distributed else executor.workers
+        at_a_time = 1 if self._on_workers else executor.workers
         order, on_device = self.options.chosen_reorder, self.backend.on_device
         budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time)
         return budget._replace(memory=given / memory) if given and memory else budget
@@ -136,7 +150,7 @@ class BudgetPlane(Plane):
             starts = splitters(executor, "canonical", inputs.handles, rows, count)
         # In this process degrees are added up in the pass that makes the partitions.
         ranges, degrees = self.exchange("canonical", inputs, starts, 1 << 2 * shift), None
-        if not executor.distributed:
+        if not self._on_workers:
             degrees = add_up_degrees(numbering.size, shift, backend)
         calls = self.distinct_calls(starts, shift)
         partitions, folded = reduce_ranges(executor, "canonical", ranges, distinct, calls, degrees)
@@ -148,10 +162,20 @@ class BudgetPlane(Plane):
         largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // bytes_each))
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
 
+    @property
+    def _on_workers(self) -> bool:
+        """Whether calls are made on workers; else in this process."""
+        return isinstance(self.executor, DaskExecutor)
+
+    @property
+    def _slices_are_tasks(self) -> bool:
+        """Whether a scheduler takes lists apart: not where the store tells the client the places of their entries."""
+        return isinstance(self.executor, DaskExecutor) and not self.executor.store.placed
+
     def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
         """Cut every input once; in two steps where slices are tasks of a scheduler, and many."""
         many = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
-        function = exchange_in_two_steps if many and starts and self.executor.transpose_submits else exchange
+        function = exchange_in_two_steps if many and starts and self._slices_are_tasks else exchange
         return function(self.executor, stage, inputs, starts, bound)
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
@@ -165,12 +189,12 @@ class BudgetPlane(Plane):
         handles = edges.partitions.take()
         if rows is None:
             sources = add_up_sources(size, shift, backend)
-            partitions, outward = executor.map_and_fold("orient", oriented, handles, sources, rank, shift, backend)
+            partitions, outward = map_and_fold(executor, "orient", oriented, handles, sources, rank, shift, backend)
         else:
             sums = Fold(partial(no_sums, size, backend), partial(add_sums, shift=shift, backend=backend), list.pop)
             starts = [row << shift for row in rows[1:]]
-            slices, folded = executor.map_and_fold(
-                "orient", oriented_slices, handles, sums, rank, starts, shift, backend
+            slices, folded = map_and_fold(
+                executor, "orient", oriented_slices, handles, sums, rank, starts, shift, backend
             )
             (outward,), residues = executor.transpose("orient", [folded], 2)
             partitions = [piece for of_range in executor.transpose("orient", slices, len(rows)) for piece in of_range]
@@ -191,7 +215,7 @@ class BudgetPlane(Plane):
         alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
         ordered = ORDERS[self.options.chosen_reorder].ordered
         count = self.partitions(edges.rows)
-        if executor.distributed or not backend.on_device or not alike or not ordered or count == 1:
+        if self._on_workers or not backend.on_device or not alike or not ordered or count == 1:
             return None
         sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
         if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
@@ -221,7 +245,7 @@ class BudgetPlane(Plane):
         several = len(slabs) > len(layout.places)
         calls = self.stacks(slabs, layout, planned)
         calls.reverse()
-        if several and not self.executor.distributed and None not in planned:
+        if several and not self._on_workers and None not in planned:
             return {place: self._filled(*calls.pop()) for place in layout.places}
         if len(calls) == 1:
             return {layout.places[0]: self.executor.submit("blocks", checked_block, *calls.pop())}
@@ -230,11 +254,28 @@ class BudgetPlane(Plane):
             for place in layout.places
         }
 
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """Make one call after another: a result may take more than a thread's share of the budget."""
+        executor, calls = self.executor, list(calls)
+        homes = list(prefer) or [None] * len(calls)
+        results = [
+            executor.submit(stage, value_and_facts, function, list(call), prefer=home)
+            for call, home in zip(calls, homes, strict=True)
+        ]
+        values, facts = executor.transpose(stage, results, 2)
+        return values, executor.gather(facts)
+
     def _filled(self, slabs: list[Any], *block: Any) -> Any:
         """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""
         place, layout, backend, edges = block
         filling = Filling(place, layout, edges, backend)
-        self.executor.make_room(filling.nbytes + 2 * filling.nbytes // len(slabs))
+        self.executor.store.make_room(filling.nbytes + 2 * filling.nbytes // len(slabs))
         handle = self.executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
         filling.check()
         return handle

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.options import Options
+from dasktc.pipeline.planes.answers import Answers, BudgetAnswers, BudgetWorkersAnswers, WorkersAnswers
 from dasktc.pipeline.planes.base import Plane
 from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.graph import Numbering
@@ -13,7 +14,7 @@ from dasktc.pipeline.planes.sharded import ShardedPlane
 from dasktc.pipeline.planes.tuning import TUNING, Tuning
 from dasktc.pipeline.planes.workers import WorkersPlane
 
-__all__ = ["choose", "sharded", "with_vertices"]
+__all__ = ["answers_of", "choose", "sharded", "with_vertices"]
 
 
 def choose(executor: Executor, options: Options, tuning: Tuning | None = None) -> Plane:
@@ -28,7 +29,7 @@ def choose(executor: Executor, options: Options, tuning: Tuning | None = None) -
         Default: `tuning.TUNING`.
     """
     kind: type[Plane] = ProcessPlane
-    if executor.memory_per_call is not None:
+    if executor.store.memory_per_call is not None:
         kind = BudgetPlane
     elif isinstance(executor, DaskExecutor):
         kind = WorkersPlane
@@ -50,3 +51,11 @@ def with_vertices(plane: Plane, numbering: Numbering) -> Plane:
 def sharded(plane: Plane, shards: int) -> Plane:
     """The plane with vertex vectors in so many shards; the same plane where there is one."""
     return plane if shards == 1 else ShardedPlane.over(plane, shards)
+
+
+def answers_of(executor: Executor) -> Answers:
+    """How questions are answered to graphs that an executor holds."""
+    within_budget = executor.store.memory_per_call is not None
+    if isinstance(executor, DaskExecutor):
+        return (BudgetWorkersAnswers if within_budget else WorkersAnswers)(executor)
+    return (BudgetAnswers if within_budget else Answers)(executor)

@@ -23,16 +23,8 @@ from dasktc.pipeline.stages.shards import (
     sorted_keys,
 )
 
-__all__ = [
-    "ARITY",
-    "ARITY_WITHIN",
-    "MARGIN",
-    "SAMPLES",
-    "numbered",
-    "places",
-]
+__all__ = ["ARITY", "ARITY_WITHIN", "MARGIN", "SAMPLES", "numbered", "places"]
 
-Array = Any
 ARITY, ARITY_WITHIN = 8, 3
 """Number of lists merged at a time, without and with a memory budget."""
 SAMPLES, MARGIN = 256, 1.1
@@ -62,7 +54,7 @@ def numbered(
     """
     starts = _starts(executor, stage, values, shards, ops)
     ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
-    arity = ARITY if executor.memory_per_call is None else ARITY_WITHIN
+    arity = ARITY if executor.store.memory_per_call is None else ARITY_WITHIN
     parts = [tree(executor, stage, ops.unite, list(of_shard), arity) for of_shard in ranges]
     sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))

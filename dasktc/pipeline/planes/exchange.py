@@ -16,18 +16,11 @@ from typing import Any
 import numpy as np
 
 from dasktc.executors.base import Executor, Fold
+from dasktc.executors.local import LocalExecutor
 from dasktc.pipeline.stages.shuffle import cut_input, cut_together, reduce_slices, sample, sample_step
 
-__all__ = [
-    "Inputs",
-    "Ranges",
-    "exchange",
-    "exchange_in_two_steps",
-    "reduce_ranges",
-    "splitters",
-]
+__all__ = ["Inputs", "Ranges", "exchange", "exchange_in_two_steps", "map_and_fold", "reduce_ranges", "splitters"]
 
-Array = Any
 Ranges = list[list[Any]]
 """Handles of the slices of each range."""
 
@@ -125,7 +118,17 @@ def reduce_ranges(
     ranges.clear()
     if fold is None:
         return executor.map(stage, reduce_slices, pairs, reduce), None
-    return executor.map_and_fold(stage, reduce_slices, pairs, fold, reduce)
+    return map_and_fold(executor, stage, reduce_slices, pairs, fold, reduce)
+
+
+def map_and_fold(
+    executor: Executor, stage: str, function: Callable[..., Any], inputs: list[Any], fold: Fold, *shared: Any
+) -> tuple[list[Any], Any]:
+    """Map as `Executor.map` does, and also reduce the results; in this process perhaps in one pass over them."""
+    if isinstance(executor, LocalExecutor):
+        return executor.map_and_fold(stage, function, inputs, fold, *shared)
+    results = executor.map(stage, function, inputs, *shared)
+    return results, executor.fold(stage, fold, list(results))
 
 
 def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count: int) -> list[int]:

@@ -8,22 +8,13 @@ from typing import Any, NamedTuple
 
 from dasktc.io.evidence import Reading
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.orient import Facts
 from dasktc.pipeline.stages.read import Span
 
-__all__ = [
-    "Canonical",
-    "Frames",
-    "Handles",
-    "Numbering",
-    "Oriented",
-    "SplitIds",
-]
-
-Array = Any
+__all__ = ["Canonical", "Frames", "Handles", "Numbering", "Oriented", "SplitIds"]
 
 
 class Handles:

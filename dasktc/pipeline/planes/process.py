@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.exchange import Inputs, reduce_ranges, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import check_edges, fill_rows, stack
 from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of, keys_in_range, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
@@ -39,8 +39,6 @@ from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
 __all__ = ["Dealt", "ProcessPlane"]
-
-Array = Any
 
 
 class Dealt(NamedTuple):
@@ -153,10 +151,6 @@ class ProcessPlane(Plane):
         executor = self.executor
         buckets = self.backend.dealt(keys, bound, (0, bound), partial(executor.map, stage))
         return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * executor.workers))
-
-    def for_edges(self, rows: int) -> Self:
-        """One thread for a small graph: starting others takes longer than they save."""
-        return replace(self, executor=self.executor.for_edges(rows))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient keys in place on the CPU, and into new arrays on a GPU."""

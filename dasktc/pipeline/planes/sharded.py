@@ -9,12 +9,13 @@ degree and id across the shards (`distinct.places`). Ids equal those of whole ve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 from dasktc.executors.base import Executor
+from dasktc.executors.measured import Measured
 from dasktc.io.source import Source
 from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane
@@ -22,7 +23,7 @@ from dasktc.pipeline.planes.distinct import places
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, SplitIds
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries, zipped
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.canonical import keys_of_places
 from dasktc.pipeline.stages.orient import wedges_of
 from dasktc.pipeline.stages.reorder import collective_degree, first_visit, relabel, visit_keys
@@ -146,6 +147,20 @@ class ShardedPlane(Plane):
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Build blocks as the run's plane does."""
         return self.whole.blocks(graph, layout, edges, where)
+
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """As the run's plane does."""
+        return self.whole.measured(stage, function, calls, prefer)
+
+    def replicated(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
+        """As the run's plane does."""
+        return self.whole.replicated(stage, function, *args)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """That of the run's plane."""

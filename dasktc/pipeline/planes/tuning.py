@@ -50,6 +50,10 @@ class Tuning:
         Most ranges for which a pass per range over a partition is cheap, so that the partition need not be cut.
     partial_sums : int
         Most partial sums that are handed to their consumers without a task that adds them up.
+    few_edges : int
+        Edges below which a graph has one thread: it is counted in 30 ms; two take as long, and 1.3 times the CPU time.
+    task_bytes : mapping of {"tcp", "ucx"} to int
+        Bytes that a worker receives in the 1.4 ms that a task costs the scheduler: 1.1 GB/s, or 100 GB/s over NVLink.
     ranges_a_thread : int
         Ranges of buckets per thread; several, because they take unlike times, and a free thread takes the next.
     """
@@ -67,6 +71,8 @@ class Tuning:
     direct: int = 1 << 12
     passes: Mapping[str, int] = _by_name(cpu=4, cuda=64)
     partial_sums: int = 8
+    few_edges: int = 1 << 18
+    task_bytes: Mapping[str, int] = _by_name(tcp=3 << 19, ucx=1 << 27)
     ranges_a_thread: int = 4
 
 

@@ -17,17 +17,8 @@ from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.stages.shards import by_place, cut, cut_pairs, entries_of, filled, joined, put
 
-__all__ = [
-    "GROUP",
-    "Sharded",
-    "gather_entries",
-    "permuted",
-    "scatter_entries",
-    "vectors_on_host",
-    "zipped",
-]
+__all__ = ["GROUP", "Sharded", "gather_entries", "permuted", "scatter_entries", "vectors_on_host", "zipped"]
 
-Array = Any
 GROUP = 8
 """Updates that one task adds to a shard, without a memory budget."""
 
@@ -150,7 +141,7 @@ def scatter_entries(
     updates = executor.transpose(
         stage, executor.map(stage, cut_pairs, inputs, starts[1:-1], executor.backend), len(starts) - 1
     )
-    group, parts = GROUP if executor.memory_per_call is None else 1, []
+    group, parts = GROUP if executor.store.memory_per_call is None else 1, []
     for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
             partial(filled, end - first, how[1], executor.backend),

@@ -16,7 +16,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.distinct import numbered
 from dasktc.pipeline.planes.graph import Frames, Handles, Numbering, SplitIds
 from dasktc.pipeline.planes.vectors import zipped
-from dasktc.pipeline.sharded.vertex_budget import VertexBudget
+from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.id_maps import map_of
 from dasktc.pipeline.stages.ids import (
     IdRange,
@@ -36,12 +36,7 @@ from dasktc.pipeline.stages.ids import (
 from dasktc.pipeline.stages.read import Span
 from dasktc.pipeline.stages.shards import integers, logical_or, unite
 
-__all__ = [
-    "STAGE",
-    "TABLE_BYTES",
-    "number_integers",
-    "number_texts",
-]
+__all__ = ["STAGE", "TABLE_BYTES", "number_integers", "number_texts"]
 
 STAGE = "vertices"
 TABLE_BYTES = 21

@@ -13,7 +13,7 @@ is made: these depend on nothing that is planned. Every worker then stacks the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import pairwise
@@ -29,7 +29,7 @@ from dasktc.options import Ids, bytes_of
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
-from dasktc.pipeline.sharded.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
+from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block, every, slab_of_ranks
 from dasktc.pipeline.stages.canonical import ends_of, keys_in_range
 from dasktc.pipeline.stages.orient import (
@@ -47,14 +47,7 @@ from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.registry import ORDERS, SCHEMES
 
-__all__ = [
-    "KEY_BYTES",
-    "RANK_BYTES",
-    "PlacedFrames",
-    "PlacedInputs",
-    "SlabbedGraph",
-    "WorkersPlane",
-]
+__all__ = ["KEY_BYTES", "RANK_BYTES", "PlacedFrames", "PlacedInputs", "SlabbedGraph", "WorkersPlane"]
 
 Array = Any
 KEY_BYTES, RANK_BYTES = 8, 4
@@ -106,6 +99,33 @@ class WorkersPlane(Plane):
         """No bound but Dask's."""
         return None
 
+    @property
+    def task_bytes(self) -> int:
+        """Bytes that travel between two workers while the scheduler handles one task."""
+        network = str(self.executor.client.scheduler.address)
+        return self.tuning.task_bytes["ucx" if network.startswith("ucx") else "tcp"]
+
+    def homes(self, count: int) -> list[str | None]:
+        """Assign partitions to threads, evenly and those of a worker side by side; None where there is one worker."""
+        threads = self.executor.worker_threads
+        if len(set(threads)) < 2:
+            return [None] * count
+        return [threads[number * len(threads) // count] for number in range(count)]
+
+    def measured(
+        self,
+        stage: str,
+        function: Callable[..., Measured],
+        calls: Iterable[tuple[Any, ...]],
+        prefer: Sequence[str | None] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """Make calls; the results stay where they are, and workers are asked for the facts."""
+        return self.executor.measured(stage, function, calls, prefer)
+
+    def replicated(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Submit a call for each worker."""
+        return self.executor.replicated(stage, function, *args)
+
     def read(self, source: Source) -> Frames:
         """Read neighbouring parts in one call for each worker thread; data on workers where it is."""
         executor, parts = self.executor, source.parts or (NoPart(source.ids),)
@@ -115,7 +135,7 @@ class WorkersPlane(Plane):
         runs = runs_of(len(parts))
         calls = [(group, [next(upstream) for _ in group], step, self.backend, runs) for group in groups]
         chosen = any(part.upstream is not None for part in parts)  # by Dask, which holds them
-        homes = () if chosen else executor.homes(len(groups))
+        homes = () if chosen else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
         holders = executor.holders(handles) if chosen else ()
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
@@ -184,7 +204,7 @@ class WorkersPlane(Plane):
         partitions = executor.submit_all("orient", oriented_in_ranges if count else oriented, calls)
         outward = self._partial_sums(add_up_sources(size, shift, backend), list(partitions))
         # Slabs are submitted before the statistics, for which the client waits.
-        planner = executor.homes(1)[0] if count else None
+        planner = self.homes(1)[0] if count else None
         slabs = self._build_slabs(list(partitions), ranks, outward, planner, numbering, count) if count else []
         call = degrees, ranks[0], outward, CUTS, backend
         (vectors,), (facts,) = executor.measured("orient-plan", _vectors_and_facts, [call], [planner], urgent=True)
@@ -205,8 +225,8 @@ class WorkersPlane(Plane):
         sums of degrees no more memory than its edges. Nobody then waits for them to be computed elsewhere and sent.
         """
         executor, size = self.executor, numbering.size
-        homes = executor.homes(len(edges.partitions))
-        if len(degrees) < 2 or RANK_BYTES * size <= executor.task_bytes or len(degrees) ** 2 * size > edges.rows:
+        homes = self.homes(len(edges.partitions))
+        if len(degrees) < 2 or RANK_BYTES * size <= self.task_bytes or len(degrees) ** 2 * size > edges.rows:
             homes = [None] * len(homes)
         function, given = (ranks_of, ()) if samples is None else (ranks_and_starts, (samples, count, numbering.shift))
         ranks = {
@@ -229,7 +249,7 @@ class WorkersPlane(Plane):
         count = self.partitions(edges.rows)
         if not single or not ORDERS[self.options.chosen_reorder].ordered or self.backend.on_device:
             return 0
-        homes = self.executor.homes(sources), self.executor.homes(count)
+        homes = self.homes(sources), self.homes(count)
         cuts = sources * count <= self.tuning.direct and not self._whole(sources, _leaving(*homes), edges.rows)
         return count if cuts else 0
 
@@ -246,8 +266,8 @@ class WorkersPlane(Plane):
 
         Had that worker begun with its slab, the statistics, and with them the client's plan, would wait for it.
         """
-        executor, size, shift = self.executor, numbering.size, numbering.shift
-        holders, homes = executor.homes(len(partitions)), executor.homes(count)
+        size, shift = numbering.size, numbering.shift
+        holders, homes = self.homes(len(partitions)), self.homes(count)
         own_ranks = dict(zip(holders, ranks, strict=True))
         loose, calls = 0 if self.options.sort_rows else shift, []
         for number, home in enumerate(homes):
@@ -305,7 +325,7 @@ class WorkersPlane(Plane):
         placed = (
             inputs if isinstance(inputs, PlacedInputs) else PlacedInputs(inputs.handles, inputs.keys, inputs.shared)
         )
-        holders, homes = placed.holders or executor.homes(sources), executor.homes(count)
+        holders, homes = placed.holders or self.homes(sources), self.homes(count)
         homes = [where[number] or home if number < len(where) else home for number, home in enumerate(homes)]
         make = None if placed.keys is None else partial(keys_of_input, placed.ends or placed.keys, placed.shared)
         leaving = _leaving(holders, homes)
@@ -351,7 +371,7 @@ class WorkersPlane(Plane):
         """Whether inputs travel whole: sending only pieces saves less time than the tasks take that cut these out."""
         count = len(leaving)
         spared = KEY_BYTES * keys * (sources - 1) * (count - 1) // (sources * count)  # bytes, for each worker
-        return 1 in (sources, count) or spared <= sum(map(len, leaving)) * self.executor.task_bytes
+        return 1 in (sources, count) or spared <= sum(map(len, leaving)) * self.task_bytes
 
 
 def _leaving(holders: Sequence[str | None], homes: Sequence[str | None]) -> list[list[int]]:

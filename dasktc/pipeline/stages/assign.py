@@ -18,22 +18,12 @@ from dasktc.planning.grid import Shape
 from dasktc.wording import advice, option, plural
 
 __all__ = [
-    "METIS",
-    "METIS_BYTES",
-    "MOST_ENDS",
-    "MOST_PARTS",
-    "hashed",
-    "metis",
-    "of_ids",
-    "ranges_of",
-    "read_shards",
-    "read_whole",
-    "reading_of",
-]
+    "METIS", "METIS_BYTES", "MOST_ENDS", "MOST_PARTS", "hashed", "metis", "of_ids", "ranges_of", "read_shards",
+    "read_whole", "reading_of",
+]  # fmt: skip
 
 Array = Any
 CPU = lazy_backend("cpu")
-Frame = Any
 METIS_BYTES = 120
 """About the bytes per edge that METIS and its input take."""
 MOST_PARTS = 64

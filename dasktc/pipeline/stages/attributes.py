@@ -28,24 +28,10 @@ from dasktc.pipeline.stages.read import noted
 from dasktc.wording import advice, option, plural
 
 __all__ = [
-    "AGAINST",
-    "ALONG",
-    "Clash",
-    "EdgeAttributes",
-    "Neighbours",
-    "ReadPart",
-    "by_edge",
-    "coded",
-    "differing_weights",
-    "directed_neighbours",
-    "distinct_codes",
-    "joined_rows",
-    "largest_loop",
-    "lost_edges",
-    "places_in",
-    "read_part",
+    "AGAINST", "ALONG", "Clash", "EdgeAttributes", "Neighbours", "ReadPart", "by_edge", "coded", "differing_weights",
+    "directed_neighbours", "distinct_codes", "joined_rows", "largest_loop", "lost_edges", "places_in", "read_part",
     "turned",
-]
+]  # fmt: skip
 
 Array = Any
 CPU = lazy_backend("cpu")

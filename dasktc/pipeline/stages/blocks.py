@@ -20,25 +20,11 @@ from dasktc.planning.schemes import Block
 from dasktc.wording import plural
 
 __all__ = [
-    "Filling",
-    "block_keys",
-    "block_of_slab",
-    "check_edges",
-    "checked_block",
-    "edges_per_block",
-    "every",
-    "fill_rows",
-    "places_before",
-    "slab",
-    "slab_of_ranks",
-    "slab_spans",
-    "stack",
-    "stacked",
-    "sums_of_parts",
-]
+    "Filling", "block_keys", "block_of_slab", "check_edges", "checked_block", "edges_per_block", "every", "fill_rows",
+    "places_before", "slab", "slab_of_ranks", "slab_spans", "stack", "stacked", "sums_of_parts",
+]  # fmt: skip
 
 Array = Any
-Frame = Any
 
 
 def sums_of_parts(vector: Array, first: int, axis: Axis) -> list[int]:

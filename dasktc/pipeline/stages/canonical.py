@@ -16,14 +16,8 @@ from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.read import ends_between, rows_of
 
 __all__ = [
-    "distinct_in_buckets",
-    "ends_of",
-    "keys_in_chunks",
-    "keys_in_range",
-    "keys_of",
-    "keys_of_places",
-    "keys_of_samples",
-]
+    "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples",
+]  # fmt: skip
 
 Array = Any
 Frame = Any

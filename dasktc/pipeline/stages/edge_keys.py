@@ -8,17 +8,7 @@ from typing import Any
 
 from dasktc.backends import Backend
 
-__all__ = [
-    "cut",
-    "distinct",
-    "ends_of",
-    "merge",
-    "pack",
-    "ranked",
-    "shift_of",
-    "transform",
-    "unpack",
-]
+__all__ = ["cut", "distinct", "ends_of", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
 
 Array = Any
 

@@ -9,12 +9,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.options import Ids
 
-__all__ = [
-    "SortedMap",
-    "TextMap",
-    "arrays_of",
-    "map_of",
-]
+__all__ = ["SortedMap", "TextMap", "arrays_of", "map_of"]
 
 Array = Any
 

@@ -16,23 +16,10 @@ from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, arrays_of
 from dasktc.pipeline.stages.shards import ValueOps, unite
 
 __all__ = [
-    "HASHED_AT_A_TIME",
-    "IdRange",
-    "clear_marks",
-    "distinct_integers",
-    "distinct_texts",
-    "listed",
-    "map_of_degrees",
-    "map_of_integers",
-    "map_of_marks",
-    "map_of_texts",
-    "mark_ids",
-    "places_of_integers",
-    "places_of_texts",
-    "text_size",
-    "texts",
-    "unite_texts",
-]
+    "HASHED_AT_A_TIME", "IdRange", "clear_marks", "distinct_integers", "distinct_texts", "listed", "map_of_degrees",
+    "map_of_integers", "map_of_marks", "map_of_texts", "mark_ids", "places_of_integers", "places_of_texts", "text_size",
+    "texts", "unite_texts",
+]  # fmt: skip
 
 Array = Any
 CPU = lazy_backend("cpu")

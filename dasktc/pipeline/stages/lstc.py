@@ -13,26 +13,11 @@ from dasktc.pipeline.stages.orient import wedges_of
 from dasktc.planning.schemes import Block
 
 __all__ = [
-    "block_of_part",
-    "counts_of",
-    "held_from",
-    "inside",
-    "keys_in_part",
-    "members_of",
-    "neighbours",
-    "no_bits",
-    "numbers_of",
-    "own_bits",
-    "part_degrees",
-    "reached_bits",
-    "roles_of",
-    "slabs_of_part",
-    "targets",
-    "together",
-]
+    "block_of_part", "counts_of", "held_from", "inside", "keys_in_part", "members_of", "neighbours", "no_bits",
+    "numbers_of", "own_bits", "part_degrees", "reached_bits", "roles_of", "slabs_of_part", "targets", "together",
+]  # fmt: skip
 
 Array = Any
-Frame = Any
 
 
 def _bit(part: int) -> int:

@@ -17,42 +17,17 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
-from dasktc.backends.cuda.launch_trust import SMALL_ROW
+from dasktc.backends.kernel import SMALL_ROW
 from dasktc.pipeline.stages.edge_keys import cut, unpack
 
 __all__ = [
-    "CHUNK",
-    "CUTS",
-    "RESIDUES",
-    "Facts",
-    "Ranks",
-    "add_degrees",
-    "add_sources",
-    "add_sums",
-    "dense_ids",
-    "facts_of",
-    "first_rows",
-    "in_degrees",
-    "inverse",
-    "no_sums",
-    "order_by",
-    "oriented",
-    "oriented_in_place",
-    "oriented_in_ranges",
-    "oriented_slices",
-    "out_degrees",
-    "ranks_and_starts",
-    "ranks_of",
-    "row_starts",
-    "sum_of",
-    "total",
-    "totals_of",
-    "wedges_of",
-    "zero_degrees",
-]
+    "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_sources", "add_sums", "dense_ids", "facts_of",
+    "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "oriented", "oriented_in_place", "oriented_in_ranges",
+    "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_of", "row_starts", "sum_of", "total", "totals_of",
+    "wedges_of", "zero_degrees",
+]  # fmt: skip
 
 Array = Any
-Frame = Any
 CHUNK = 1 << 22
 """Vertices whose wedges are summed in one pass."""
 CUTS = 1024

@@ -15,23 +15,9 @@ from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 
 __all__ = [
-    "SAMPLED",
-    "Counts",
-    "NoPart",
-    "Span",
-    "ends_between",
-    "join_parts",
-    "judged",
-    "noted",
-    "part_size",
-    "read_chunks",
-    "read_parts",
-    "rows_of",
-    "sample_ends",
-    "slices_of_ends",
-    "slices_of_rows",
-    "without_loops",
-]
+    "SAMPLED", "Counts", "NoPart", "Span", "ends_between", "join_parts", "judged", "noted", "part_size", "read_chunks",
+    "read_parts", "rows_of", "sample_ends", "slices_of_ends", "slices_of_rows", "without_loops",
+]  # fmt: skip
 
 Array = Any
 Frame = Any

@@ -10,19 +10,11 @@ from dasktc.pipeline.stages.edge_keys import ends_of, pack, transform, unpack
 from dasktc.pipeline.stages.orient import inverse, order_by
 
 __all__ = [
-    "LARGE_DEGREE",
-    "band_of",
-    "by_band_and_visit",
-    "by_visit",
-    "collective_degree",
-    "first_visit",
-    "relabel",
-    "take",
+    "LARGE_DEGREE", "band_of", "by_band_and_visit", "by_visit", "collective_degree", "first_visit", "relabel", "take",
     "visit_keys",
-]
+]  # fmt: skip
 
 Array = Any
-Frame = Any
 LARGE_DEGREE = 100
 """TRUST, section 4.3: rows with more entries get a CTA each, others a warp."""
 

@@ -18,37 +18,12 @@ from dasktc.pipeline.stages.reorder import relabel
 from dasktc.wording import advice, plural
 
 __all__ = [
-    "ValueOps",
-    "by_place",
-    "cut",
-    "cut_pairs",
-    "entries_of",
-    "even",
-    "filled",
-    "id_bits",
-    "in_degree_of",
-    "in_place",
-    "integers",
-    "joined",
-    "largest",
-    "localised",
-    "logical_or",
-    "mixed",
-    "number_values",
-    "oriented_locally",
-    "put",
-    "refuse_beyond",
-    "sample_values",
-    "sorted_keys",
-    "tie_of",
-    "unite",
-    "weight_keys",
-    "with_degrees",
-    "with_entries",
-]
+    "ValueOps", "by_place", "cut", "cut_pairs", "entries_of", "even", "filled", "id_bits", "in_degree_of", "in_place",
+    "integers", "joined", "largest", "localised", "logical_or", "mixed", "number_values", "oriented_locally", "put",
+    "refuse_beyond", "sample_values", "sorted_keys", "tie_of", "unite", "weight_keys", "with_degrees", "with_entries",
+]  # fmt: skip
 
 Array = Any
-Frame = Any
 
 
 def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:

@@ -13,23 +13,11 @@ from dasktc.backends.csr import on_host
 from dasktc.pipeline.stages.edge_keys import cut
 
 __all__ = [
-    "SAMPLES",
-    "SHARE",
-    "WANTED_SAMPLES",
-    "Pick",
-    "all_ranges",
-    "cut_input",
-    "cut_together",
-    "keys_of_input",
-    "quantiles",
-    "reduce_range",
-    "reduce_slices",
-    "sample",
-    "sample_step",
-]
+    "SAMPLES", "SHARE", "WANTED_SAMPLES", "Pick", "all_ranges", "cut_input", "cut_together", "keys_of_input",
+    "quantiles", "reduce_range", "reduce_slices", "sample", "sample_step",
+]  # fmt: skip
 
 Array = Any
-Frame = Any
 SAMPLES, WANTED_SAMPLES, SHARE = 64, 1 << 14, 64
 """Least sampled keys per range, sampled keys in all where those are fewer, and the keys of which one is sampled then.
 Sizes of ranges differ by about a tenth with 64 samples each; with 2^14 samples, 128 KiB, two ranges differ by 1 % and

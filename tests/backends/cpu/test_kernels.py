@@ -377,6 +377,7 @@ def test_probes_worked_out_by_hand():
         "trust": 1 + (1 + 2),
         "hindex": 2 + 3 + 3,
         "merge": 2 + 2 + 4,
+        "plain": 2 + 2 + 4,
         "search": 1 + 1 + 2,
         "lstc": 1 + 1 + 2,
         "tcstream": 1 + 1 + 2,
@@ -420,7 +421,7 @@ def test_table_and_stream_of_unlike_width(kernel):
 
 def test_an_unknown_kernel_is_refused():
     (task,) = tasks([], 1)
-    with pytest.raises(InputError, match=r"'nosuch' is not one of hub, trust, .*, tcstream; choose"):
+    with pytest.raises(InputError, match=r"'nosuch' is not one of hub, trust, .*, plain; choose"):
         get_backend("cpu").count(task, "nosuch")
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc.api import count as triangles
+from dasktc.api.opener import as_source
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words
 from dasktc.backends.kernel import hub_count
@@ -219,7 +220,7 @@ def test_at_most_24_bytes_an_edge(emulated, name, owned):
     """At the peak, including two 32-bit ids per edge; fixed amounts add some hundredths of that here."""
     used, recipe = cupy_strict.MEMORY_USED, SHAPES[name]
     rows, before = recipe.parts[-1].last, used.now
-    source = recipe if owned else triangles.as_source(raw_of(recipe))
+    source = recipe if owned else as_source(raw_of(recipe))
     used.peak, used.moved = used.now, 0
     graph = triangles.build(LocalExecutor(), source, Options(backend="cuda"))
     assert used.peak - before <= 24 * rows
@@ -409,7 +410,7 @@ def test_at_most_24_bytes_an_edge_on_the_device(recipe):
 
     raw = Raw(*columns_of(recipe, "cuda"))
     with cuda_memory.peak() as peak:
-        graph = triangles.build(LocalExecutor(), triangles.as_source(tuple(raw)), Options(backend="cuda"))
+        graph = triangles.build(LocalExecutor(), as_source(tuple(raw)), Options(backend="cuda"))
     assert peak[0] + raw.nbytes <= 24 * len(raw.source) + (64 << 20)
     with cuda_memory.peak() as peak:
         graph.triangle_count()

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasktc.backends import TaskSize
+from dasktc.backends import TaskSize, get_backend, kernel_files
 from dasktc.backends.cpu import backend as cpu
 from dasktc.backends.cpu.splits import GROUP, rows_of, share_of
 from dasktc.backends.csr import BlockTask, OrientedCSR
@@ -25,6 +25,7 @@ from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda import launch, launch_edges, launch_hub, launch_trust, nvrtc
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.edge_functions import Kronecker
+from dasktc.backends.kernel import SMALL_ROW, hub_count
 from dasktc.errors import InputError
 from tests.backends.cpu.test_kernels import (
     GRAPHS,
@@ -45,8 +46,8 @@ from tests.support.tiers import some
 emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 TINY = {
-    "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 4,
-    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0,
+    "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 16,
+    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0, "FEW_ENTRIES": 3,
 }  # fmt: skip
 FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}
 BINS = {"BLOCK": 64, "STARTS": 64}
@@ -54,6 +55,7 @@ VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
     "hub with few tails ahead": ("hub", TINY | {"TAILS_AHEAD": 3, "TABLE_WARPS": 1}),
+    "hub with narrow lists": ("hub", TINY | {"LANES": 8, "LISTS_AHEAD": 2, "TAIL_LANES": 32, "NEIGHBOURS": 1}),
     "hub with long rows": ("hub", {"SHORT": 0}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
     "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),
@@ -197,12 +199,12 @@ def test_entry_points_are_extern_c():
 
 
 def test_missing_kernels_name_both_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "dasktc" / "backends" / "cuda" / "nvrtc.py"))
+    monkeypatch.setattr(kernel_files, "__file__", str(tmp_path / "dasktc" / "backends" / "kernel_files.py"))
     (tmp_path / "kernels").mkdir()
     with pytest.raises(FileNotFoundError, match=r"dasktc/kernels.*kernels: the CUDA kernels are missing"):
-        nvrtc.folder.__wrapped__()
+        kernel_files.folder.__wrapped__()
     (tmp_path / "kernels" / "csr.cuh").touch()
-    assert nvrtc.folder.__wrapped__() == tmp_path / "kernels"
+    assert kernel_files.folder.__wrapped__() == tmp_path / "kernels"
 
 
 def test_nothing_imports_a_gpu_library():
@@ -302,6 +304,17 @@ def test_three_parts(variant):
     vertices, edges = 130, random_edges(130, 2500, 7, below=100)
     for ordered in (True, False):
         check(on_host(False), list(tasks(edges, vertices, 3, 2, ordered)), kernel, macros, edges)
+
+
+@emulated
+@pytest.mark.parametrize("kernel", ["hub", "bitmap"])
+def test_hubs_end_within_a_word(kernel):
+    """Edges that lead to the first rows behind the last hub, in the same word of a bitmap, are counted once."""
+    vertices, edges = 400, [(u, v) for u in range(225, 270) for v in range(225, u)]
+    hubs = hub_count(len(edges), vertices)
+    assert 225 < hubs < 269
+    assert hubs % 32
+    check(on_host(False), list(tasks(edges, vertices)), kernel, {"SHORT": 0}, edges)
 
 
 def rows_in(share):
@@ -851,17 +864,34 @@ def test_counts_repeat():
 def test_sort_of_the_backend():
     cp = pytest.importorskip("cupy")
 
-    from dasktc.backends.cuda import backend as cuda
-
     keys = cp.random.default_rng(1).integers(0, 1 << 40, 1 << 16)
     wanted = np.sort(cp.asnumpy(keys))
-    assert (cp.asnumpy(cuda.sort(keys, 1 << 40)) == wanted).all()
+    assert (cp.asnumpy(get_backend("cuda").sort(keys, 1 << 40)) == wanted).all()
 
 
-@pytest.mark.parametrize("kernel", [file for file in FILES if file not in BESIDE])
-def test_macros_have_the_same_defaults_in_the_source(kernel):
-    text = nvrtc.source(launch.KERNELS[kernel].file)
-    macros = {name: value for name, value in launch.KERNELS[kernel].macros.items() if name.isupper()}
-    assert len(macros) >= len(launch.KERNELS[kernel].macros) - 2
-    for name, value in macros.items():
-        assert re.search(rf"#ifndef {name}\n#define {name} {value}\b", text), name
+def test_macros_are_read_from_the_files():
+    """Every macro that has a default; of a prelude's and the kernel's the first one, as for the compiler."""
+    for path in kernel_files.folder().glob("*.cu"):
+        text, found = nvrtc.source(path.stem), kernel_files.macros(path.stem)
+        assert set(re.findall(r"#ifndef (\w+)", text)) == {*found, "RACY_READ"}
+        for name, value in found.items():
+            assert re.findall(rf"#define {name} (\d+)\b", text)[0] == str(value), name
+    assert kernel_files.macros("hub")["BITMAP"] == 1 << 16
+    assert (kernel_files.macros("short")["BLOCK"], kernel_files.macros("hindex")["BLOCK"]) == (128, 256)
+
+
+def test_a_macro_of_two_files_has_the_first_default(tmp_path):
+    (tmp_path / "twice.cu").write_text("// Preludes: lrb.cuh\n#ifndef BLOCK\n#define BLOCK 17\n#endif\n")
+    assert kernel_files.macros(str(tmp_path / "twice"))["BLOCK"] == kernel_files.macros("merge")["BLOCK"] != 17
+
+
+def test_entries_name_macros_of_their_files():
+    """A name in capitals in an entry is a macro of its files: a mistyped one would change nothing."""
+    for entry in launch.KERNELS.values():
+        text = nvrtc.source(entry.file)
+        assert all(re.search(rf"\b{name}\b", text) for name in entry.macros if name.isupper()), entry.name
+
+
+def test_constants_of_a_file_are_those_of_its_launch():
+    text = nvrtc.source("trust")
+    assert f"SMALL_ROW = {SMALL_ROW}, " in text

@@ -25,6 +25,7 @@ from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
+from dasktc.backends.kernel_files import folder
 from dasktc.backends.wedge_sample import Strata
 from tests.backends.cpu.test_kernels import GRAPHS, clique, random_edges, tasks
 from tests.backends.cuda.test_kernels import FEW, FILES, TINY, VARIANTS, moved
@@ -223,10 +224,10 @@ WORK = {
 
 
 def test_all_files_are_watched():
-    assert {path.stem for path in nvrtc.folder().glob("*.cu")} == WORK.keys() >= {*FILES} - {"bitmap"}
+    assert {path.stem for path in folder().glob("*.cu")} == WORK.keys() >= {*FILES} - {"bitmap"}
 
 
-@pytest.mark.parametrize("path", sorted(nvrtc.folder().glob("*.cu*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(folder().glob("*.cu*")), ids=lambda path: path.name)
 def test_no_template_has_shared_memory_of_its_own(path):
     """For templates g++ ignores the section that the emulation watches, so races on it would be missed."""
     functions = re.findall(r"(?ms)^template .*?^}", path.read_text(encoding="utf-8"))
@@ -313,6 +314,9 @@ PUT_IN = {
     ),
     "the warp's barrier before a tree": (
         "tcstream", without("__syncwarp();", "  __syncwarp();\n  for (uint32 i = threadIdx.x % 32; i < NODES"), "nodes",
+    ),
+    "the warp's barrier before its lists are streamed": (
+        "hub", without("__syncwarp();", "mine.tail());\n  __syncwarp();\n"), "fronts[k]",
     ),
     "a bit set without an atomic": ("edges", instead("atomicOr(word, bit);", "*word |= bit;"), "*word |= bit;"),
     "a key counted without an atomic": (

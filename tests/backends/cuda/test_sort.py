@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasktc.backends.cuda.sort import ARRAYS, LARGE, RadixSort, Tile
+from dasktc.backends.cuda.sort import LARGE, SORT, RadixSort, Tile
 from tests.support.emulation.host import HostDevice, compiler
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -53,7 +53,7 @@ def test_keys_that_differ_below_keep_their_order(radix, given_keys, low):
 
 @on_host
 @pytest.mark.parametrize("radix", BOTH, ids=["forward", "reverse"])
-@given(given_keys=keys_below(), cuts=st.lists(st.integers(0, 400), max_size=ARRAYS + 5))
+@given(given_keys=keys_below(), cuts=st.lists(st.integers(0, 400), max_size=SORT["ARRAYS"] + 5))
 def test_arrays_are_sorted_together_and_stay_as_they_are(radix, given_keys, cuts):
     keys, bound = given_keys
     arrays = [part.copy() for part in np.split(keys, sorted(cuts))]

@@ -29,7 +29,7 @@ from dasktc.errors import CountError
 from dasktc.executors.dask import flow_control as window
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
-from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window
+from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window, WindowedSubmitter
 from dasktc.executors.dask.futures import results
 from dasktc.options import Options
 from dasktc.planning.placement import ReplicaCache, homes, needed
@@ -487,3 +487,21 @@ def test_keys_of_our_tasks():
     assert is_own(("orient-plan-0123abcd", 7))
     for key in ("orient-0123abcd", ("read-parquet-" + "0a" * 16, 0), ("count-0123abcd", "x"), ("inc-1", 2), 5):
         assert not is_own(key)
+
+
+def test_workers_keep_blocks_of_about_as_many_bytes():
+    """Of the blocks that two workers hold, one keeps the largest and the other the two small ones."""
+    sizes_of, both = {"a": 1, "b": 1, "c": 2}, ["w0", "w1"]
+    held = {key: (nbytes, both) for key, nbytes in sizes_of.items()}
+    stands_in = SimpleNamespace(_blocks=sizes_of, _needs=[["a"]], _capacity=lambda largest: 9)
+    replicas = WindowedSubmitter._replicas(stands_in, held)
+    keeps = Counter()
+    for key, names in replicas.holders.items():
+        keeps[names[0]] += sizes_of[key]
+    assert keeps == {"w0": 2, "w1": 2}
+
+
+def test_copies_may_take_the_memory_of_all_threads():
+    copies = BlockReplicas({"own": 5, "a": 4, "b": 4}, {"own": ["w"]}, 8).copies
+    assert copies("w", 2).fits(["a", "b"])
+    assert not copies("w", 1).fits(["a"])

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import dasktc
 from dasktc.errors import InputError
 from dasktc.io.files import open_source
 from dasktc.io.formats import rows, sniff, streams, text
@@ -740,3 +741,11 @@ def test_a_column_of_weights_is_named(tmp_path, columns):
     with pytest.raises(InputError, match=r"line 2 of .* holds 1.5 where an id is expected: .* weights; name") as error:
         open_source(str(path), ReadOptions(columns=columns))
     assert "skip=..." not in str(error.value)
+
+
+@pytest.mark.parametrize("byte", [b"\x01", b"\x08", b"\x0e", b"\x1a", b"\x1f"])
+def test_control_bytes_are_no_text(tmp_path, byte):
+    file = tmp_path / "graph.txt"
+    file.write_bytes(b"1 2\n2 3\n" + byte + b"1 3\n")
+    with pytest.raises(InputError, match="binary data"):
+        dasktc.triangle_count(str(file), backend="cpu")

@@ -32,9 +32,8 @@ from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
-from dasktc.pipeline.planes import choice
+from dasktc.pipeline.planes import choice, vertex_budget
 from dasktc.pipeline.planes.tuning import Tuning
-from dasktc.pipeline.sharded import vertex_budget
 from tests.executors.stores.device.test_store import OOC, TO_FILES, TO_HOST, same, values
 from tests.executors.test_memory_budget import facts
 from tests.support import oracle

@@ -33,10 +33,9 @@ from dasktc.executors.stores.file_store import LEAST
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
-from dasktc.pipeline.planes import Plane, budget
+from dasktc.pipeline.planes import Plane, budget, vertex_budget
 from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.tuning import TUNING
-from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.executors.test_memory_budget import facts
 from tests.support import oracle

@@ -1,0 +1,49 @@
+"""`Tuning`: sizes at which questions change how they are answered, in one object that tests replace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["TUNING", "Tuning"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes on which the way to an answer depends, but no answer.
+
+    Attributes
+    ----------
+    batch : int
+        Number of counts that one task adds up.
+    partition_bytes : int
+        Bytes of a partition of a Dask DataFrame.
+    frame_bytes, split_bytes : int
+        Bytes per row of an edge frame while it is made: keys, numbers, their order, and ids; and with sharded vertices.
+    list_limit : int
+        Largest list without a limit that a caller receives in one frame.
+    probe_limit : int
+        Largest limit for which triangles are searched without counting first.
+    highest : int
+        Number of vertices, and of edges, in the lists of those with most triangles.
+    update_chunk : int
+        Columns, or pairs of neighbours, that an update processes at a time.
+    shared_count : int
+        Number of edges from which several threads share a count while trusses are peeled.
+    recount : float
+        If more than one in so many edges of a candidate for the k-truss is removed, the rest are counted again.
+    """
+
+    batch: int = 10_000
+    partition_bytes: int = 128 << 20
+    frame_bytes: int = 100
+    split_bytes: int = 200
+    list_limit: int = 1_000_000
+    probe_limit: int = 1 << 16
+    highest: int = 20
+    update_chunk: int = 1 << 22
+    shared_count: int = 1 << 18
+    recount: float = 16
+
+
+TUNING = Tuning()
+"""The values of every run."""

@@ -1,1 +1,0 @@
-"""Vertex vectors in shards, for graphs whose vertex arrays exceed one process."""

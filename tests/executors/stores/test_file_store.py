@@ -1,0 +1,25 @@
+"""What goes to a file when results do not fit in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dasktc.executors.stores.file_store import FileStore, SpillableResult
+from dasktc.executors.stores.work_dir import WorkDir
+
+
+def spilling(folder, budget):
+    return FileStore(WorkDir(folder), budget, small=1)
+
+
+def test_what_does_not_fit_beside_the_others_goes_to_a_file(tmp_path):
+    store = spilling(tmp_path, 40_000)  # a quarter for results
+    kept = [store.keep(np.zeros(4_000, np.uint8)) for _ in range(3)]
+    assert [isinstance(handle, SpillableResult) for handle in kept] == [True, True, False]
+
+
+def test_the_largest_results_go_first(tmp_path):
+    store = spilling(tmp_path, 40_000)
+    small, large = (store.keep(np.zeros(size, np.uint8)) for size in (2_000, 7_000))
+    store.set_task_memory(36_000)
+    assert (small.stored is None, large.stored is None) == (True, False)

@@ -1,0 +1,37 @@
+"""Scratch memory of kernels, in plans for here and elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from dasktc.backends.protocol import TaskSize
+from dasktc.options import Options, bytes_of
+from dasktc.planning.plan import Limits, even_blocks
+from dasktc.planning.scratch import plan_count, scratch_of
+
+
+def test_a_plan_for_gpus_elsewhere_leaves_this_process_its_kernel():
+    size, options = (10**8, 10**9), Options(backend="cpu", kernel="hub", reorder="degree")
+    for memory, lean in (("60GB", False), ("7GB", True)):
+        limits = Limits(1, bytes_of(memory), "whole", splits=64)
+        plan, _, kept = plan_count(options, *size, even_blocks(*size), limits, "", automatic=True, planned_for="cuda")
+        assert (plan.lean, plan.fits, kept.kernel) == (lean, True, "hub")
+
+
+@pytest.mark.parametrize(
+    ("partition", "edges", "ahead"), [("whole", 10**6, False), ("hash2d", 10**7, True), ("vertical", 10**6, True)]
+)
+def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_built(partition, edges, ahead):
+    """No block comes ahead of tasks that all have the same one."""
+    options, task = (
+        Options(backend="cpu", kernel="merge", partition=partition, reorder="degree"),
+        TaskSize(10**6, 10**6, 10**6, 1000),
+    )
+    alone = scratch_of(options, edges, None)(task)
+    block = 4 * 10**6 + 8 * 1001
+    for memory in (1 << 20, 1 << 40):
+        needed = scratch_of(options, edges, memory)(task)
+        if ahead:
+            assert needed - alone >= block
+        else:
+            assert needed == max(alone, min(block, memory // 4))

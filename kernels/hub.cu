@@ -152,23 +152,23 @@ __device__ __forceinline__ void short_edge(const Task& t, int64 p, int64 first, 
   }
 }
 
-struct Unseen {
+struct NoVisitor {
   __device__ void operator()(int64, int64, int64, int64, int64) const {}
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     hub_short4(Task t, const uint4* records, uint32 narrow, Totals* totals) {
-  count_short<4>(t, records, narrow, totals, Unseen());
+  count_short<4>(t, records, narrow, totals, NoVisitor());
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     hub_short8(Task t, const uint4* records, uint32 narrow, Totals* totals) {
-  count_short<8>(t, records, narrow, totals, Unseen());
+  count_short<8>(t, records, narrow, totals, NoVisitor());
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     hub_short16(Task t, const uint4* records, uint32 narrow, Totals* totals) {
-  count_short<16>(t, records, narrow, totals, Unseen());
+  count_short<16>(t, records, narrow, totals, NoVisitor());
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint32* bitmaps, uint2* items,
@@ -202,7 +202,7 @@ __device__ __forceinline__ uint32 put_together(ListRecord* lists, ListRecord min
 
 // Which of eight 16-bit ids have their bit set, as a mask with the first id lowest.
 __device__ __forceinline__ uint32 eight(const uint32* bits, uint4 ids) {
-  return four(bits, make_uint2(ids.z, ids.w)) << 4 | four(bits, make_uint2(ids.x, ids.y));
+  return test_four(bits, make_uint2(ids.z, ids.w)) << 4 | test_four(bits, make_uint2(ids.x, ids.y));
 }
 
 // Streams the warp's lists, one record per lane, 0 for none. `narrow` holds the low halves of `columns`, eight to a

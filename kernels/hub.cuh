@@ -74,6 +74,8 @@
 #define FILTER 16384  // bits of the filter for ids beyond it
 #endif
 
+constexpr uint32 NO_ENTRY = 0xffffffffu;  // in place of an entry beyond a row's end
+
 constexpr uint32 BITMAP_WORDS = BITMAP / 32, FILTER_WORDS = FILTER / 32;
 constexpr uint32 BYTES = BITMAP / 8 - 4;  // of a bitmap, in words: the word of id x is at x >> 3 & BYTES
 
@@ -407,11 +409,11 @@ __device__ __forceinline__ void each_entry(const int32* columns, int64 size, con
 #pragma unroll
     for (uint32 k = 0; k < AT_ONCE; k++) {
       int64 place = i + k * Row::THREADS;
-      w[k] = place < size ? columns[place] : ALL;
+      w[k] = place < size ? columns[place] : NO_ENTRY;
     }
 #pragma unroll
     for (uint32 k = 0; k < AT_ONCE; k++) {
-      if (w[k] != ALL) { work(w[k]); }
+      if (w[k] != NO_ENTRY) { work(w[k]); }
     }
   }
 }
@@ -452,7 +454,7 @@ __device__ __forceinline__ uint32 bit_of(const uint32* bits, uint32 byte, uint32
 }
 
 // Which of four 16-bit ids have their bit set, as a mask with the first id lowest.
-__device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
+__device__ __forceinline__ uint32 test_four(const uint32* bits, uint2 ids) {
   uint32 found = bit_of(bits, ids.y >> 19 & BYTES, ids.y >> 16);
   found = found * 2 + bit_of(bits, ids.y >> 3 & BYTES, ids.y);
   found = found * 2 + bit_of(bits, ids.x >> 19 & BYTES, ids.x >> 16);

@@ -145,16 +145,16 @@ __device__ __forceinline__ void each_row(const Task& t, Totals* totals, const Vi
   sums.add_up(totals);
 }
 
-struct Unseen {
+struct NoVisitor {
   __device__ void operator()(int64, int64, int64, int64) const {}
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) short_rows(Task t, Totals* totals) {
-  each_row<true>(t, totals, Unseen());
+  each_row<true>(t, totals, NoVisitor());
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) short_blocks(Task t, Totals* totals) {
-  each_row<false>(t, totals, Unseen());
+  each_row<false>(t, totals, NoVisitor());
 }
 
 struct Seen {

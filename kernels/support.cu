@@ -233,7 +233,7 @@ template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, Li
       int64 place = int64(four_of[i]) + lane;
       while (left > 0) {
         if (left < 4) { valid &= (1u << left) - 1; }
-        uint32 hits = four(row.bits, ids[i]) & valid & 15u;
+        uint32 hits = test_four(row.bits, ids[i]) & valid & 15u;
         found += __popc(hits);
         if (hits) {
 #pragma unroll

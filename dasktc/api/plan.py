@@ -51,6 +51,7 @@ __all__ = ["Rates", "plan", "plan_of_size"]
 
 GPU_MEMORY = int(0.8 * 139 * 2**30)
 """Default bytes per GPU of `--gpus`: 80 % of an H200, the share that dask-cuda lets a worker fill."""
+EVEN = "all blocks are assumed to be equally large"
 REFUSED = f"counting refuses more than {MAX_VERTICES:,} vertices"
 MAX_EDGES = 2**53
 """Up to this number the bytes of all blocks fit 64-bit integers."""
@@ -160,10 +161,9 @@ def plan(
     if (vertices is None) != (edges is None) or (source is None) == (vertices is None):
         raise InputError("a plan is for a source, or for numbers of vertices and edges: give one of the two")
     if vertices is not None and edges is not None:
-        notes = ["all blocks are assumed to be equally large"]
+        of_size, notes = plan_of_size(vertices, edges, chosen, planned, gpus), [EVEN]
         if vertices > MAX_VERTICES:
             notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
-        of_size = plan_of_size(vertices, edges, chosen, planned, gpus)
         return _predict(of_size, chosen, rates, gpus, planned is None, notes=notes, wedges=wedges)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))

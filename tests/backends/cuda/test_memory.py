@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dasktc
+from dasktc.backends import get_backend
 from dasktc.backends.calls import one_call
 from dasktc.backends.out_of_memory import run
 from dasktc.errors import InputError
@@ -201,7 +202,7 @@ def test_what_is_not_sent_comes_from_the_asynchronous_pool(by_ucx, of_the_caller
         with by_ucx.unsent():
             assert resource() is pool.resource
             held = cupy_strict.zeros(1 << 20, dtype="uint8")
-            with by_ucx.Budget(1 << 20), pytest.raises(MemoryError):
+            with by_ucx.Budget(1 << 20, get_backend("cuda")), pytest.raises(MemoryError):
                 cupy_strict.zeros((1 << 20) + 1, dtype="uint8")
             assert resource() is pool.resource
             free = by_ucx.free_and_total()[0]
@@ -238,7 +239,7 @@ def test_calls_that_go_on_after_it_end_with_the_caller_s_resource(by_ucx):
     before, begun, leave = resource(), threading.Event(), threading.Event()
 
     def other():
-        with one_call(), by_ucx.Budget(1 << 20):
+        with one_call(), by_ucx.Budget(1 << 20, get_backend("cuda")):
             begun.set()
             assert leave.wait(60)
 
@@ -259,7 +260,7 @@ def test_a_budget_holds_no_pool_that_was_given_back(emulated, monkeypatch):
     monkeypatch.setattr(emulated, "_sends_by_ucx", lambda: True)
     emulated._own_pool.cache_clear()
     with one_call():
-        budget = emulated.Budget(1 << 20)
+        budget = emulated.Budget(1 << 20, get_backend("cuda"))
         with budget:
             held = cupy_strict.zeros(1 << 10, dtype="uint8")
         first = emulated._shared.own.resource

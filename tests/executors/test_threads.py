@@ -144,8 +144,9 @@ def test_result_and_plan_say_how_many_calls_ran_at_a_time(tmp_path, capsys):
     assert "3 at a time" in repr(dasktc.triangle_count(path, threads=3))
 
 
-def test_a_small_graph_needs_one_thread():
-    graph = dasktc.prepare(source_of(EDGES), threads=3)
+@pytest.mark.parametrize("memory", [None, "1GB"])
+def test_a_small_graph_needs_one_thread(memory):
+    graph = dasktc.prepare(source_of(EDGES), threads=3, memory=memory)
     assert (graph._context.executor.workers, graph.plan.workers) == (1, 1)
 
 

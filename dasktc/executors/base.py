@@ -1,8 +1,7 @@
 """Executors and stores: who calls a stage's functions, and where their results are kept.
 
-A stage of the pipeline is given an `Executor` and uses nothing else of this package: it submits functions with handles
-as arguments, and gets handles of their results. An executor is a submitter and a store; `memory_budget.limited` puts
-them together:
+A plane of the pipeline is given an `Executor`: it submits functions of stages with handles as arguments, and gets
+handles of their results. An executor is a submitter and a store; `memory_budget.limited` puts them together:
 
     submitter                   store                    a handle is
     LocalExecutor, which calls  MemoryStore              the value itself
@@ -21,9 +20,9 @@ may read their blocks ahead of use: LocalStores run the tasks in order (`tasks`)
 blocks of the next one (`wrap_tasks`), and are told when the last task has ended (`after_tasks`).
 
 An out-of-core count on several GPUs uses these files: `memory_budget` puts executor and store together; `dask.executor`
-submits; `device.cluster_store` keeps the budget on a worker, by means of `device.store`, whose results are
-`device.handles`, and whose blocks are prefetched by `device.prefetch` and moved by `device.copies`. `dask.flow_control`
-decides which task is in flight where, `dask.futures` waits for results, and `dask.faults` handles deaths of workers.
+submits; in `stores.device`, `cluster_store` keeps the budget on a worker, by means of `store`, whose results are
+`handles`, and whose blocks are prefetched by `prefetch` and moved by `copies`. `dask.flow_control` decides which task
+is in flight where, `dask.futures` waits for results, and `dask.faults` handles deaths of workers.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The stages from a source's edges to CSR blocks, one module a stage; `prepare` runs them in order."""
+"""From a source's edges to CSR blocks: `stages` compute, `planes` move partitions, `prepare` has the order."""

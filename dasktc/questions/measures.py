@@ -2,8 +2,8 @@
 
 With T(v) triangles and d(v) neighbours of vertex v, its local clustering coefficient is
 2·T(v) / (d(v)·(d(v) - 1)) (Watts and Strogatz, Nature 393, 1998, doi:10.1038/30918), and the graph's
-transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. The graph caches its counts (`counted`);
-`frames` defines the frame types of results.
+transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. The graph caches its counts
+(`counting.counted`); `answers.frames` defines the frame types of results.
 """
 
 from __future__ import annotations

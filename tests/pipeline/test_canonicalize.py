@@ -32,7 +32,7 @@ def test_rows_read_are_edges_and_what_was_dropped(edges, text):
 
 
 def test_partitions_are_about_equally_large(monkeypatch):
-    monkeypatch.setattr(ProcessPlane, "_sorts_in_place", lambda plane, keys: False)
+    monkeypatch.setattr(ProcessPlane, "_sorts_together", lambda plane, keys: False)
     monkeypatch.setattr(ProcessPlane, "partitions", lambda *given: 4)
     edges = np.random.default_rng(1).integers(0, 2**40, (4000, 2)).tolist()
     found = prepare_edges(LocalExecutor().for_backend("cpu"), source_of(edges, parts=3), Options())

@@ -167,7 +167,7 @@ class Watched(LocalExecutor):
 class Exchanging(ProcessPlane):
     """A plane of this process that exchanges the keys of large graphs, too."""
 
-    def _sorts_in_place(self, keys):
+    def _sorts_together(self, keys):
         return False
 
 

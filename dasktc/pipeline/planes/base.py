@@ -107,13 +107,13 @@ class Plane(ABC):
         """The backend of the stages."""
         return self.executor.backend
 
-    # 1. from a source to edge frames
+    # from a source to edge frames
 
     @abstractmethod
     def read(self, source: Source) -> Frames:
         """Read the parts of a source; of each frame the rows, loops, span and a sample come to the client."""
 
-    # 2. from the caller's ids to dense ids
+    # from the caller's ids to dense ids
 
     def number(self, frames: Frames, ids: Ids) -> Numbering:
         """Number the vertices 0..V-1, ascending by the caller's ids, and count them; the frames stay as they are."""
@@ -126,7 +126,7 @@ class Plane(ABC):
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """What vectors of all vertices may take; it decides whether they are whole."""
 
-    # 3. from frames to distinct undirected edges
+    # from frames to distinct undirected edges
 
     @abstractmethod
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
@@ -145,7 +145,7 @@ class Plane(ABC):
             return self
         return replace(self, executor=executor.with_one_thread())
 
-    # 4. from degrees to directions
+    # from degrees to directions
 
     @abstractmethod
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
@@ -160,7 +160,7 @@ class Plane(ABC):
             The caller's ids by dense id; made on first access where ids were numbered by their range.
         """
 
-    # 5. from ranks to another order
+    # from ranks to another order
 
     def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
         """Relabel the graph by a vertex order, and take it over; it is returned as it is where the ranks stay the ids.
@@ -185,7 +185,7 @@ class Plane(ABC):
         )
         return Oriented(Handles(partitions), dense, outward, inward, graph.wedges, graph.edges)
 
-    # 6. from a layout to the sizes of its blocks
+    # from a layout to the sizes of its blocks
 
     def measure(self, graph: Oriented, layout: Layout) -> Sizes:
         """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
@@ -212,7 +212,7 @@ class Plane(ABC):
         )
         return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
 
-    # 7. from edges to blocks
+    # from edges to blocks
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Build the CSR blocks of a layout, and take the graph's partitions over.

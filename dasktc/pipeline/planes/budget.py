@@ -2,9 +2,10 @@
 
 What happens to an edge: its part is read in chunks, each a frame of its own. Keys are made as they are cut into ranges,
 and the slices of a range, as many as fit a call, are merged. On a GPU every pass moves the partitions to the host and
-back, so passes are saved: degrees are added up as the keys are made; edges are dealt to ranges of rows as they are
-oriented, of which the single block is built range by range; and with them remainders are counted, which measure grids.
-A block may be larger than what a call may take: it is allocated once, and filled by one slab after another.
+back, so passes are saved: in this process degrees are added up as repeats are dropped; edges are dealt to ranges of
+rows as they are oriented, of which the single block is built range by range; and with them remainders are counted,
+which measure grids. A block may be larger than what a call may take: it is allocated once, and filled by one slab after
+another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chooses the plane of a run: the only place that asks in which mode it goes."""
+"""Chooses the plane of a run by its mode: the only place that asks which it is, but that `BudgetPlane` is for two."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """The plane of this process without a memory budget: threads over shared arrays, or one GPU.
 
-What happens to an edge: its part is read to a frame by one thread. Ids become dense ids by a look-up, and the two of an
-edge become one key. On the CPU the threads deal the keys of a large graph into one array by their leading digit, and
-each sorts ranges of it and drops repeats while these are in cache; keys are oriented in place, dealt once more, and
-written as rows of the one block. Small graphs, graphs of several blocks, and graphs on a GPU go by way of an exchange:
-every partition is cut at sampled keys, and the slices of a range are merged.
+What happens to an edge: its part is read to a frame by one thread. Ids of a narrow range are used as they are, others
+become dense ids by a look-up, and the two of an edge become one key. On the CPU the threads deal the keys of a large
+graph into one array by their leading digit, and each sorts ranges of it and drops repeats while these are in cache.
+Keys are oriented in place; if the graph becomes one block, they are dealt once more, and written as its rows. Small
+graphs and graphs on a GPU go by way of an exchange, and so do the blocks of a plan that has several: every partition is
+cut at sampled keys, and the slices of a range are merged.
 
-A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges, and
-adds up degrees in the pass that makes the keys.
+A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges.
+Degrees are added up in the pass that drops repeats.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class ProcessPlane(Plane):
         """Sort the keys in shared memory; those of a small graph, or of a GPU, by an exchange."""
         executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
         shift, handles = numbering.shift, frames.frames.take()
-        if self._sorts_in_place(rows):
+        if self._sorts_together(rows):
             return Canonical(Handles(self._sorted(handles, rows, numbering)), rows)
         # Ranges come from samples that reading took where these suffice; then keys are made as they are cut.
         count, samples = self.partitions(rows), None
@@ -127,7 +128,7 @@ class ProcessPlane(Plane):
         partitions, folded = reduce_ranges(executor, "canonical", ranges, distinct, calls, degrees)
         return Canonical(Handles(partitions), rows, folded)
 
-    def _sorts_in_place(self, keys: int) -> bool:
+    def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""
         return keys >= self.tuning.one_partition and not self.backend.on_device
 
@@ -173,7 +174,7 @@ class ProcessPlane(Plane):
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Build the single block of a large graph in shared memory, and other blocks by an exchange."""
-        if layout.shape != (1, 1) or not self._sorts_in_place(graph.edges):
+        if layout.shape != (1, 1) or not self._sorts_together(graph.edges):
             return super().blocks(graph, layout, edges, where)
         block = self._single_block(graph, layout)
         check_edges(block, None if edges is None else int(edges[0, 0]))

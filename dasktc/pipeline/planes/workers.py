@@ -2,7 +2,7 @@
 
 What happens to an edge: the parts of a source are grouped to one partition for each worker thread, and the partition
 has a home. Keys are sent by range: one task for each piece that leaves its worker, and none for those that stay. On the
-CPU a task more cuts each partition into all ranges at once; on a device each task picks its keys by a pass of its own.
+CPU, and where ranges are many, a task more cuts each partition into all of them; else each task picks its keys itself.
 Where pieces are smaller than what travels in the time of these tasks, each range takes whole partitions instead, and
 picks its own keys out of them. Every worker ranks the vertices for itself where that is sooner than to wait for ranks.
 

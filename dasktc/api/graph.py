@@ -1109,5 +1109,5 @@ def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) 
 
 def _attached(prepared: Prepared, blocks: Blocks, options: Options, patience: float, retries: int) -> Graph:
     futures = futures_in(prepared, blocks)
-    executor: Any = AttachedExecutor(futures, options.chosen_backend, patience, retries)
+    executor = AttachedExecutor(futures, options.chosen_backend, patience, retries)
     return Graph(CountingContext(executor, prepared, blocks, options))

@@ -295,7 +295,8 @@ def _run_control(batches: Sequence[Sequence[str]]) -> dict[str, int]:
     client, numbers, results = _CONTROL[0].client, itertools.count(), [None]
     for names in batches:  # each task needs a result, as most tasks of a count do
         keys = [(name, next(numbers)) for name in names]
-        results = client.map(_no_op, itertools.islice(itertools.cycle(results), len(keys)), key=keys, pure=False)
+        inputs = list(itertools.islice(itertools.cycle(results), len(keys)))
+        results = client.map(_no_op, inputs, key=keys, pure=False)
         client.gather(results)
     gc.collect()
     sizes = [psutil.Process(pid).memory_info().rss for pid in worker_pids(client)]

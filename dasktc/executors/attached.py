@@ -6,6 +6,7 @@ import io
 import pickle
 from typing import Any
 
+from dasktc.backends import lazy_backend
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.executors.dask.executor import DaskExecutor
@@ -14,10 +15,10 @@ from dasktc.executors.dask.internals import keep_futures
 __all__ = ["AttachedExecutor", "futures_in"]
 
 
-class AttachedExecutor:
-    """The executor of an unpickled graph, made on first use.
+class AttachedExecutor(DaskExecutor):
+    """The executor of an unpickled graph, which finds its client on first use.
 
-    It is not made earlier because Dask unpickles the futures of a published object first, and binds them to the client
+    It does so no earlier because Dask unpickles the futures of a published object first, and binds them to the client
     that asked for it afterwards.
 
     Parameters
@@ -31,17 +32,11 @@ class AttachedExecutor:
     """
 
     def __init__(self, futures: list[Any], backend: str, patience: float, retries: int) -> None:
-        self._futures, self._backend, self._options = futures, backend, (patience, retries)
-        self._executor: DaskExecutor | None = None
+        self._futures, self._options, self.backend = futures, (patience, retries), lazy_backend(backend)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+    def __getattr__(self, name: str) -> Any:  # of an attribute that `DaskExecutor.__init__` makes
+        if name.startswith("__") or "client" in vars(self):
             raise AttributeError(name)
-        if self._executor is None:
-            self._executor = self._attached()
-        return getattr(self._executor, name)
-
-    def _attached(self) -> DaskExecutor:
         client = next((future.client for future in self._futures if future.client is not None), active_client())
         if client is None:
             raise InputError(
@@ -52,7 +47,8 @@ class AttachedExecutor:
             if future.client is None:
                 future.bind_client(client)
         keep_futures(client)  # as Dask does for published futures: they live as long as this graph
-        return DaskExecutor(client, *self._options).for_backend(self._backend)
+        super().__init__(client, *self._options, backend=self.backend)
+        return getattr(self, name)
 
 
 def futures_in(*objects: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from dasktc.backends.cpu import edges as cpu_edges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.vertex_maps import MAX_VERTICES
-from dasktc.executors.base import CPU, Fold, tree
+from dasktc.executors.base import CPU, Fold, MemoryStore, tree
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
@@ -248,8 +248,18 @@ def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder
         assert block.columns.tolist() == plain._context.blocks[place].columns.tolist()
 
 
+class Roomy(MemoryStore):
+    """A store with a budget that nothing exceeds: the graph is prepared by calls that share no arrays."""
+
+    memory_per_call = 1 << 40
+
+
 class Frozen(Watched):
     """Makes results read-only, because on a cluster a task's input may be another task's input, too."""
+
+    def __init__(self, workers):
+        super().__init__(workers)
+        self.store = Roomy()
 
     def submit(self, stage, function, *args, **options):
         return frozen(function(*args))

@@ -40,6 +40,7 @@ from dasktc.bench.papers import (
 from dasktc.bench.papers.bench import Bench, lengths
 from dasktc.bench.papers.figure import Figure
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
+from dasktc.bench.report import device
 from dasktc.cli.main import main
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, DasktcError, InputError
@@ -722,7 +723,7 @@ def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: py
         assert not any("needs a GPU" in said.here for said in figure.verdicts), name
         assert name != "lstc-table7" or all("the notes say why" in said.here for said in figure.verdicts)
         assert (name in COUNTED) == any(said.proxy for said in figure.verdicts), name
-    assert run._device("cuda") == "emulated"
+    assert device("cuda") == "emulated"
 
 
 @pytest.mark.gpu

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
+from threading import RLock
+from typing import Any, Self
 
 from dasktc.backends import lazy_backend
 from dasktc.errors import InputError
@@ -33,10 +34,26 @@ class AttachedExecutor(DaskExecutor):
 
     def __init__(self, futures: list[Any], backend: str, patience: float, retries: int) -> None:
         self._futures, self._options, self.backend = futures, (patience, retries), lazy_backend(backend)
+        self._attaching, self._is_attached = RLock(), False
+
+    def for_backend(self, name: str) -> Self:
+        """As `Executor.for_backend`, of the executor with its client."""
+        self._attach()
+        return super().for_backend(name)
 
     def __getattr__(self, name: str) -> Any:  # of an attribute that `DaskExecutor.__init__` makes
-        if name.startswith("__") or "client" in vars(self):
+        if name.startswith("__"):
             raise AttributeError(name)
+        self._attach()
+        return self.__getattribute__(name)
+
+    def _attach(self) -> None:
+        with self._attaching:
+            if not self._is_attached:
+                self._find_client()
+                self._is_attached = True
+
+    def _find_client(self) -> None:
         client = next((future.client for future in self._futures if future.client is not None), active_client())
         if client is None:
             raise InputError(
@@ -48,7 +65,6 @@ class AttachedExecutor(DaskExecutor):
                 future.bind_client(client)
         keep_futures(client)  # as Dask does for published futures: they live as long as this graph
         super().__init__(client, *self._options, backend=self.backend)
-        return getattr(self, name)
 
 
 def futures_in(*objects: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from unittest import mock
 
 import numpy as np
@@ -13,15 +14,18 @@ from hypothesis import strategies as st
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.backends.cpu import edges as cpu_edges
+from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.executors.base import CPU, Fold, MemoryStore, tree
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.stores.file_store import FileStore
+from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import Options
 from dasktc.pipeline.planes import Frames, Handles, Tuning, choose
-from dasktc.pipeline.planes.exchange import Inputs
+from dasktc.pipeline.planes.exchange import Inputs, exchange
 from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.planes.workers import WorkersPlane
@@ -301,6 +305,32 @@ def test_tasks_never_change_their_inputs(reorder, scale):
         graph = build(Frozen(9), source_of(edges, parts=4), options, silent)
         result = graph.triangle_count(verify=1.0)
     assert int(result) == int(build(LocalExecutor(), source_of(edges), Options()).triangle_count())
+
+
+def test_an_array_is_freed_once_its_keys_are_dealt():
+    """Else all keys and the array to which they are dealt would be in memory together."""
+    arrays = [np.arange(number, radix.BATCH * 8, 8) for number in range(8)]
+    alive, counts = [weakref.ref(array) for array in arrays], []
+
+    def calls(function, inputs, *shared):
+        results = []
+        inputs.reverse()
+        while inputs:
+            results.append(function(inputs.pop(), *shared))
+            counts.append(sum(ref() is not None for ref in alive))
+        return results
+
+    buckets = radix.dealt(arrays, radix.BATCH * 8, (0, radix.BATCH * 8), calls)
+    assert len(buckets.keys) == radix.BATCH * 8
+    assert counts[-8:] == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_an_exchange_of_one_range_takes_its_inputs_over(tmp_path):
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 1 << 30))
+    inputs = Inputs(tasks.map("keys", np.arange, [1 << 16, 1 << 17]))
+    (taken,) = exchange(tasks, "keys", inputs, [], 1 << 40)
+    assert len(taken) == 2
+    assert inputs.handles == []
 
 
 def test_handles_are_given_up_once_they_are_used():

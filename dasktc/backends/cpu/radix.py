@@ -444,8 +444,9 @@ def dealt(
     ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = np.cumsum(counts, axis=0)  # where each piece writes the keys of each bucket: behind those of former pieces
     places += ends[:-1] - counts
-    target = np.empty(int(ends[-1]), np.int64)
-    calls(_deal_piece, list(zip(pieces, places, strict=True)), shift, target, base)
+    target, placed = np.empty(int(ends[-1]), np.int64), list(zip(pieces, places, strict=True))
+    pieces.clear()  # so that each array is freed once its keys are dealt
+    calls(_deal_piece, placed, shift, target, base)
     return Buckets(target, ends, shift, base)
 
 

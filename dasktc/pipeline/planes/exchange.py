@@ -65,7 +65,10 @@ def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], 
     """
     handles, keys, shared = inputs.handles, inputs.keys, inputs.shared
     if not starts:
-        return [handles if keys is None else executor.map(stage, keys, handles, *shared)]
+        if keys is not None:
+            return [executor.map(stage, keys, handles, *shared)]
+        taken, handles[:] = list(handles), []
+        return [taken]
     slices = executor.map(stage, cut_input, handles, keys, starts, bound, executor.backend, *shared)
     return executor.transpose(stage, slices, len(starts) + 1)
 

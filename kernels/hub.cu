@@ -63,8 +63,8 @@
 //
 //   8, on an H100, where 7 takes       2.9  11.0  60.8    -       -      tables 28, near 12.1, lists 10.2, edges 8.6
 //     predicted                        2.0   8.0  50      -       -      rows dealt evenly, no read waits for another
-//     before its last edit, measured   1.9   8.9  50.8    3.7     -      tables 24.2, near 9.2, lists 8.4, edges 7.2
-//     measured                         2.5   9.5  52.3    3.8     -      in turns with 7, which took 2.9, 11.2 and 62.2;
+//     counted, before its last edit    1.9   8.9  50.8    3.7     -      tables 24.2, near 9.2, lists 8.4, edges 7.2
+//     counted, in turns with 7         2.5   9.5  52.3    3.8     -      which took 2.9, 11.2 and 62.2 on that card;
 //       the last edit takes out pairs with entries that are no hubs, which had slowed `bitmap` on other graphs
 //     learnt: 85 % of issue slots were busy with near hubs, 67 % with tables: what helped were fewer instructions. Near
 //     hubs: ends found by a warp's bisection (-1.3), a short row's words listed from its entries (-0.9). Tables: two

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from dasktc.api.progress import showing
 from dasktc.api.streams import as_files
-from dasktc.backends import ON_DEVICE
+from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DeviceMemoryError, InputError, neutral_text
 from dasktc.executors.base import Executor
@@ -144,6 +144,8 @@ def opened(
             if options.chosen_backend in ON_DEVICE:
                 warn_of_tcp(executor)
             executor = with_all_threads(executor, place, options.chosen_backend)
+            if in_process:
+                get_backend(options.chosen_backend)  # imported here, so that no stage's time includes it
             yield Call(executor, found, options, run, tracker, attributes, in_process, why, connection)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -22,6 +23,14 @@ from dasktc.cli.cluster_samples import SAMPLES, sample
 from tests.support import daemons
 from tests.support.processes import DASK, DASKTC, patience, until
 from tests.support.samples import GRAPH, TRIANGLES, environment, executable, written
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_what_a_sample_imports_is_there(kind):
+    """Shell scripts contain Python, whose imports no tool checks."""
+    for module, names in re.findall(r"^\s*from (dasktc[\w.]*) import ([\w, ]+)$", sample(kind), re.MULTILINE):
+        for name in names.split(", "):
+            assert hasattr(importlib.import_module(module), name), (module, name)
 
 
 @pytest.mark.parametrize("kind", SAMPLES)

@@ -47,7 +47,7 @@ import sys
 import time
 
 from dask.distributed import Client
-from dasktc.executors.tls import security_of
+from dasktc.executors.process.tls import security_of
 
 file, gpus, tls = sys.argv[1:]
 while not os.path.exists(file):

@@ -245,7 +245,7 @@ def test_few_calls_that_make_arrays_are_in_flight(pair):
 
     def keys(number):
         found = client.run_on_scheduler(states)
-        flying.append(sum(state == "processing" and key.startswith("('many") for key, state in found))
+        flying.append(client.run_on_scheduler(calls_in_flight))
         arrays.append(sum(state == "memory" and key.startswith(("('many", "('sum")) for key, state in found))
         return [number % 3]
 
@@ -256,6 +256,12 @@ def test_few_calls_that_make_arrays_are_in_flight(pair):
     assert [int(found[0]) for found in tasks.gather(sums[key] for key in range(3))] == [6_633, 6_700, 6_567]
     assert max(flying) <= 2 * (DEPTH + 1)
     assert max(arrays) <= 8 * (DEPTH + 1), "a list, its array, its number and a sum a call"
+
+
+def calls_in_flight(dask_scheduler):
+    """Calls that workers run or are given; tasks that take an array out of a call's list depend on the call."""
+    tasks = dask_scheduler.tasks.values()
+    return sum(t.state == "processing" and str(t.key).startswith("('many") and not t.dependencies for t in tasks)
 
 
 def states(dask_scheduler):

@@ -47,6 +47,8 @@ __all__ = [
 ALIGNMENT = 64
 MAPPED = 1 << 20
 """Bytes from which a section is mapped; each map holds a file descriptor, of which there are about a thousand."""
+OWN_PAGES = 1 << 16
+"""Bytes from which a copy has pages of its own: in the C heap, blocks that come and go leave gaps, which stay resident."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
         first = start - start % mmap.ALLOCATIONGRANULARITY
         mapped = mmap.mmap(file.fileno(), stop - first, access=mmap.ACCESS_COPY, offset=first)
         return memoryview(mapped)[start - first :]
-    view = memoryview(mmap.mmap(-1, size) if size >= MAPPED else bytearray(size))
+    view = memoryview(mmap.mmap(-1, size) if size >= OWN_PAGES else bytearray(size))
     file.seek(start)
     read = 0
     while read < size:

@@ -22,7 +22,7 @@ from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, ve
 from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.pipeline.stages.shards import localised
 
-__all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "shares_of", "values_in_shards"]
+__all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "in_shards", "list_frame", "shares_of", "values_in_shards"]
 
 Array = Any
 SHIFT = 32
@@ -71,6 +71,13 @@ def shares_of(
 def share(vector: Array, start: int, stop: int) -> Array:
     """Copy a slice of a vector to the host."""
     return on_host(vector[start:stop])
+
+
+def in_shards(executor: Executor, stage: str, vector: Any, starts: tuple[int, ...]) -> Sharded:
+    """Cut the handle of a whole vector into shards; a single one stays where it is."""
+    if len(starts) == 2:
+        return Sharded(starts, [vector])
+    return Sharded(starts, [executor.submit(stage, share, vector, *span) for span in pairwise(starts)])
 
 
 def _share_of_named(vector: Array, ids: Array, first: int, end: int) -> list[Array]:

@@ -676,7 +676,7 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The graph is on workers, or was prepared within `memory`: one process must hold it.
+            One worker, which receives the whole graph, has not enough memory.
         CountError
             A check failed: there is no result.
 

@@ -10,11 +10,10 @@ are counted again instead. As a check, removed and remaining triangles must add 
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from dasktc.answers.edge_support import VISITED
-from dasktc.answers.external_ids import share
+from dasktc.answers.external_ids import in_shards
 from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
@@ -24,6 +23,7 @@ from dasktc.counting.tuning import Tuning
 from dasktc.errors import InputError
 from dasktc.executors.threads import results
 from dasktc.options import format_size
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.edge_keys import distinct, pack, shift_of
 from dasktc.planning.schemes import Triple
 from dasktc.registry import ORDERS
@@ -100,14 +100,11 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
     return block, values, graph.executor.gather(facts)[0]
 
 
-def core_vector(graph: CountingContext) -> list[Any]:
-    """Compute core numbers on one worker, by the ids of the blocks: one handle per shard of the vertices."""
+def core_vector(graph: CountingContext) -> Sharded:
+    """Compute core numbers on one worker, by the ids of the blocks, in the shards of the vertices."""
     how = _how(graph, trusses=False)
     result = graph.executor.submit("cores", _cores, how, list(graph.blocks.values()))
-    starts = graph.prepared.graph.order.starts
-    if len(starts) == 2:
-        return [result]
-    return [graph.executor.submit("cores", share, result, *span) for span in pairwise(starts)]
+    return in_shards(graph.executor, "cores", result, graph.prepared.graph.order.starts)
 
 
 def _how(graph: CountingContext, trusses: bool = True) -> _How:

@@ -5,77 +5,109 @@ With d(v) neighbours, T(v) triangles and q(v) 4-cycles, and sums over the neighb
     c(v) = q(v) / (Σ d(u)·(d(v) - 1) - d(v)·(d(v) - 1) - 2·T(v) - q(v))
 
 (Lind, González and Herrmann, Physical Review E 72, 056127, 2005, with the number of possible cycles of Zhang et al.,
-Physica A 387, 6869, 2008), which is NetworkX's definition.
+Physica A 387, 6869, 2008), which is NetworkX's definition. One worker receives the whole graph, because a 4-cycle may
+have its edges in any four blocks.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dasktc.answers.external_ids import in_shards
 from dasktc.answers.frames import frame_kind
 from dasktc.answers.vertex_counts import triangles_by_id
 from dasktc.answers.vertex_frames import reals, vertex_answer
-from dasktc.backends.csr import on_host
+from dasktc.backends import Backend
+from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError
-from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.options import format_size
 from dasktc.pipeline.stages.edge_keys import pack, shift_of
-from dasktc.wording import advice, option, plural
+from dasktc.wording import advice, plural
 
 __all__ = ["square_clustering"]
 
 Array = Any
+EDGE_BYTES, VERTEX_BYTES = 56, 48
+"""Bytes that the worker takes beside the blocks: for each edge its key, both entries of the adjacency lists and the
+prefix sums of their degrees, or the keys of several blocks while they are joined; for each vertex its numbers."""
+
+
+class _Expected(NamedTuple):
+    """What the blocks must hold together, and the folder of copies that are read again (`CountingContext`)."""
+
+    vertices: int
+    edges: int
+    once: bool
+    copies: str
+    backend: Backend
 
 
 def square_clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the square clustering coefficients; see `Graph.square_clustering`."""
-    executor, oriented, kind = graph.executor, graph.prepared.graph, frame_kind(graph, frame)
-    if not graph.answers.in_one_memory:
+    executor, kind = graph.executor, frame_kind(graph, frame)
+    needed = int(graph.plan.scheme.block_bytes(graph.prepared.sizes).sum())
+    needed += EDGE_BYTES * graph.edges + VERTEX_BYTES * graph.vertices
+    if needed > graph.plan.memory:
         raise InputError(
-            "square clustering needs the whole graph in one process's memory, and this one was prepared on workers or "
-            f"within {option('memory')}: prepare it with {advice(threads=1)} or more, and without {option('memory')}"
-        )
-    outward, inward = (on_host(d) for d in executor.gather([oriented.out_degree.whole, oriented.in_degree.whole]))
-    degrees = outward.astype(np.int64) + inward
-    if graph.edges and 2 * graph.edges * int(degrees.max()) >= 1 << 63:
-        raise InputError(
-            f"square clustering of a graph of {plural(graph.edges, 'edge')} with a vertex of "
-            f"{plural(int(degrees.max()), 'neighbour')} could exceed 64 bits: leave that vertex out"
+            f"square clustering of {plural(graph.edges, 'edge')} needs {format_size(needed)} on one worker, more than "
+            f"the {format_size(graph.plan.memory)} that it has: it receives the whole graph; raise {advice('memory')}, "
+            "or take a larger worker"
         )
     counts, _ = triangles_by_id(graph)
-    (triangles,) = executor.gather([counts.whole])
-    values = _coefficients(_keys(graph), degrees, on_host(triangles))
-    shards = Sharded(oriented.order.starts, [executor.submit("squares", executor.backend.array.asarray, values)])
+    executor.set_task_memory(needed)
+    expected = _Expected(graph.vertices, graph.edges, graph.plan.scheme.once, graph.folder_of_copies, executor.backend)
+    values = executor.submit(
+        "squares", partial(_coefficients, expected), list(graph.blocks.values()), list(counts.parts)
+    )
+    shards = in_shards(executor, "squares", values, graph.prepared.graph.order.starts)
     return vertex_answer(graph, [shards], {"square_clustering": reals}, kind, vertices)
 
 
-def _keys(graph: CountingContext) -> Array:
-    """Return the distinct keys of all edges, ascending, over the blocks' ids."""
-    shift, keys = shift_of(graph.vertices), []
-    for block in graph.executor.gather(graph.blocks.values()):
-        offsets, columns = on_host(block.offsets), on_host(block.columns)
-        u = block.row_ids(np.repeat(np.arange(block.rows), np.diff(offsets)))
-        v = block.column_ids(columns)
-        keys.append(pack(np.maximum(u, v), np.minimum(u, v), shift))
-    if len(keys) == 1 and graph.plan.scheme.once:
-        edges = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
-    else:
-        edges = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    fact = f"the blocks hold {plural(len(edges), 'edge')}, but the plan {graph.edges:,}"
-    refuse_unless(len(edges) == graph.edges, fact, graph.folder_of_copies)
-    return edges
+# on the worker
 
 
-def _coefficients(keys: Array, degrees: Array, triangles: Array) -> Array:
+def _coefficients(expected: _Expected, blocks: list[OrientedCSR], triangles: list[Array]) -> Array:
     from dasktc.backends.cpu import squares  # loads Numba: only when needed
 
-    offsets, columns = squares.adjacency(keys, shift_of(len(degrees)), degrees)
+    shift, edges = shift_of(expected.vertices), expected.edges
+    keys = _keys(expected, blocks, shift)
+    ends = keys >> shift, keys & ((1 << shift) - 1)
+    degrees = sum(np.bincount(end, minlength=expected.vertices) for end in ends)
+    if edges and 2 * edges * int(degrees.max()) >= 1 << 63:
+        raise InputError(
+            f"square clustering of a graph of {plural(edges, 'edge')} with a vertex of "
+            f"{plural(int(degrees.max()), 'neighbour')} could exceed 64 bits: leave that vertex out"
+        )
+    del ends
+    offsets, columns = squares.adjacency(keys, shift, degrees)
+    del keys
     by_vertex = squares.squares(offsets, columns)
     sums = np.zeros(len(columns) + 1, np.int64)
     np.cumsum(degrees.take(columns), out=sums[1:])
     around = sums[offsets[1:]] - sums[offsets[:-1]]
-    possible = (around - degrees) * (degrees - 1) - 2 * triangles - by_vertex
-    return np.where(possible > 0, by_vertex / np.maximum(possible, 1), 0.0)
+    closed = 2 * np.concatenate([on_host(shard) for shard in triangles])
+    possible = (around - degrees) * (degrees - 1) - closed - by_vertex
+    values = np.where(possible > 0, by_vertex / np.maximum(possible, 1), 0.0)
+    return expected.backend.array.asarray(values)
+
+
+def _keys(expected: _Expected, blocks: list[OrientedCSR], shift: int) -> Array:
+    """Return the distinct keys of all edges, ascending, over the blocks' ids."""
+    keys = []
+    for block in blocks:
+        offsets, columns = on_host(block.offsets), on_host(block.columns)
+        u = block.row_ids(np.repeat(np.arange(block.rows), np.diff(offsets)))
+        v = block.column_ids(columns)
+        keys.append(pack(np.maximum(u, v), np.minimum(u, v), shift))
+    if len(keys) == 1 and expected.once:
+        edges = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
+    else:
+        edges = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+    fact = f"the blocks hold {plural(len(edges), 'edge')}, but the plan {expected.edges:,}"
+    refuse_unless(len(edges) == expected.edges, fact, expected.copies)
+    return edges

@@ -14,7 +14,6 @@ from dasktc.answers.vertex_frames import Columns, refuse_series, vertex_answer
 from dasktc.counting.context import CountingContext
 from dasktc.options import whole_number
 from dasktc.pipeline.build_blocks import GridPartition
-from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Sizes
@@ -31,8 +30,7 @@ def core_number(graph: CountingContext, frame: str | None = None, vertices: Any 
     kind = frame_kind(graph, frame)
     if kind.whole and vertices is None:
         refuse_series(graph)
-    cores = Sharded(graph.prepared.graph.order.starts, core_vector(graph))
-    return vertex_answer(graph, [cores], CORES, kind, vertices)
+    return vertex_answer(graph, [core_vector(graph)], CORES, kind, vertices)
 
 
 CORES: Columns = {"core_number": methodcaller("astype", "int64")}

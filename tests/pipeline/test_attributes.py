@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
+from dasktc import generate
 from dasktc.backends.cpu import edge_values
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import CPU
@@ -23,6 +24,7 @@ from dasktc.questions import triad_census as census
 from dasktc.questions import weighted_clustering
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.slow_pipeline import random_edges
 
 PLANS = [
     dict(),
@@ -364,9 +366,28 @@ def test_squares_of_named_graphs(edges):
     assert found.to_dict() == {v: c for v, c in nx.square_clustering(nx.Graph(edges)).items() if v in found.index}
 
 
-def test_squares_on_workers_are_refused(client):
-    with pytest.raises(InputError, match="one process"):
-        dasktc.prepare(FRAME, client, run=RunOptions(distribute="always")).square_clustering()
+def test_squares_on_workers_and_within_a_budget(client, tmp_path):
+    edges = random_edges(40, 200, 4)
+    frame, parts = pd.DataFrame(edges, columns=["a", "b"]), Method(partition="hash2d", parts=2)
+    expected = {v: c for v, c in nx.square_clustering(nx.Graph(edges)).items() if c}
+    for options in (
+        {"client": client, "run": RunOptions(distribute="always")},
+        {"client": client, "run": RunOptions(distribute="always"), "method": parts},
+        {"memory": "20MB", "method": parts},
+        {"client": client, "memory": "20MB", "run": RunOptions(distribute="always", work_dir=tmp_path)},
+    ):
+        with dasktc.prepare(frame, **options) as graph:
+            found = graph.square_clustering(frame="pandas")
+            assert {v: c for v, c in found.items() if c} == expected
+
+
+def test_squares_that_do_not_fit_a_worker_are_refused():
+    source = generate.random_graph(10_000, 400_000)
+    with (
+        dasktc.prepare(source, memory="16MB") as graph,
+        pytest.raises(InputError, match=r"398,\d+ edges needs .* MB on one worker, more than the .* MB"),
+    ):
+        graph.square_clustering()
 
 
 def test_weights_are_named_by_position_too():

@@ -19,7 +19,7 @@ import numpy as np
 from dasktc.answers.external_ids import in_shards
 from dasktc.answers.frames import frame_kind
 from dasktc.answers.vertex_counts import triangles_by_id
-from dasktc.answers.vertex_frames import reals, vertex_answer
+from dasktc.answers.vertex_frames import vertex_answer
 from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
@@ -61,17 +61,23 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
     counts, _ = triangles_by_id(graph)
     executor.set_task_memory(needed)
     expected = _Expected(graph.vertices, graph.edges, graph.plan.scheme.once, graph.folder_of_copies, executor.backend)
-    values = executor.submit(
-        "squares", partial(_coefficients, expected), list(graph.blocks.values()), list(counts.parts)
-    )
-    shards = in_shards(executor, "squares", values, graph.prepared.graph.order.starts)
-    return vertex_answer(graph, [shards], {"square_clustering": reals}, kind, vertices)
+    result = executor.submit("squares", partial(_squares, expected), list(graph.blocks.values()), list(counts.parts))
+    starts = graph.prepared.graph.order.starts
+    vectors = [
+        in_shards(executor, "squares", vector, starts) for (vector,) in executor.transpose("squares", [result], 2)
+    ]
+    return vertex_answer(graph, vectors, {"square_clustering": _shares}, kind, vertices)
+
+
+def _shares(squares: Array, possible: Array) -> Array:
+    return squares / possible.clip(1)
 
 
 # on the worker
 
 
-def _coefficients(expected: _Expected, blocks: list[OrientedCSR], triangles: list[Array]) -> Array:
+def _squares(expected: _Expected, blocks: list[OrientedCSR], triangles: list[Array]) -> list[Array]:
+    """Count the 4-cycles through each vertex, and those that are possible; none where no positive number is."""
     from dasktc.backends.cpu import squares  # loads Numba: only when needed
 
     shift, edges = shift_of(expected.vertices), expected.edges
@@ -92,8 +98,8 @@ def _coefficients(expected: _Expected, blocks: list[OrientedCSR], triangles: lis
     around = sums[offsets[1:]] - sums[offsets[:-1]]
     closed = 2 * np.concatenate([on_host(shard) for shard in triangles])
     possible = (around - degrees) * (degrees - 1) - closed - by_vertex
-    values = np.where(possible > 0, by_vertex / np.maximum(possible, 1), 0.0)
-    return expected.backend.array.asarray(values)
+    by_vertex[possible <= 0] = 0
+    return [expected.backend.array.asarray(vector) for vector in (by_vertex, possible)]
 
 
 def _keys(expected: _Expected, blocks: list[OrientedCSR], shift: int) -> Array:

@@ -14,6 +14,7 @@ from typing import Any
 
 import dasktc
 from dasktc.summary import Summarised
+from tests.support import places
 
 PAGE = Path(dasktc.__file__).parent / "api" / "README.md"
 LONGEST = 160
@@ -174,6 +175,13 @@ def _lines() -> Iterator[str]:
             for member in members(value):
                 if f"{name}.{member}" not in placed:
                     yield item(line(f"{name}.{member}", f".{member}"), "  ")
+        if question == "Where does it run?":
+            yield ""
+            yield fill(
+                "Where a graph lies, and what it is then asked; `tests/questions/test_places.py` asks it all:", 120
+            )
+            yield ""
+            yield from places.lines()
 
 
 if __name__ == "__main__":

@@ -133,9 +133,11 @@ def filled(size: int, value: int, backend: Backend) -> Array:
 
 
 def put(vector: Array, updates: list[Any], first: int, how: str, backend: Backend) -> Array:
-    """Combine updates with the entries of a shard, in place."""
+    """Combine updates with the entries of a shard, in place; TypeError for numbers that its type would truncate."""
     function = getattr(backend.array, how)
     for ids, values in updates:
+        if not np.can_cast(values.dtype, vector.dtype, "same_kind"):
+            raise TypeError(f"entries of {values.dtype} are combined with a vector of {vector.dtype}")
         places = ids - first
         vector[places] = function(vector.take(places), values)
     return vector

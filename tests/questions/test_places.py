@@ -1,0 +1,79 @@
+"""Every question in every place: the answer of one thread, or the refusal that the reference's table has."""
+
+from __future__ import annotations
+
+import re
+from unittest import mock
+
+import pandas as pd
+import pytest
+
+import dasktc
+from dasktc.errors import InputError
+from dasktc.pipeline.planes import vertex_budget
+from tests.support import places, reference
+from tests.support.emulation import cuda as emulated_cuda
+from tests.support.emulation.host import compiler
+from tests.support.keywords import keywords
+from tests.support.places import PLACES, QUESTIONS, REFUSED
+from tests.support.slow_pipeline import skewed_edges
+from tests.support.tiers import each_once
+
+EDGES = [*skewed_edges(60, 500, 5), (0, 1)]
+FRAME = pd.DataFrame({"u": [u for u, _ in EDGES], "v": [v for _, v in EDGES], "w": [u + v + 1 for u, v in EDGES]})
+
+
+@pytest.fixture(scope="module")
+def emulated():
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    with emulated_cuda.backend() as found:
+        yield found
+
+
+def prepared(question, options, **more):
+    source = FRAME if "weight" in question.keeps else FRAME[["u", "v"]]
+    return dasktc.prepare(source, **keywords(**options, **more, **question.options))
+
+
+CASES = each_once([(question, place) for question in QUESTIONS for place in [*PLACES][1:]])
+
+
+@pytest.mark.parametrize(("question", "place"), CASES, ids=lambda value: getattr(value, "call", value))
+def test_every_question_in_every_place(request, tmp_path, question, place):
+    options = dict(PLACES[place])
+    if "distribute" in options:
+        options["client"] = request.getfixturevalue("client")
+    if "memory" in options:
+        options["work_dir"] = tmp_path
+    if options.get("backend") == "cuda":
+        request.getfixturevalue("emulated")
+    sharded = place == "vertices in shards"
+
+    def answer():
+        shards = mock.patch.object(vertex_budget, "LEAST_SHARDS", 3 if sharded else 1)
+        with shards, prepared(question, options) as graph:
+            return question.ask(graph, "dask" if sharded else "pandas")
+
+    if (question.call, place) in REFUSED:
+        with pytest.raises(InputError, match=re.escape(REFUSED[question.call, place])):
+            answer()
+    else:
+        with prepared(question, PLACES["one thread"]) as graph:
+            assert answer() == question.ask(graph, "pandas")
+
+
+def test_the_table_has_every_question():
+    sections = {
+        section for section in reference.QUESTIONS if section.startswith(("What about", "Which tr", "What if e"))
+    }
+    names = {name for section in sections for name in reference.QUESTIONS[section] if "plot" not in name}
+    asked = {f"Graph.{question.call.partition('(')[0]}" for question in QUESTIONS}
+    assert {name for name in names if "Error" not in name} <= asked
+
+
+def test_the_table_shows_what_is_refused():
+    header, _, *rows = places.lines()
+    row = next(row for row in rows if row.startswith("| `update()`"))
+    assert [cell.strip() for cell in row.split("|")][-2] == "no (2)"
+    assert header.count("|") == row.count("|") == len(PLACES) + 2

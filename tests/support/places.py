@@ -1,0 +1,78 @@
+"""Which question is answered in which place: `questions/test_places.py` asks all, and the reference has the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+PLACES = {
+    "one thread": {"threads": 1, "backend": "cpu"},
+    "threads": {"threads": 2, "backend": "cpu"},
+    "workers": {"distribute": "always"},
+    "a GPU": {"backend": "cuda"},
+    "`--memory`": {"memory": "20MB", "backend": "cpu"},
+    "workers, `--memory`": {"memory": "20MB", "distribute": "always"},
+    "a GPU, `--memory`": {"memory": "2GB", "backend": "cuda"},
+    "vertices in shards": {"memory": "20MB", "backend": "cpu"},
+}
+"""Options of `prepare` that lead to a place."""
+
+
+class Question(NamedTuple):
+    """A question about a prepared graph: its call as the reference writes it, the call, and what is kept for it."""
+
+    call: str
+    ask: Callable[[Any, str], Any]
+    keeps: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `prepare` that keep it."""
+        return {name: {"weight": "w", "directed": True}[name] for name in self.keeps}
+
+
+def table(frame: Any) -> Any:
+    """The rows of a frame in an order of their own, rounded."""
+    frame = (frame.compute(scheduler="sync") if hasattr(frame, "compute") else frame).reset_index()
+    return sorted(tuple(round(float(value), 9) for value in row) for row in frame.itertuples(index=False))
+
+
+QUESTIONS = [
+    Question("triangle_count()", lambda graph, frame: int(graph.triangle_count())),
+    Question("triangles()", lambda graph, frame: table(graph.triangles(frame=frame))),
+    Question("clustering()", lambda graph, frame: table(graph.clustering(frame=frame))),
+    Question("measures()", lambda graph, frame: table(graph.measures(frame=frame))),
+    Question("square_clustering()", lambda graph, frame: table(graph.square_clustering(frame=frame))),
+    Question("core_number()", lambda graph, frame: table(graph.core_number(frame=frame))),
+    Question("edge_support()", lambda graph, frame: table(graph.edge_support(frame=frame))),
+    Question("truss()", lambda graph, frame: table(graph.truss(frame=frame))),
+    Question("truss(4)", lambda graph, frame: table(graph.truss(4, frame=frame))),
+    Question("oriented_edges()", lambda graph, frame: len(graph.oriented_edges(frame="pandas"))),
+    Question("triangle_list()", lambda graph, frame: len(graph.triangle_list())),
+    Question("cliques(4)", lambda graph, frame: graph.cliques(4)),
+    Question("transitivity()", lambda graph, frame: round(graph.transitivity(), 12)),
+    Question("average_clustering()", lambda graph, frame: round(graph.average_clustering(), 12)),
+    Question("estimate()", lambda graph, frame: graph.estimate().value),
+    Question("update()", lambda graph, frame: int(graph.update(remove=[(0, 1)], add=[(0, 9)]).graph.triangle_count())),
+    Question('clustering("w")', lambda graph, frame: table(graph.clustering("w", frame=frame)), ("weight",)),
+    Question("clustering(), directed", lambda graph, frame: table(graph.clustering(frame=frame)), {"directed": True}),
+    Question("triad_census()", lambda graph, frame: graph.triad_census(), ("directed",)),
+]
+ATTRIBUTES = "weights and directions are kept in one process's memory"
+REFUSED = {
+    **{(question.call, place): ATTRIBUTES for question in QUESTIONS if question.keeps for place in [*PLACES][2:]},
+    ("update()", "vertices in shards"): "updates of vertices in shards are not built",
+}
+"""Why a question is refused, in the words of the error, by call and place."""
+
+
+def lines() -> list[str]:
+    """The table in Markdown, and the reasons below it."""
+    reasons = list(dict.fromkeys(REFUSED.values()))
+    rows = [("", *PLACES), ("---",) * (len(PLACES) + 1)]
+    for question in QUESTIONS:
+        marks = (REFUSED.get((question.call, place)) for place in PLACES)
+        rows.append((f"`{question.call}`", *(f"no ({reasons.index(why) + 1})" if why else "yes" for why in marks)))
+    why = "; ".join(f"({number}) {reason}" for number, reason in enumerate(reasons, 1))
+    return [*(f"| {' | '.join(row)} |" for row in rows), "", *wrap(f"Refused, with figures and a way out: {why}.", 120)]

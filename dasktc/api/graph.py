@@ -885,8 +885,9 @@ class Graph(Summarised):
 
         The k-truss is the largest subgraph each of whose edges is in k - 2 triangles of the subgraph (Cohen, Trusses,
         2008), as in the `k_truss` of NetworkX and cuGraph; other authors number the same subgraph k - 2 or k - 1.
-        Every edge is in the 2-truss. One worker peels the edges and receives the whole graph. One k-truss takes less
-        time than all, because triangles are counted only in the (k - 1)-core.
+        Every edge is in the 2-truss. One worker peels the edges and receives the whole graph; of a graph that it cannot
+        peel, edges are first dropped in rounds, where the blocks are. One k-truss takes less time than all, because
+        triangles are counted only in the (k - 1)-core.
 
         Parameters
         ----------
@@ -904,8 +905,8 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            One worker has not enough memory for the whole graph and every vertex's neighbours; the error has the
-            figures. Or `edges` are given with `k`.
+            A worker has not enough memory to count the triangles of a block's edges, or of a graph whose blocks have
+            copies of edges to peel all of them; the error has the figures. Or `edges` are given with `k`.
         CountError
             A check failed: there is no result.
 

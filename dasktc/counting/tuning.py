@@ -29,6 +29,8 @@ class Tuning:
         Columns, or pairs of neighbours, that an update processes at a time.
     shared_count : int
         Number of edges from which several threads share a count while trusses are peeled.
+    peeled_edges : int
+        Largest number of edges that one worker peels: positions have 32 bits.
     recount : float
         If more than one in so many edges of a candidate for the k-truss is removed, the rest are counted again.
     """
@@ -42,6 +44,7 @@ class Tuning:
     highest: int = 20
     update_chunk: int = 1 << 22
     shared_count: int = 1 << 18
+    peeled_edges: int = (1 << 31) - 1
     recount: float = 16
 
 

@@ -25,15 +25,17 @@ from dasktc.executors.threads import results
 from dasktc.options import format_size
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.edge_keys import distinct, pack, shift_of
-from dasktc.planning.schemes import Triple
+from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 from dasktc.wording import advice, plural
 
-__all__ = ["Facts", "core_vector", "truss"]
+__all__ = ["PLACED", "Facts", "core_vector", "fits_one_worker", "truss", "trussness_in_blocks"]
 
 Array = Any
 MOST = (1 << 31) - 1
-"""Largest number of edges, and of levels, in 32 bits."""
+"""Largest level, in 32 bits."""
+PLACED = 32
+"""Bytes an edge with which trussness is brought back to the blocks that the edges came from."""
 SHIFT = 32
 ONE = Triple((0, 0), (0, 0), (0, 0))
 
@@ -65,6 +67,8 @@ class _How(NamedTuple):
     threads: int
     vertices: int
     edges: int
+    dropped: bool
+    """Whether edges were dropped before, so that some of the vertices have none."""
     copies: str
     """As `CountingContext.folder_of_copies`."""
     tuning: Tuning
@@ -107,16 +111,35 @@ def core_vector(graph: CountingContext) -> Sharded:
     return in_shards(graph.executor, "cores", result, graph.prepared.graph.order.starts)
 
 
-def _how(graph: CountingContext, trusses: bool = True) -> _How:
+def fits_one_worker(graph: CountingContext, more: int = 0) -> bool:
+    """Whether one worker can peel the edges, with `more` bytes an edge."""
+    backend = graph.executor.backend.name
+    _, needed = _kernel_and_bytes(graph, backend, _threads(graph))
+    return graph.edges <= graph.tuning.peeled_edges and needed + more * graph.edges <= graph.plan.memory
+
+
+def trussness_in_blocks(graph: CountingContext) -> dict[Block, Any]:
+    """Compute the trussness of every edge on one worker: a handle of an array of int32 for each block."""
+    executor, places = graph.executor, list(graph.blocks)
+    result = executor.submit("truss", _trussness_in_blocks, _how(graph, more=PLACED), list(graph.blocks.values()))
+    return dict(zip(places, [array for (array,) in executor.transpose("truss", [result], len(places))], strict=True))
+
+
+def _threads(graph: CountingContext) -> int:
+    return graph.answers.threads_of_a_call if graph.executor.backend.name == "cpu" else 1
+
+
+def _how(graph: CountingContext, trusses: bool = True, more: int = 0) -> _How:
     """Reserve the memory of the single call that computes trusses or cores, or refuse it."""
-    plan, executor = graph.plan, graph.executor
+    plan, executor, threads = graph.plan, graph.executor, _threads(graph)
     backend = executor.backend.name
-    if graph.edges > MOST:
+    if graph.edges > graph.tuning.peeled_edges:
         raise InputError(
-            f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most {MOST:,}: prepare a part of it"
+            f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most "
+            f"{graph.tuning.peeled_edges:,}: prepare a part of it"
         )
-    threads = graph.answers.threads_of_a_call if backend == "cpu" else 1
     kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
+    needed += more * graph.edges
     if needed > plan.memory:
         raise InputError(
             f"peeling {plural(graph.edges, 'edge')} needs {format_size(needed)} on one worker, more than the "
@@ -124,7 +147,9 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
             f"vertex; raise {advice('memory')}, or take a larger worker"
         )
     executor.set_task_memory(needed)
-    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges, graph.folder_of_copies, graph.tuning)
+    dropped = graph.edges < graph.prepared.graph.edges
+    facts = graph.vertices, graph.edges, dropped, graph.folder_of_copies, graph.tuning
+    return _How(executor.backend, kernel, threads, *facts)
 
 
 def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
@@ -170,10 +195,27 @@ def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
 
 def _truss(how: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any]:
     whole = _together(how, blocks)
+    if how.dropped:
+        whole, _ = _cut(how, whole, how.backend.array.ones(whole.edges, dtype=bool))
     block, values = _decomposed(how, whole) if k is None else _k_truss(how, whole, k)
     vertices = block.rows if block.members is not None else how.vertices
     largest, total = (int(values.max()), int(values.sum(dtype="int64"))) if block.edges else (0, 0)
     return [block, values, Facts(vertices, block.edges, largest, total)]
+
+
+def _trussness_in_blocks(how: _How, blocks: list[OrientedCSR]) -> list[Array]:
+    whole, trussness = _decomposed(how, _together(how, blocks))
+    keys = _keys_of(how, whole)
+    order = keys.argsort()
+    keys, trussness = keys[order], trussness[order]
+    return [trussness[keys.searchsorted(_keys_of(how, block))] for block in blocks]
+
+
+def _keys_of(how: _How, block: OrientedCSR) -> Array:
+    """Return the key of each edge of a block, whichever way it points."""
+    xp, shift = how.backend.array, shift_of(how.vertices)
+    u, v = block.row_ids(how.backend.peel.rows(block)), block.column_ids(block.columns)
+    return pack(xp.maximum(u, v), xp.minimum(u, v), shift)
 
 
 def _together(how: _How, parts: list[OrientedCSR]) -> OrientedCSR:
@@ -181,13 +223,12 @@ def _together(how: _How, parts: list[OrientedCSR]) -> OrientedCSR:
     blocks = list(parts)  # the inputs of a task must not be modified
     if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
         return blocks[0]
-    xp, shift = how.backend.array, shift_of(how.vertices)
+    shift = shift_of(how.vertices)
     keys, ordered = [], all(block.ordered for block in blocks)
     for number, block in enumerate(blocks):
-        u, v = block.row_ids(how.backend.peel.rows(block)), block.column_ids(block.columns)
-        keys.append(pack(xp.maximum(u, v), xp.minimum(u, v), shift))
+        keys.append(_keys_of(how, block))
         blocks[number] = None  # type: ignore[call-overload]
-        del block, u, v
+        del block
     joined, members = distinct(keys, 1 << (2 * shift), how.backend), None
     fact = f"the blocks hold {len(joined):,} different edges, but the plan {how.edges:,}"
     refuse_unless(len(joined) == how.edges, fact, how.copies)

@@ -1,8 +1,12 @@
-"""Trusses and cores of a prepared graph, under the caller's ids; `peeling` computes them on one worker."""
+"""Trusses and cores of a prepared graph, under the caller's ids.
+
+`peeling` computes them on one worker. A graph that this worker cannot peel first shrinks in rounds (`truss_rounds`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -12,12 +16,14 @@ from dasktc.answers.edge_frames import edge_answer, partitions, refuse_frame
 from dasktc.answers.frames import frame_kind, text_of_labels
 from dasktc.answers.vertex_frames import Columns, refuse_series, vertex_answer
 from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import refuse_unless
 from dasktc.options import whole_number
 from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
-from dasktc.planning.schemes import Sizes
-from dasktc.questions.peeling import Facts, core_vector, truss
+from dasktc.planning.schemes import Block, Sizes
+from dasktc.questions.peeling import PLACED, Facts, core_vector, fits_one_worker, truss, trussness_in_blocks
+from dasktc.questions.truss_rounds import can_drop_edges, remainder_of_truss, trussness_of_blocks
 
 __all__ = ["core_number", "k_truss", "order_of_truss", "truss_frames", "trussness"]
 
@@ -41,14 +47,14 @@ def trussness(graph: CountingContext, frame: str | None = None, edges: Any = Non
     kind = frame_kind(graph, frame, "edges")
     if edges is None:
         refuse_frame(graph, kind)
-    inner_graph, by_place, facts = _as_one_block(graph, None)
+    inner_graph, by_place, facts = _decomposed(graph, None)
     return edge_answer(inner_graph, by_place, "trussness", kind, edges, facts.total)
 
 
 def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
     """Find the k-truss; see `Graph.truss`."""
     kind = frame_kind(graph, frame, "edges")
-    inner_graph, by_place, facts = _as_one_block(graph, order_of_truss(k))
+    inner_graph, by_place, facts = _decomposed(graph, order_of_truss(k))
     return edge_answer(inner_graph, by_place, "support", kind, total=facts.total)
 
 
@@ -77,9 +83,36 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     InputError, CountError
         As `Graph.truss`.
     """
-    inner_graph, by_place, facts = _as_one_block(graph, k)
+    inner_graph, by_place, facts = _decomposed(graph, k)
     frames, _ = partitions(inner_graph, by_place, "trussness" if k is None else "support", total=facts.total)
     return text_of_labels(graph, frames), facts
+
+
+def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[Block, Any], Facts]:
+    """Return the graph, or its k-truss, and a number for each of its edges: by one worker, or first in rounds."""
+    if fits_one_worker(graph) or not can_drop_edges(graph):
+        return _as_one_block(graph, k)
+    if k is None:
+        fits = partial(fits_one_worker, more=PLACED)
+        levels = trussness_of_blocks(graph, fits, trussness_in_blocks)
+        largest, total = _largest_and_total(graph, levels)
+        return graph, levels, Facts(graph.vertices, graph.edges, largest, total)
+    rest, supports, vertices, triangles = remainder_of_truss(graph, k, fits_one_worker)
+    if supports is None:
+        return _as_one_block(rest, k)
+    largest, total = _largest_and_total(rest, supports)
+    refuse_unless(total == 3 * triangles, "supports do not add up to 3 per triangle")
+    return rest, supports, Facts(vertices, rest.edges, largest, total)
+
+
+def _largest_and_total(graph: CountingContext, by_place: dict[Block, Any]) -> tuple[int, int]:
+    calls = [graph.executor.submit("truss", _extent, values) for values in by_place.values()]
+    largest, totals = zip(*graph.executor.gather(calls), strict=True)
+    return max(largest), sum(totals)
+
+
+def _extent(values: Array) -> tuple[int, int]:
+    return (int(values.max()), int(values.sum(dtype="int64"))) if len(values) else (0, 0)
 
 
 def _as_one_block(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:

@@ -82,14 +82,13 @@ def _squares(expected: _Expected, blocks: list[OrientedCSR], triangles: list[Arr
 
     shift, edges = shift_of(expected.vertices), expected.edges
     keys = _keys(expected, blocks, shift)
-    ends = keys >> shift, keys & ((1 << shift) - 1)
-    degrees = sum(np.bincount(end, minlength=expected.vertices) for end in ends)
+    degrees = np.bincount(keys >> shift, minlength=expected.vertices)
+    degrees += np.bincount(keys & ((1 << shift) - 1), minlength=expected.vertices)
     if edges and 2 * edges * int(degrees.max()) >= 1 << 63:
         raise InputError(
             f"square clustering of a graph of {plural(edges, 'edge')} with a vertex of "
             f"{plural(int(degrees.max()), 'neighbour')} could exceed 64 bits: leave that vertex out"
         )
-    del ends
     offsets, columns = squares.adjacency(keys, shift, degrees)
     del keys
     by_vertex = squares.squares(offsets, columns)

@@ -21,6 +21,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.pipeline.build_blocks import GridPartition
+from dasktc.pipeline.stages.orient import total
 from dasktc.planning.schemes import Block
 
 __all__ = ["Remainder", "can_drop_edges", "remainder_of_truss", "trussness_of_blocks"]
@@ -106,7 +107,7 @@ def trussness_of_blocks(graph: CountingContext, fits: Fits, peel: Callable[[Coun
 def _least_of(graph: CountingContext, supports: ByPlace) -> int:
     executor = graph.executor
     found = executor.gather([executor.submit("truss", _least, array) for array in supports.values()])
-    return min(least for least in found if least is not None)
+    return int(min(least for least in found if least is not None))
 
 
 def _without(graph: CountingContext, supports: ByPlace, least: int) -> tuple[CountingContext, int]:
@@ -118,7 +119,8 @@ def _without(graph: CountingContext, supports: ByPlace, least: int) -> tuple[Cou
     calls = [(graph.blocks[p], supports[p], least, int(sizes.rows[p]), int(sizes.columns[p])) for p in places]
     kept = [executor.submit("truss", _kept, *call, backend) for call in calls]
     blocks, outward, inward, numbers = executor.transpose("truss", kept, 4)
-    by_row, by_column = ([[] for _ in range(parts)] for _ in range(2))
+    by_row: list[list[Any]] = [[] for _ in range(parts)]
+    by_column: list[list[Any]] = [[] for _ in range(parts)]
     for (row, column), out_degrees, in_degrees in zip(places, outward, inward, strict=True):
         by_row[row].append(out_degrees)
         by_column[column].append(in_degrees)
@@ -154,7 +156,7 @@ def _kept(block: OrientedCSR, supports: Array, least: int, rows: int, columns: i
 
 def _wedges_and_vertices(outward: list[Array], inward: list[Array]) -> tuple[int, int]:
     """Return the wedges, out- times in-degrees, of the vertices of a row and column of the grid, and their number."""
-    out, into = (sum(degrees[1:], degrees[0]) for degrees in (outward, inward))
+    out, into = total(outward), total(inward)
     return int((out * into).sum()), int(((out + into) > 0).sum())
 
 

@@ -126,7 +126,7 @@ def _how(graph: CountingContext, trusses: bool = True) -> _How:
             f"{format_size(plan.memory)} that it has: it receives the whole graph, and the neighbours of every "
             f"vertex; raise {advice('memory')}, or take a larger worker"
         )
-    executor.set_task_memory(needed)
+    executor.store.set_task_memory(needed, plan.memory)
     return _How(executor.backend, kernel, threads, graph.vertices, graph.edges, graph.folder_of_copies, graph.tuning)
 
 

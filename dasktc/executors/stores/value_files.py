@@ -48,7 +48,7 @@ ALIGNMENT = 64
 MAPPED = 1 << 20
 """Bytes from which a section is mapped; each map holds a file descriptor, of which there are about a thousand."""
 OWN_PAGES = 1 << 16
-"""Bytes from which a copy has pages of its own: in the C heap, blocks that come and go leave gaps, which stay resident."""
+"""Bytes from which a copy has pages of its own: in the C heap, blocks that come and go leave gaps that stay in use."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError, shown
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, starmap
 from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
@@ -165,7 +165,7 @@ def partitions(
     vertices = graph.prepared.vertices
     calls = [(part, vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=True)]
     parts.clear()
-    return executor.submit_all("edges", _edge_frame, calls), sizes
+    return starmap(executor, "edges", _edge_frame, calls), sizes
 
 
 def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable[[Array], Any]) -> list[Any]:
@@ -277,7 +277,7 @@ def _slices(
         for place, of_block in by_place.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
-    slices = executor.submit_all("edges", _slice, calls)
+    slices = starmap(executor, "edges", _slice, calls)
     return edges_by_dense_id(executor, slices, graph.prepared.graph.order, oriented) if sharded else slices
 
 

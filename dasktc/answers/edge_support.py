@@ -119,14 +119,14 @@ def _sums(
             if substitute == kernel:
                 plan, needed = coarser, nbytes_coarse
     needed = min(plan.memory, needed + graph.answers.bytes_of_sums(nbytes, plan.workers))
-    graph.executor.set_task_memory(needed)
+    graph.executor.store.set_task_memory(needed, plan.memory)
     _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
     blocks, work = graph.blocks, jobs(plan, kernel, graph.options.chosen_backend)
     calls = [
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
         for job in work
     ]
-    folded = graph.executor.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
+    folded = graph.answers.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
     records: list[Record] = folded[0]
     check(records, plan, graph.prepared.wedges)
     return folded[1], sum(record.count.triangles for record in records)

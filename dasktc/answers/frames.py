@@ -21,9 +21,10 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.executors.base import Executor, unchanged
+from dasktc.executors.base import unchanged
 from dasktc.executors.process.gpu_discovery import installed
 from dasktc.io.memory.columns import Place, settle, to_ids
+from dasktc.pipeline.planes import Answers
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.registry import check_choice
 from dasktc.wording import plural
@@ -255,11 +256,11 @@ def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     return max(1, graph.tuning.partition_bytes // (ids * of_id + 8 * numbers))
 
 
-def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
+def gathered(answers: Answers, frames: list[Any], kind: FrameKind) -> Any:
     """Bring the partitions to the caller as one frame; rows are numbered from 0, or keep their index."""
     if kind.library == "cudf":
-        frames = executor.values(frames)
-    parts = executor.gather(frames)
+        frames = answers.values(frames)
+    parts = answers.executor.gather(frames)
     whole = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
     return in_library(whole, kind)
 
@@ -289,7 +290,7 @@ def numbered(
 ) -> Any:
     """Make the answer from partitions whose rows are numbered from 0; `ids` and `numbers` name the columns."""
     if kind.whole:
-        return labelled(graph, gathered(graph.executor, frames, kind), ids)
+        return labelled(graph, gathered(graph.answers, frames, kind), ids)
     id_type = "int64" if graph.prepared.source.ids == "int" else "str"
     meta = empty({**dict.fromkeys(ids, id_type), **dict.fromkeys(numbers, "int64")}, kind.library)
     firsts = [0, *accumulate(rows)]

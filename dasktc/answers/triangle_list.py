@@ -24,7 +24,7 @@ from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
 from dasktc.errors import InputError
-from dasktc.executors.base import Fold
+from dasktc.executors.base import Fold, starmap
 from dasktc.options import check_keywords, format_size
 from dasktc.pipeline.planes.exchange import splitters
 from dasktc.wording import plural
@@ -62,7 +62,7 @@ def _probe(graph: CountingContext, limit: int) -> tuple[list[Any], int] | None:
     if not work or not graph.edges:
         return [], 0
     job, executor = min(work), graph.executor
-    executor.set_task_memory(graph.plan.bytes_per_task)
+    executor.store.set_task_memory(graph.plan.bytes_per_task, graph.plan.memory)
     call = (job, limit, *_how(graph), *(graph.blocks[place] for place in job.triple.places))
     listed = executor.submit("list", _first, *call)
     return ([listed], limit) if executor.gather([executor.submit("list", len, listed)])[0] == limit else None
@@ -72,7 +72,7 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
     """List all triangles, or up to `limit`; they are counted first, so that the list is known to be complete."""
     executor, blocks = graph.executor, graph.blocks
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
-    executor.set_task_memory(graph.plan.bytes_per_task)
+    executor.store.set_task_memory(graph.plan.bytes_per_task, graph.plan.memory)
     records = sorted(count_jobs(executor, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
     count = graph.counted.agree(sum(record.count.triangles for record in records))
@@ -92,7 +92,7 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
     group = {job: [number // (GROUP if kind.whole else 1)] for number, job in enumerate(shares)}
     how = _how(graph)
     calls = [(job, share, *how, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
-    parts = executor.fold_unordered("list", _listed, calls, group.__getitem__, TOGETHER)[1]
+    parts = graph.answers.fold_unordered("list", _listed, calls, group.__getitem__, TOGETHER)[1]
     return list(parts.values()), sum(shares.values())
 
 
@@ -187,7 +187,7 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
         groups, sizes = with_rows(groups, sizes)
         firsts = [0, *accumulate(sizes)]
         calls = [(group, vertices, kind.library, first) for group, first in zip(groups, firsts, strict=False)]
-        frames = executor.submit_all("list-frame", _list_frame, calls)
+        frames = starmap(executor, "list-frame", _list_frame, calls)
     return numbered(graph, frames, sizes, kind, "uvw")
 
 

@@ -109,7 +109,7 @@ def _ends_fit(graph: CountingContext) -> bool:
     needed = 8 * (2 * plan.parts + 1) * int(max(sizes.rows.max(), sizes.columns.max()))
     if needed > plan.memory:
         return False
-    executor.set_task_memory(max(needed, kernel_and_bytes(graph)[1]))
+    executor.store.set_task_memory(max(needed, kernel_and_bytes(graph)[1]), plan.memory)
     return True
 
 

@@ -82,7 +82,7 @@ def vertex_answer(
     rows = None if kind.whole else rows_of_partition(graph, 1, len(columns))
     frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
     if kind.whole:
-        return labelled(graph, gathered(executor, frames, kind))
+        return labelled(graph, gathered(graph.answers, frames, kind))
     no_rows = [np.empty(0, np.int64) for _ in vectors]
     types = {name: str(function(*no_rows).dtype) for name, function in columns.items()}
     ids = "int64" if graph.prepared.source.ids == "int" else "str"

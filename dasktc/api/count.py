@@ -21,7 +21,7 @@ from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, too_large
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, for_backend
 from dasktc.executors.connect import threads_here
 from dasktc.executors.place import Place
 from dasktc.executors.process.signals import held
@@ -293,8 +293,8 @@ def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
     """Choose the backend and run all stages before counting."""
-    options = choose_backend(executor, options)
-    return Graph(_prepared_graph(executor.for_backend(options.chosen_backend), source, options, tracker_of(progress)))
+    options, _ = choose_backend(executor, options)
+    return Graph(_prepared_graph(for_backend(executor, options.chosen_backend), source, options, tracker_of(progress)))
 
 
 def _prepared_graph(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 from dasktc.answers.frames import FrameName
 from dasktc.answers.triangle_list import triangle_list
 from dasktc.api.progress import showing
+from dasktc.backends import lazy_backend
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
@@ -229,7 +230,7 @@ class Graph(Summarised):
                 "cannot be pickled; prepare it without memory, or write results with per_vertex and per_edge"
             )
         if isinstance(executor, LocalExecutor):
-            return _copied, (context.prepared, context.blocks, context.options, executor.workers)
+            return _copied, (context.prepared, context.blocks, context.options, len(executor.worker_threads))
         faults = executor.faults  # type: ignore[attr-defined]
         return _attached, (context.prepared, context.blocks, context.options, faults.patience, faults.retries)
 
@@ -1104,7 +1105,7 @@ class Graph(Summarised):
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:
-    executor = LocalExecutor(threads=threads).for_backend(options.chosen_backend)
+    executor = LocalExecutor(threads=threads, backend=lazy_backend(options.chosen_backend))
     return Graph(CountingContext(executor, prepared, blocks, options))
 
 

@@ -21,6 +21,7 @@ from dasktc.errors import DeviceMemoryError, InputError, neutral_text
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.memory_budget import limited, within_memory
+from dasktc.executors.offers import Offer, memory_of
 from dasktc.executors.place import Place
 from dasktc.executors.process.ucx import warn_of_tcp
 from dasktc.executors.progress.tracker import Progress, Tracker
@@ -65,6 +66,8 @@ class Call:
         For the plan: why the CPU counts although there may be a GPU, and why there is a budget that nobody gave.
     connection : ExitStack
         Closes the place when the block ends, unless its content is taken out.
+    offers : list of Offer
+        What the processes that run calls offered to the backend when it was chosen.
     """
 
     executor: Executor
@@ -76,6 +79,7 @@ class Call:
     in_process: bool
     why_backend: str
     connection: ExitStack = field(repr=False)
+    offers: list[Offer]
     why_memory: str = ""
 
     def limited(self) -> Executor:
@@ -140,13 +144,13 @@ def opened(
             # Choose the backend: the CPU where a source is too small for a GPU of this process.
             if in_process and options.backend == "auto" and options.chosen_kernel in KERNELS["cpu"]:
                 why = sooner_on_the_cpu(found.size.stored or None if found.size else None) or ""
-            options = choose_backend(executor, replace(options, backend="cpu") if why else options)
+            options, offers = choose_backend(executor, replace(options, backend="cpu") if why else options)
             if options.chosen_backend in ON_DEVICE:
                 warn_of_tcp(executor)
             executor = with_all_threads(executor, place, options.chosen_backend)
             if in_process:
                 get_backend(options.chosen_backend)  # imported here, so that no stage's time includes it
-            yield Call(executor, found, options, run, tracker, attributes, in_process, why, connection)
+            yield Call(executor, found, options, run, tracker, attributes, in_process, why, connection, offers)
 
 
 def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = True) -> tuple[T, Call]:
@@ -163,7 +167,7 @@ def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = 
         if not again or call.options.memory is not None:
             raise
     gc.collect()
-    memory = call.executor.memory()
+    memory = memory_of(call.executor)
     why = f"within {format_size(memory)}, the free memory of the device, because it could not hold everything at once"
     log.info("out of core %s", why)
     call = replace(call, options=replace(call.options, memory=memory), why_memory=why)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.api.opener import opened, read_options
-from dasktc.backends import kernel_times, lean_kernel, tasks_a_worker, unusable
+from dasktc.backends import kernel_times, lazy_backend, lean_kernel, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import threads_here
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.executors.place import Place
 from dasktc.executors.progress.tracker import Progress
 from dasktc.executors.stores.file_store import stage_memory_within, usable
@@ -248,7 +249,7 @@ def plan_of_size(
         )
     memory = bytes_of(options.memory)
     on_disk = memory is not None and gpus is None
-    limits = _limits(LocalExecutor().for_backend(options.chosen_backend), options, workers, gpus)
+    limits = _limits(LocalExecutor(backend=lazy_backend(options.chosen_backend)), options, workers, gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, options))
     if memory is not None and on_disk:
         limits = replace(limits, memory=usable(memory))
@@ -296,10 +297,10 @@ def _least_parts(vertices: int, options: Options) -> int:
 
 def _limits(executor: Executor, options: Options, workers: int | None, gpus: int | None) -> Limits:
     budget, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
-    memory = executor.memory(budget) if gpus is None else budget or GPU_MEMORY
+    memory = memory_of(executor, budget) if gpus is None else budget or GPU_MEMORY
     at_least = tasks_a_worker(backend)
     return Limits(
-        workers or executor.workers,
+        workers or len(executor.worker_threads),
         memory,
         options.partition,
         options.parts,

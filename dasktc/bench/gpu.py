@@ -23,6 +23,7 @@ import numpy as np
 from dasktc.api.count import build, triangle_count
 from dasktc.api.graph import Graph
 from dasktc.api.opener import as_source
+from dasktc.backends import lazy_backend
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case
@@ -46,6 +47,7 @@ from dasktc.bench.report import (
 from dasktc.bench.rivals import Rival, read_rivals, rivals
 from dasktc.errors import CountError
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.executors.process import gpu_discovery as gpus
 from dasktc.options import Method, Options
 
@@ -237,13 +239,13 @@ def _table(
 
 
 def _fits(case: Case) -> bool:
-    return PEAK_BYTES * case.rows < LocalExecutor().for_backend("cuda").memory()
+    return PEAK_BYTES * case.rows < memory_of(LocalExecutor(backend=lazy_backend("cuda")))
 
 
 def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
     from dasktc.backends.cuda import memory as cuda_memory
 
-    raw, memory = Raw(*columns_of(case.source(), "cuda")), LocalExecutor().for_backend("cuda").memory()
+    raw, memory = Raw(*columns_of(case.source(), "cuda")), memory_of(LocalExecutor(backend=lazy_backend("cuda")))
     options = Options(backend="cuda", kernel=kernel, memory=memory)
     with cuda_memory.peak() as peak:
         graph = _prepared(raw, options)[0]

@@ -61,7 +61,7 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
         with connect(Place(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
-                say(f"{case.name} on {plural(executor.workers, 'GPU')}")
+                say(f"{case.name} on {plural(len(executor.worker_threads), 'GPU')}")
                 counts[case.name].append(measure(executor, case, kernel, runs))
     for name, results in counts.items():
         section.rows += [[name, *cluster, results[0].busiest / cluster.busiest] for cluster in results]
@@ -117,9 +117,9 @@ def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
     for result in (first, *results):
         if int(result) != triangles:
             raise CountError(f"{case.name} has {triangles:,} triangles, the cluster counted {int(result):,}")
-    loads = [_loads(result._records, executor.workers) for result in results]
+    loads = [_loads(result._records, len(executor.worker_threads)) for result in results]
     return Counted(
-        executor.workers,
+        len(executor.worker_threads),
         first.kernel,
         prepare,
         1e3 * first.seconds["count"],

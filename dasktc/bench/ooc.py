@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from dasktc.api.count import build
-from dasktc.backends import get_backend
+from dasktc.backends import get_backend, lazy_backend
 from dasktc.bench.gpu import facts
 from dasktc.bench.report import DEVICE, EXACT, SIZE, Report, Say, Section, check_runs, command, quiet
 from dasktc.counting.result import TriangleCount
@@ -160,7 +160,7 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
 
     cuda.synchronize()
     with (
-        within_memory(LocalExecutor().for_backend("cuda"), options.memory, place, host) as executor,
+        within_memory(LocalExecutor(backend=lazy_backend("cuda")), options.memory, place, host) as executor,
         cuda_memory.peak() as peak,
     ):
         start = time.perf_counter()

@@ -79,7 +79,7 @@ def _count(executor: Executor, path: str) -> Way:
     from dasktc.api.count import triangle_count
 
     start, spent = time.perf_counter(), _cpu(executor)
-    place: dict[str, Any] = {"threads": executor.workers}
+    place: dict[str, Any] = {"threads": len(executor.worker_threads)}
     if isinstance(executor, DaskExecutor):
         place = {"client": executor.client}
     triangles = triangle_count(path, backend="cpu", **place).triangles

@@ -30,7 +30,7 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
     options = CountOptions() if options is None else options
     began, report, plan = time.perf_counter(), tracker_of(options.progress), graph.plan
     tell_scheduler(report, graph.executor)
-    graph.executor.set_task_memory(plan.bytes_per_task)
+    graph.executor.store.set_task_memory(plan.bytes_per_task, plan.memory)
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     # 7. Count: one task per block triple and split.
     records, resumed = _run(graph, work, options.checkpoint, report)
@@ -45,7 +45,9 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
         before = time.perf_counter()
         verified = verify_records(graph.executor, graph.blocks, records, options.verify, options.seed)
         seconds["verify"] = time.perf_counter() - before
-    stats = CountStatistics.of(records, total, plan, graph.executor.workers, ended - began, verified, resumed)
+    stats = CountStatistics.of(
+        records, total, plan, len(graph.executor.worker_threads), ended - began, verified, resumed
+    )
     return _result(graph, sorted(records), total.triangles, stats, seconds, began)
 
 
@@ -98,7 +100,7 @@ def _result(
         duplicates_dropped=graph.prepared.rows - graph.prepared.loops - graph.edges,
         read=graph.prepared.source.read,
         backend=graph.options.chosen_backend,
-        workers=graph.executor.workers,
+        workers=len(graph.executor.worker_threads),
         kernel=graph.options.chosen_kernel,
         reorder=graph.options.chosen_reorder,
         plan=graph.plan,

@@ -30,6 +30,7 @@ from dasktc.executors.dask.progress import WorkerEvents, name_client, subscribed
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.progress.tracker import Event, Progress, Tracker, tracker_of
+from dasktc.executors.upstream import upstream_of
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks
@@ -178,7 +179,7 @@ def prepare_in_one_call(
 
     vertices, *vectors = map(entry, range(4))
     blocks = {place: entry(number) for number, place in enumerate(places, 4)}
-    executor.set_task_memory(head.plan.bytes_per_task)
+    executor.store.set_task_memory(head.plan.bytes_per_task, head.plan.memory)
     order, outward, inward = (Sharded(head.graph.order.starts, [vector]) for vector in vectors)
     graph = replace(head.graph, order=order, out_degree=outward, in_degree=inward)
     return replace(head, graph=graph, numbered=vertices, source=replace(head.source, labels=source.labels)), blocks
@@ -211,7 +212,7 @@ def threads_of_a_call(executor: DaskExecutor) -> int:
 
 def _sent(executor: DaskExecutor, source: Source, home: str | None) -> tuple[list[Any], list[Any]]:
     """Parts of a source, and the values that they need; rows of this process become one task result per part."""
-    values, parts = executor.upstream([part.upstream for part in source.parts]), source.parts
+    values, parts = upstream_of(executor, source.parts), source.parts
     sent = [executor.submit("read-rows", unchanged, part, prefer=home) if source.in_memory else part for part in parts]
     return sent, values
 

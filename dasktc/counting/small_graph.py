@@ -21,6 +21,7 @@ from dasktc.counting.statistics import CountStatistics
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
+from dasktc.executors.offers import memory_of
 from dasktc.executors.process.usage import this_process
 from dasktc.io.evidence import Reading
 from dasktc.io.memory.device import DevicePart
@@ -126,7 +127,7 @@ def count_small(
     times.append(time.perf_counter())
     if ends is None:
         return None, source
-    memory = executor.memory()
+    memory = memory_of(executor)
     rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
     keys = bit_matrix.keys(*ends) if KEYS_BYTES * rows <= memory else None
     if keys is None or keys.nbytes > memory:

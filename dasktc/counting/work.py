@@ -57,7 +57,7 @@ class Meter:
             }
         }
         everything = sum(map(self._work, work))
-        threads, tasks = graph.executor.workers, (len(records), len(work))
+        threads, tasks = len(graph.executor.worker_threads), (len(records), len(work))
         tracker.planned(threads, tasks, everything, before, facts | self._event_fields)
 
     def counted(self, record: Record) -> None:
@@ -65,7 +65,7 @@ class Meter:
         if self._tracker.heeded:
             self._add(record)
             job, count = record.job, record.count
-            threads = self._graph.executor.workers
+            threads = len(self._graph.executor.worker_threads)
             self._tracker.counted(record.worker, self._work(job), count.seconds, self._event_fields, threads)
 
     def _work(self, job: Job) -> float:

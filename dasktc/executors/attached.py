@@ -36,10 +36,11 @@ class AttachedExecutor(DaskExecutor):
         self._futures, self._options, self.backend = futures, (patience, retries), lazy_backend(backend)
         self._attaching, self._is_attached = RLock(), False
 
-    def for_backend(self, name: str) -> Self:
-        """As `Executor.for_backend`, of the executor with its client."""
+    def __copy__(self) -> Self:  # of the executor with its client
         self._attach()
-        return super().for_backend(name)
+        duplicate = object.__new__(type(self))
+        vars(duplicate).update(vars(self))
+        return duplicate
 
     def __getattr__(self, name: str) -> Any:  # of an attribute that `DaskExecutor.__init__` makes
         if name.startswith("__"):

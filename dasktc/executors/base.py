@@ -27,19 +27,20 @@ is in flight where, `dask.futures` waits for results, and `dask.faults` handles 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, Self
+from math import inf
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from dasktc.backends import Backend, lazy_backend, unusable
+from dasktc.backends import Backend, lazy_backend
 from dasktc.executors.progress.tracker import Tracker
 
 __all__ = [
     "CPU", "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
-    "MemoryStore", "Tasks", "ask_nobody", "available", "tree", "unchanged",
+    "MemoryStore", "Tasks", "ask_nobody", "for_backend", "starmap", "tree", "unchanged",
 ]  # fmt: skip
 
 CPU = lazy_backend("cpu")
@@ -97,37 +98,11 @@ class Executor(Protocol):
     tracker: Tracker | None = None
 
     @property
-    def workers(self) -> int:
-        """Number of calls that run at the same time."""
-
-    @property
     def worker_threads(self) -> list[str]:
-        """The address of each thread's worker, one entry per thread that runs calls."""
-
-    def for_backend(self, name: str) -> Self:
-        """Return this executor with the named backend for its stages."""
-        if name == self.backend.name:
-            return self
-        other = copy(self)
-        other.backend = lazy_backend(name)
-        return other
-
-    def memory(self, budget: int | None = None) -> int:
-        """Bytes that one counting task may take: from a worker's budget, or without one from its free memory."""
+        """For each thread that runs calls, at least one, the address of its worker; "" for this process."""
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call `function(*args)` once in every process that runs calls."""
-
-    def unusable(self, backend: str) -> list[str]:
-        """Ask each process that runs calls whether it can use a backend; return the reasons of those that cannot."""
-        return [why for why in self.run_on_workers(unusable, backend) if why]
-
-    def set_task_memory(self, needed: int) -> None:
-        """Reserve this many bytes for counting tasks; kept results get the rest."""
-        self.store.set_task_memory(needed)
-
-    def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute Dask Delayeds together, and return handles of their values; None stays None."""
 
     def submit(
         self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
@@ -140,17 +115,6 @@ class Executor(Protocol):
 
     def wait(self, handles: Iterable[Any]) -> None:
         """Wait until results are made; they are not moved."""
-        return
-
-    def submit_all(
-        self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()
-    ) -> list[Any]:
-        """Submit independent calls, and empty the list as `map` does; `prefer` names a worker for each, or is empty."""
-        where, handles = list(prefer) or [None] * len(calls), list[Any]()
-        calls.reverse()
-        while calls:
-            handles.append(self.submit(stage, function, *calls.pop(), prefer=where[len(handles)]))
-        return handles
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Call `function(*call)`, which yields results, for each call; return handles of all results, in order."""
@@ -170,21 +134,8 @@ class Executor(Protocol):
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Load (small) results into this process, into memory that is freed with them."""
 
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Turn handles into what dasktc's caller may hold: results, or futures of results if `distributed`."""
-
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Call `function(*call)` for each call, and yield the (small) results as they arrive, in any order."""
-
-    def fold_unordered(
-        self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
-    ) -> tuple[list[Any], dict[Any, Any]]:
-        """Make calls as `map_unordered` does, and combine the large arrays that they return, where they are.
-
-        The function returns a list of arrays followed by one small result. `keys` returns the keys of these arrays,
-        from a call's first argument; `fold` combines the arrays of each key, beginning with the first. Returns the
-        small results, in any order, and the handle of the combined array by key.
-        """
 
     def close(self) -> None:
         """Remove everything that the store keeps."""
@@ -208,8 +159,8 @@ class Store(Protocol):
         """Bytes that a counting task may take, from `budget` or the store's own; None: the store sets no bound."""
         return None
 
-    def set_task_memory(self, needed: int) -> None:
-        """As `Executor.set_task_memory`."""
+    def set_task_memory(self, needed: int, memory: float = inf) -> None:
+        """Reserve bytes for a counting task, of the memory that a plan counts on; results and copies get the rest."""
         return
 
     def make_room(self, needed: int) -> None:
@@ -290,14 +241,14 @@ class ClusterStore(Store, Protocol):
     placed : bool
         The values of futures are small: they locate results. The client takes them, and finds the entries of lists
         by itself (`entries`); otherwise tasks take lists apart.
-    replica_bytes : float or None
-        Bytes that a worker has for copies of other workers' blocks; None: what counting tasks leave of its share.
+    replica_bytes : float
+        Bytes that a thread has for copies of other workers' blocks.
     load_there : callable (handle) -> value, or None
         Loads the value of a handle on a worker; None: futures are of values.
     """
 
     placed: bool = False
-    replica_bytes: float | None = None
+    replica_bytes: float = inf
     load_there: Callable[[Any], Any] | None = None
 
     def load(self, handle: Any) -> Any:
@@ -316,6 +267,10 @@ class ClusterStore(Store, Protocol):
         """Return the function and arguments to submit as counting tasks; `arrays`: for `fold_unordered`."""
         return function, calls
 
+    def replica_capacity(self, blocks: int) -> float:
+        """Bytes that blocks may take for each thread, of which the largest counting task takes `blocks`."""
+        return self.replica_bytes
+
     def after_tasks(self, ask: AskWorkers) -> None:
         """Clean up once all counting tasks have ended."""
         return
@@ -327,6 +282,14 @@ class ClusterStore(Store, Protocol):
 
 class MemoryStore(LocalStore, ClusterStore):
     """Keeps results in memory, without a bound: here values are their own handles; on workers Dask keeps them."""
+
+    def set_task_memory(self, needed: int, memory: float = inf) -> None:
+        """Leave what a counting task does not need to copies of blocks."""
+        self.replica_bytes = memory - needed
+
+    def replica_capacity(self, blocks: int) -> float:
+        """What a task leaves, and the task's own blocks."""
+        return self.replica_bytes + blocks
 
     def evaluate(self, function: Function, handles: list[Any]) -> Any:
         """Call the function; arguments that the caller does not hold either are freed when the function drops them."""
@@ -362,9 +325,27 @@ def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
     return list(function(*args))
 
 
-def available(backend: Backend) -> int:
-    """Bytes that this process could allocate now, where the backend keeps its blocks."""
-    return backend.memory()
+E = TypeVar("E", bound=Executor)
+
+
+def for_backend(executor: E, name: str) -> E:
+    """Return an executor with the named backend for its stages; else it is the given one."""
+    if name == executor.backend.name:
+        return executor
+    other = copy(executor)
+    other.backend = lazy_backend(name)
+    return other
+
+
+def starmap(executor: Executor, stage: str, function: Function, calls: list[tuple[Any, ...]]) -> list[Any]:
+    """Call `function(*call)` for each of independent calls, and empty the list, as `Executor.map` does for inputs."""
+    inputs = [list(call) for call in calls]
+    calls.clear()
+    return executor.map(stage, _starred, inputs, function)
+
+
+def _starred(call: list[Any], function: Function) -> Any:
+    return function(*call)
 
 
 def tree(

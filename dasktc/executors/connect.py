@@ -25,7 +25,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.heap import DASK_TRIM, KEEPING
 from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import ClusterError, DasktcError, InputError
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, for_backend
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.late_workers import late_workers
 from dasktc.executors.dask.progress import show_page
@@ -150,7 +150,7 @@ def with_all_threads(executor: Executor, place: Place, backend: str) -> Executor
 
     In this process it gets all its threads now if the CPU was chosen although there may be a GPU.
     """
-    executor = executor.for_backend(backend)
+    executor = for_backend(executor, backend)
     if executor.backend.on_device and (place.threads or 1) > 1:
         log.warning(
             "dasktc: warning: %s makes nothing faster on a GPU, which does one call after another: it is 1 there; "
@@ -158,7 +158,7 @@ def with_all_threads(executor: Executor, place: Place, backend: str) -> Executor
             option("threads", place.threads),
             advice(backend="cpu"),
         )
-    if executor.backend.on_device or not isinstance(executor, LocalExecutor) or executor.workers > 1:
+    if executor.backend.on_device or not isinstance(executor, LocalExecutor) or len(executor.worker_threads) > 1:
         return executor
     return LocalExecutor(executor.store, place.threads or allowed_threads())
 
@@ -254,7 +254,7 @@ def check_client(client: Any) -> None:
 def _on(client: Any, run: RunOptions) -> DaskExecutor:
     check_client(client)
     executor = DaskExecutor(client, run.worker_timeout, run.retries)
-    executor.await_workers()
+    executor.faults.threads()
     show_page(client, page_log)
     return executor
 

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
-from threading import Lock
 from typing import Any
 
 from dasktc.backends import Backend
-from dasktc.executors.base import (
-    CPU,
-    ArgumentLists,
-    DelayedValue,
-    Executor,
-    Fold,
-    Function,
-    LocalStore,
-    MemoryStore,
-    available,
-    unchanged,
-)
+from dasktc.executors.base import CPU, ArgumentLists, Executor, Fold, Function, LocalStore, MemoryStore, unchanged
 from dasktc.executors.threads import Call, completed, results
 
 __all__ = ["LocalExecutor"]
@@ -39,49 +27,20 @@ class LocalExecutor(Executor):
         Number of concurrent calls; 1 for a store that makes one at a time.
     backend : Backend, optional
         Backend of the calls. Default: the CPU's.
-
-    Attributes
-    ----------
-    workers : int
-        Number of threads.
     """
-
-    workers = 1
 
     def __init__(self, store: LocalStore | None = None, threads: int = 1, backend: Backend = CPU) -> None:
         self.store: LocalStore = MemoryStore() if store is None else store
-        self.workers, self.backend = threads, backend
-
-    def with_one_thread(self) -> LocalExecutor:
-        """Return an executor with the same store that makes one call at a time."""
-        one = LocalExecutor(self.store, backend=self.backend)
-        one.tracker = self.tracker
-        return one
+        self._threads, self.backend = threads, backend
 
     @property
     def worker_threads(self) -> list[str]:
         """The address of this process, once per thread."""
-        return [""] * self.workers
-
-    def memory(self, budget: int | None = None) -> int:
-        """Bytes that the store leaves of the budget; without one, what this machine or its GPU has free now."""
-        bound = self.store.memory(budget)
-        return bound if bound is not None else budget or available(self.backend)
+        return [""] * self._threads
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call the function in this process."""
         return [function(*args)]
-
-    def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute Delayeds here, all together; within a budget each is computed when it is read."""
-        if self.store.memory_per_call is not None:
-            return [None if item is None else DelayedValue(item) for item in delayed]
-        if all(item is None for item in delayed):
-            return delayed
-        import dask
-
-        how = {"scheduler": "sync"} if self.workers == 1 else {"scheduler": "threads", "num_workers": self.workers}
-        return list(dask.compute(*delayed, **how))
 
     def submit(
         self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
@@ -91,15 +50,7 @@ class LocalExecutor(Executor):
 
     def _all(self, calls: Generator[Call[Any]], count: int) -> list[Any]:
         """Results of independent calls, in the order of the calls."""
-        return results(self.workers, calls, count, None if self.tracker is None else self.tracker.step)
-
-    def submit_all(
-        self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()
-    ) -> list[Any]:
-        """Make independent calls on the threads."""
-        count = len(calls)
-        calls.reverse()
-        return self._all((partial(self.store.call, function, list(calls.pop())) for _ in range(count)), count)
+        return results(self._threads, calls, count, None if self.tracker is None else self.tracker.step)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Make the calls on the threads; each result is kept before the next one of its call is made."""
@@ -141,7 +92,7 @@ class LocalExecutor(Executor):
                 result = fold.start()
             added.append(fold.add(result, value))
 
-        threads = min(self.workers, ACCUMULATORS) if self.store.memory_per_call is None else 1
+        threads = min(self._threads, ACCUMULATORS) if self.store.memory_per_call is None else 1
         results(threads, (partial(add, [inputs.pop()]) for _ in range(count)), count)
         return self.store.keep(fold.combine(added) if len(added) > 1 else added.pop() if added else fold.start())
 
@@ -174,52 +125,16 @@ class LocalExecutor(Executor):
         """Load results into memory of their own."""
         return [self.store.load(handle) for handle in handles]
 
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Load results."""
-        return self.gather(handles)
-
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Make the calls on the threads, and yield their results as they end."""
         work = [tuple(call) for call in calls]
-        threads = self.store.at_a_time(self.workers, work)
+        threads = self.store.at_a_time(self._threads, work)
         for _, result in completed(threads, self.store.tasks(function, work, threads)):
             yield result
-
-    def fold_unordered(
-        self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
-    ) -> tuple[list[Any], dict[Any, Any]]:
-        """Add each call's arrays to the sums of the calls before it, and free them.
-
-        Within a budget one call is made at a time: two calls with their arrays exceeded it by up to a tenth.
-        """
-        work = [tuple(call) for call in calls]
-        combined, combining = dict[Any, Any](), Lock()
-
-        def make(call: tuple[Any, ...]) -> Any:
-            made = self.store.evaluate(function, list(call))
-            result = made.pop()
-            with combining:
-                for key in reversed(keys(call[0])):
-                    before = [combined.pop(key)] if key in combined else []
-                    combined[key] = self.submit("sum", _add_arrays, [*before, made.pop()], fold.add)
-            return result
-
-        with self.store.folding():
-            threads = self.workers if self.store.memory_per_call is None else 1
-            small = results(threads, (partial(make, call) for call in work), len(work))
-        return small, combined
 
     def close(self) -> None:
         """Remove what the store keeps."""
         self.store.close()
-
-
-def _add_arrays(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Add all arrays to the last one, which the caller owns; empties the list."""
-    result = arrays.pop()
-    while arrays:
-        result = add(result, arrays.pop())
-    return result
 
 
 def _listed_args(*args: Any) -> list[Any]:

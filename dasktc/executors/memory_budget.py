@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from dasktc.errors import InputError
-from dasktc.executors.base import CPU, Executor
+from dasktc.executors.base import CPU, ClusterStore, Executor, for_backend
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.executors.stores.device.cluster_store import DeviceClusterStore
 from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore, usable
@@ -67,13 +68,19 @@ def limited(executor: Executor, memory: int | str | None, place: Place, host: in
         return executor
     if executor.backend.on_device:
         return _on_gpu(executor, bytes_of(memory), place, pinned)
-    budget = usable(max(LEAST, executor.memory(bytes_of(memory))))
+    budget = usable(max(LEAST, memory_of(executor, bytes_of(memory))))
     if isinstance(executor, LocalExecutor):
-        threads = max(1, min(executor.workers, budget // SHARE))
+        threads = max(1, min(len(executor.worker_threads), budget // SHARE))
         return LocalExecutor(FileStore(WorkDir(place), budget, threads=threads), threads)
     if isinstance(executor, DaskExecutor):  # OVERHEAD once more: a Dask worker's own memory grows
-        return executor.keeping(SharedFileStore(_shared(executor, place), budget - OVERHEAD))
+        return _keeping(executor, SharedFileStore(_shared(executor, place), budget - OVERHEAD))
     return executor
+
+
+def _keeping(executor: DaskExecutor, store: ClusterStore) -> DaskExecutor:
+    """Return an executor for the same client whose workers keep results in `store`."""
+    faults = executor.faults
+    return DaskExecutor(executor.client, faults.patience, faults.retries, store, executor.backend)
 
 
 def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | None) -> Executor:
@@ -82,8 +89,8 @@ def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | 
     budget = usable(max(LEAST, memory))
     if isinstance(executor, DaskExecutor):
         work = _shared_or_own(executor, place)
-        on_host = float(executor.for_backend("cpu").memory())
-        return executor.keeping(DeviceClusterStore(work, budget, pinned, replica_bytes=on_host))
+        on_host = float(memory_of(for_backend(executor, "cpu")))
+        return _keeping(executor, DeviceClusterStore(work, budget, pinned, replica_bytes=on_host))
     if not isinstance(executor, LocalExecutor):
         return executor
     pinned = int(HOST * CPU.memory()) if pinned is None else pinned

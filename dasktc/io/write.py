@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.base import starmap
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.process.paths import check_writable_folder
 from dasktc.executors.stores.claims import PREFIX, Claim, remove_abandoned
@@ -302,7 +303,7 @@ def _write_pair(ends: tuple[Any, Any], path: str) -> int:
 def _write_results(frames: list[Any], paths: list[str], executor: Executor) -> int:
     headers = [path.endswith(".csv") and number == 0 for number, path in enumerate(paths)]
     jobs: list[tuple[Any, ...]] = list(zip(frames, paths, headers, strict=True))
-    return sum(executor.gather(executor.submit_all("write", _write_frame, jobs)))
+    return sum(executor.gather(starmap(executor, "write", _write_frame, jobs)))
 
 
 def _write_frame(frame: Any, path: str, header: bool = False) -> int:

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import shown
-from dasktc.executors.base import CPU, Executor
+from dasktc.executors.base import CPU, Executor, starmap
+from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import Notes, runs_of
 from dasktc.io.source import Source
 from dasktc.options import AttributeOptions
@@ -59,9 +60,9 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
     frames : list of DataFrame
         "src", "dst", and "weight" where there are any.
     """
-    upstream = executor.upstream([part.upstream for part in source.parts])
+    upstream = upstream_of(executor, source.parts)
     calls = [(part, of, runs_of(len(upstream))) for part, of in zip(source.parts, upstream, strict=True)]
-    made: list[tuple[Frame, Notes | None]] = executor.gather(executor.submit_all("read-rows", read_part, calls))
+    made: list[tuple[Frame, Notes | None]] = executor.gather(starmap(executor, "read-rows", read_part, calls))
     reading = judged(source, source.parts, [notes for _, notes in made if notes is not None])
     frames = [frame for frame, _ in made]
     parts = tuple(ReadPart(frame[["src", "dst"]], source.ids) for frame in frames)

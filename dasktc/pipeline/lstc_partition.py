@@ -275,7 +275,7 @@ def _build(plane: Plane, graph: Oriented, parted: ProxyPartition, where: Where) 
         cuts = splitters(executor, "blocks", numbered, held, plane.partitions(held))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
         ranges = plane.exchange("blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
-        at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
+        at = where.get((part, 1)) if len(parted.members) >= plane.threads else None  # else slabs on all workers
         slabs = [
             executor.submit("blocks", slabs_of_part, keys, span, parted.local[part], shift, executor.backend, prefer=at)
             for keys, span in zip(ranges, pairwise(rows), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from dasktc.backends.vertex_maps import check_size
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
+from dasktc.executors.offers import Offer, memory_of, offers_of
 from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
@@ -92,13 +94,15 @@ class Prepared:
         return self.partition.wedges
 
 
-def choose_backend(executor: Executor, options: Options) -> Options:
+def choose_backend(executor: Executor, options: Options) -> tuple[Options, list[Offer]]:
     """Replace backend "auto" by one that every worker can use; the client itself need not be able to use it.
 
     Returns
     -------
-    Options
+    options : Options
         With a backend that is not "auto".
+    offers : list of Offer
+        What the processes that run calls offer to the backend, if they were asked.
 
     Raises
     ------
@@ -107,12 +111,13 @@ def choose_backend(executor: Executor, options: Options) -> Options:
     """
     check_stages(options.kernel)
     wanted = "cuda" if options.backend == "auto" else options.backend
-    reasons = executor.unusable(wanted) if wanted != "cpu" else []
+    offers = offers_of(executor, wanted) if wanted != "cpu" else []
+    reasons = [offer.why for offer in offers if offer.why]
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])
     chosen = replace(options, backend="cpu" if reasons else wanted)
     check_has_kernel(chosen.backend, chosen.kernel)
-    return chosen
+    return chosen, [] if reasons else offers
 
 
 def prepare_edges(
@@ -215,11 +220,14 @@ def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) ->
     return budget._replace(how=order).shards(size) == shards
 
 
-def limits_of(executor: Executor, options: Options) -> Limits:
-    """Collect what the workers offer and the options ask for, as the limits of a plan."""
+def limits_of(executor: Executor, options: Options, offers: Sequence[Offer] = ()) -> Limits:
+    """Collect what the workers offer and the options ask for, as the limits of a plan.
+
+    `offers` is what they have just answered; default: they are asked.
+    """
     return Limits(
-        workers=executor.workers,
-        memory=executor.memory(bytes_of(options.memory)),
+        workers=len(executor.worker_threads),
+        memory=memory_of(executor, bytes_of(options.memory), offers),
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,
@@ -282,7 +290,7 @@ def prepare_blocks(
         raise InputError(f"{plan.why}: the graph is too large for it; raise {advice('memory')}{other}")
     # 6. Build CSR blocks on the workers.
     plane = sharded(choose_plane(executor, options), plan.shards)
-    executor.set_task_memory(plan.bytes_per_task)
+    executor.store.set_task_memory(plan.bytes_per_task, plan.memory)
     tracker = tracker_of(progress)
     tracker("blocks", 0, 1)
     where = builders(plan, prepared.sizes, executor.worker_threads)

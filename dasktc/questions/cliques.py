@@ -89,7 +89,7 @@ def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: P
         cliques = known_triangles(graph, progress)
     else:
         memory = _memory(graph)
-        graph.executor.set_task_memory(memory)
+        graph.executor.store.set_task_memory(memory, graph.plan.memory)
         _, work = _level(graph, 3, report)
         for size in range(4, k + 1):
             _within(bound, size, work)
@@ -159,7 +159,7 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     """Count the cliques of a size and the work for the next one."""
     ((place, block),) = graph.blocks.items()
     device = graph.options.chosen_backend in ON_DEVICE
-    splits = 1 if device else max(1, min(graph.plan.vertices, SPLITS * graph.executor.workers))
+    splits = 1 if device else max(1, min(graph.plan.vertices, SPLITS * len(graph.executor.worker_threads)))
     calls = ((block, size, split, splits, graph.options.chosen_backend) for split in range(splits))
     total: list[tuple[int, int, int, int]] = []
     report(f"cliques {size}", 0, splits)

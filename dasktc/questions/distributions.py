@@ -17,6 +17,7 @@ from dasktc.answers.frames import array_module, external_ids
 from dasktc.answers.vertex_counts import coefficients, degrees, known_edges, pairs_of, triangles_by_id
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
+from dasktc.executors.base import starmap
 from dasktc.pipeline.stages.edge_keys import unpack
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def degree_bins(graph: CountingContext) -> pd.DataFrame:
     """Count the vertices in each bin of degrees; no triangle is counted. Columns "degree", "last" and "vertices"."""
     oriented = graph.prepared.graph
     calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
-    parts = graph.executor.gather(graph.executor.submit_all("vertex-bins", _binned_degrees, calls))
+    parts = graph.executor.gather(starmap(graph.executor, "vertex-bins", _binned_degrees, calls))
     return _frame("degree", {"vertices": np.sum(parts, axis=0, dtype=np.int64)})
 
 
@@ -71,7 +72,7 @@ def degree_facts(graph: CountingContext) -> tuple[int, int]:
     """Return the largest degree and Σ d·(d - 1)/2, the number of pairs of neighbours; no triangle is counted."""
     oriented = graph.prepared.graph
     calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
-    parts = graph.executor.gather(graph.executor.submit_all("degree-facts", _degree_facts, calls))
+    parts = graph.executor.gather(starmap(graph.executor, "degree-facts", _degree_facts, calls))
     return max((largest for largest, _ in parts), default=0), sum(pairs for _, pairs in parts)
 
 
@@ -95,7 +96,7 @@ def vertex_summary(graph: CountingContext) -> Summary:
     counts, _ = triangles_by_id(graph)
     vectors = (counts, oriented.out_degree, oriented.in_degree, oriented.order)
     calls = list(zip(*(vector.parts for vector in vectors), strict=True))
-    parts = executor.gather(executor.submit_all("vertex-bins", partial(_vertices, highest), calls))
+    parts = executor.gather(starmap(executor, "vertex-bins", partial(_vertices, highest), calls))
     sums = np.sum([bins for bins, _ in parts], axis=0)
     number = sums[0].astype(np.int64)
     means = sums[1:] / np.maximum(number, 1)

@@ -169,7 +169,7 @@ def estimate(
     """Estimate the triangles of a prepared graph; see `Graph.estimate`."""
     error, confidence, seed = check_options(error, confidence, seed)
     began, report = time.perf_counter(), progress or silent
-    graph.executor.set_task_memory(graph.plan.bytes_per_task)
+    graph.executor.store.set_task_memory(graph.plan.bytes_per_task, graph.plan.memory)
     report("sample", 0, 3)
     counted = _wedges(graph)
     wedges, z = sum(counted.values()), NormalDist().inv_cdf((1 + confidence) / 2)
@@ -324,6 +324,6 @@ def _with_facts(
         read=prepared.source.read,
         backend=graph.options.chosen_backend,
         partition=graph.plan.partition,
-        workers=graph.executor.workers,
+        workers=len(graph.executor.worker_threads),
         seconds={**seconds, "total": sum(before.values()) + time.perf_counter() - began},
     )

@@ -146,7 +146,7 @@ def _how(graph: CountingContext, trusses: bool = True, more: int = 0) -> _How:
             f"{format_size(plan.memory)} that it has: it receives the whole graph, and the neighbours of every "
             f"vertex; raise {advice('memory')}, or take a larger worker"
         )
-    executor.set_task_memory(needed)
+    executor.store.set_task_memory(needed, plan.memory)
     dropped = graph.edges < graph.prepared.graph.edges
     facts = graph.vertices, graph.edges, dropped, graph.folder_of_copies, graph.tuning
     return _How(executor.backend, kernel, threads, *facts)

@@ -59,7 +59,7 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
             "or take a larger worker"
         )
     counts, _ = triangles_by_id(graph)
-    executor.set_task_memory(needed)
+    executor.store.set_task_memory(needed, graph.plan.memory)
     expected = _Expected(graph.vertices, graph.edges, graph.plan.scheme.once, graph.folder_of_copies, executor.backend)
     result = executor.submit("squares", partial(_squares, expected), list(graph.blocks.values()), list(counts.parts))
     starts = graph.prepared.graph.order.starts

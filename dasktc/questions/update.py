@@ -30,6 +30,7 @@ from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.backends.vertex_maps import VertexMap, check_size
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
+from dasktc.executors.base import for_backend
 from dasktc.io.labels import Labels, pairs_of_labels
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
@@ -138,7 +139,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         )
         labels = labels.extended(chain.from_iterable(added_pairs))
         sources = [_open_rows(_positions_of(pairs, labels), ids) for pairs in (removed_pairs, added_pairs)]
-    host = choose(executor.for_backend("cpu"), graph.options)
+    host = choose(for_backend(executor, "cpu"), graph.options)
     removed, added = map(host.read, sources)
     # Reduce the batch to the edges that change.
     batch = submit(_numbered, removed.frames.take(), added.frames.take(), known, vectors[0], ids)

@@ -24,6 +24,7 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, jobs, task_of
 from dasktc.errors import CountError, InputError, shown
+from dasktc.executors.base import starmap
 from dasktc.options import weight_name
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.attributes import EdgeAttributes
@@ -117,12 +118,12 @@ def over_triples(
     """
     executor, wedges = graph.executor, 0
     todo = iter(jobs(graph.plan, graph.options.chosen_kernel, "cpu"))
-    while batch := list(islice(todo, executor.workers)):
+    while batch := list(islice(todo, len(executor.worker_threads))):
         calls = []
         for job in batch:
             blocks = [graph.blocks[place] for place in job.triple.places]
             calls.append((function, job, *blocks, [values[place] for place in job.triple.places]))
-        for blocks, result, walked in executor.gather(executor.submit_all(stage, _evaluated, calls)):
+        for blocks, result, walked in executor.gather(starmap(executor, stage, _evaluated, calls)):
             wedges += walked
             yield blocks, result
     if wedges != graph.prepared.wedges:

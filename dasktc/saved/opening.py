@@ -21,7 +21,7 @@ from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, starmap
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Options
 from dasktc.pipeline.autotune import Facts, choose
@@ -253,7 +253,7 @@ def open_blocks(
         raise InputError(
             f"{plan.why}: the saved graph is too large for it; raise {advice('memory')}, or prepare it again with it"
         )
-    executor.set_task_memory(plan.bytes_per_task)
+    executor.store.set_task_memory(plan.bytes_per_task, plan.memory)
     blocks = _open_checked(executor, saved, prepared)
     if isinstance(prepared.partition, ProxyPartition):
         members = [executor.submit("open", attrgetter("members"), blocks[part, 1]) for part in range(plan.parts)]
@@ -297,7 +297,7 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
         wholes = (getattr(prepared.graph, name).whole for name in VECTORS)
         rank = executor.submit("open", ranks, *wholes, executor.backend)
         calls = [(block, rank, reads[place].url, executor.backend) for place, block in blocks.items()]
-        executor.wait(executor.submit_all("open", refuse_against_ranks, calls))
+        executor.wait(starmap(executor, "open", refuse_against_ranks, calls))
     return blocks
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import InputError, without_secrets
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, starmap
 from dasktc.options import Options
 from dasktc.pipeline.autotune import look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
@@ -81,7 +81,7 @@ def _write_files(executor: Executor, prepared: Prepared, blocks: Blocks, options
         file = name.replace("_", "-")
         calls += [(part, _write_vector, folder, _name(file, number)) for number, part in enumerate(parts)]
     calls += [(part, _write_ids, folder, _name("ids", number)) for number, part in enumerate(ids)]
-    written: Iterator[Any] = iter(executor.gather(executor.submit_all("save", _write, calls)))
+    written: Iterator[Any] = iter(executor.gather(starmap(executor, "save", _write, calls)))
     of_blocks = [next(written) | _write_attributes(kept, folder, place) for place in places]
     of_vectors = {name: [next(written) for _ in parts] for name, parts in vectors.items()}
     shards, facts = list(written), look(executor, graph)

@@ -39,7 +39,8 @@ def test_visits_beyond_memory_are_refused(monkeypatch):
 def test_sums_are_reserved_beside_what_a_task_takes(monkeypatch):
     graph, asked = prepared(oracle.complete(60)), []
     _, need = edge_support.kernel_and_bytes(graph._context)
-    monkeypatch.setattr(type(graph._context.executor), "set_task_memory", lambda executor, needed: asked.append(needed))
+    store = type(graph._context.executor.store)
+    monkeypatch.setattr(store, "set_task_memory", lambda store, needed, memory: asked.append(needed))
     graph.triangles()
     assert asked[0] >= need + 2 * 8 * 60
 

@@ -33,7 +33,9 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
+from dasktc.executors.offers import memory_of
 from dasktc.options import Method
+from dasktc.pipeline.planes import answers as planes_answers
 from dasktc.pipeline.planes import vertex_budget
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
@@ -376,7 +378,7 @@ def test_what_is_kept_is_within_the_budget(tmp_path):
             assert_same(graph.triangles(), by_vertex)
         assert not again.called
         assert executor.store._resident() <= 2_000
-        executor.set_task_memory(executor.memory())
+        executor.store.set_task_memory(memory_of(executor))
         assert executor.store._resident() == 0
         with mock.patch.object(vertex_counts, "edge_supports") as again:
             assert_same(graph.edge_support(), expected)
@@ -385,7 +387,7 @@ def test_what_is_kept_is_within_the_budget(tmp_path):
 
 def test_a_large_result_is_kept_only_where_there_is_room(counts, monkeypatch):
     graph = prepare()
-    monkeypatch.setattr(LocalExecutor, "memory", lambda *given: 8 * 4 * graph.edges - 1)
+    monkeypatch.setattr(planes_answers, "memory_of", lambda *given: 8 * 4 * graph.edges - 1)
     graph.edge_support()
     graph.edge_support()
     graph.triangles()
@@ -505,13 +507,14 @@ def test_oriented_edges_out_of_core(tmp_path):
 
 def test_oriented_edges_stay_on_the_workers(client, monkeypatch):
     graph, expected = prepare(client=client, distribute="always"), prepare().oriented_edges(frame="pandas")
-    values, held = DaskExecutor.values, []
+    workers = planes_answers.WorkersAnswers
+    values, held = workers.values, []
 
-    def watched(executor, handles):
-        held.extend(futures := values(executor, handles))
+    def watched(answers, handles):
+        held.extend(futures := values(answers, handles))
         return futures
 
-    monkeypatch.setattr(DaskExecutor, "values", watched)
+    monkeypatch.setattr(workers, "values", watched)
     with small_partitions(graph, 40):
         found = graph.oriented_edges()
     assert len(held) == found.npartitions > 5

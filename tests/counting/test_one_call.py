@@ -22,11 +22,14 @@ import dasktc
 from dasktc import generate
 from dasktc.counting import one_call
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import DaskExecutor, _available
+from dasktc.executors.base import for_backend
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import VERSION, FaultPolicy
+from dasktc.executors.offers import Offer, memory_of
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
-from dasktc.options import RunOptions
+from dasktc.options import Options, RunOptions
+from dasktc.pipeline.prepare import choose_backend
 from dasktc.planning.distribution import SourceSize, choose_distribution, pipeline_seconds
 from dasktc.planning.rates import RATES
 from tests.support.keywords import keywords
@@ -160,21 +163,18 @@ class OnDevices:
         if args == (VERSION,):
             return dict.fromkeys(options["workers"], dasktc.__version__)
         self.asked.append("run")
-        if function is _available:
-            return {address: (address, there) for address, there in self.available.items()}
-        return {address: (address, None, there) for address, there in self.available.items()}
+        return {address: Offer(address, None, there) for address, there in self.available.items()}
 
 
 def test_memory_of_devices_is_asked_for_with_the_backend():
     client = OnDevices()
-    executor = DaskExecutor(client).for_backend("cuda")
-    executor.await_workers()
-    assert executor.unusable("cuda") == []
-    assert executor.memory() == 4
-    assert client.asked == ["ncores", "run"]
+    _, offers = choose_backend(DaskExecutor(client), Options(backend="cuda"))
+    executor = for_backend(DaskExecutor(client), "cuda")
+    assert memory_of(executor, offers=offers) == 4
+    assert client.asked == ["run", "ncores"]
     client.available = {"one": 3, "two": 8}
-    assert executor.memory() == 3  # later it is asked for anew
-    assert client.asked == ["ncores", "run", "run"]
+    assert memory_of(executor) == 3  # later it is asked for anew
+    assert client.asked == ["run", "ncores", "run"]
 
 
 def test_clients_that_cannot_be_used_are_refused():

@@ -28,6 +28,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors import connect as connecting
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import SHARE, limited
+from dasktc.executors.offers import memory_of
 from dasktc.executors.place import Place
 from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.stores.work_dir import WorkDir
@@ -147,7 +148,7 @@ def test_result_and_plan_say_how_many_calls_ran_at_a_time(tmp_path, capsys):
 @pytest.mark.parametrize("memory", [None, "1GB"])
 def test_a_small_graph_needs_one_thread(memory):
     graph = dasktc.prepare(source_of(EDGES), threads=3, memory=memory)
-    assert (graph._context.executor.workers, graph.plan.workers) == (1, 1)
+    assert (len(graph._context.executor.worker_threads), graph.plan.workers) == (1, 1)
 
 
 @pytest.mark.usefixtures("large")
@@ -187,7 +188,7 @@ def test_the_cores_that_the_process_may_use(monkeypatch, tmp_path):
             quota.write_text(text)
         assert allowed_threads() == expected
         with connecting.connect() as executor:
-            assert executor.workers == expected
+            assert len(executor.worker_threads) == expected
 
 
 def test_one_in_a_task_of_a_worker_and_where_a_gpu_counts(client):
@@ -200,7 +201,7 @@ def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     """Where there may be a GPU, its libraries load only once a backend is chosen; the CPU then uses all threads."""
     monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
     assert connecting.threads_here(Place(threads=3), "auto") == 1
-    assert connecting.with_all_threads(LocalExecutor(), Place(threads=3), "cuda").workers == 1
+    assert connecting.with_all_threads(LocalExecutor(), Place(threads=3), "cuda").worker_threads == [""]
     assert "threads=3 makes nothing faster on a GPU" in caplog.text
     caplog.clear()
     for place in (Place(), Place(threads=1)):
@@ -227,7 +228,7 @@ def test_threads_are_of_this_process(client):
         dasktc.triangle_count(source_of(EDGES), client, threads=2)
     with client.as_current(), connecting.connect(Place(threads=2)) as executor:
         assert isinstance(executor, LocalExecutor)
-        assert executor.workers == 2
+        assert len(executor.worker_threads) == 2
 
 
 # The budget
@@ -236,10 +237,10 @@ def test_threads_are_of_this_process(client):
 def test_threads_share_the_budget(tmp_path):
     for memory, expected in ((LEAST, 1), (2 * SHARE, 1), (3 * SHARE, 2), (99 * SHARE, 4)):
         executor = limited(LocalExecutor(threads=4), memory, tmp_path)
-        assert executor.workers == expected
+        assert len(executor.worker_threads) == expected
         assert executor.store.memory_in_parallel * expected <= executor.store.memory_per_call
         assert executor.store.memory_in_parallel * expected >= 0.7 * executor.store.memory_per_call
-        assert executor.memory(memory) == memory - OVERHEAD
+        assert memory_of(executor, memory) == memory - OVERHEAD
 
 
 @pytest.mark.parametrize(

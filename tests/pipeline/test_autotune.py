@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc.api.graph import Graph
+from dasktc.backends import lazy_backend
 from dasktc.backends.cpu.backend import KERNELS
 from dasktc.backends.cuda.launch_trust import ENTRIES, TURNS, chunk_rows
 from dasktc.bench import choices
@@ -276,7 +277,7 @@ def test_the_table_on_an_emulated_device(monkeypatch):
 def test_facts_on_an_emulated_device():
     """The longest row of a clique is as long as any row can be in a graph with so many edges."""
     with emulated_cuda.backend():
-        executor = LocalExecutor().for_backend("cuda")
+        executor = LocalExecutor(backend=lazy_backend("cuda"))
         found = prepare_edges(executor, source_of(complete(110)), Options(backend="cuda"))
         facts = look(executor, found.graph)
     assert (facts.rows, facts.edges, facts.longest, facts.usual) == (110, 5995, 109, 108)

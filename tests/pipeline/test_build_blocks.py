@@ -22,14 +22,14 @@ def test_slabs_of_few_blocks_may_be_built_by_any_worker(monkeypatch, workers, an
     def placed(plane, stage, keys, copies, starts, bound, function, calls, where=()):
         raise Placed(where)
 
-    executor = LocalExecutor().for_backend("cpu")
-    graph = prepare_edges(executor, source_of(oracle.complete(40)), Options()).graph
+    graph = prepare_edges(LocalExecutor(), source_of(oracle.complete(40)), Options()).graph
     monkeypatch.setattr(Plane, "redistribute", placed)
     monkeypatch.setattr(Plane, "partitions", lambda *given: 12)
-    executor.workers, axis = workers, Axis(40, 2)
-    layout = Layout(axis, (axis,), Shape(40, 6, True))
+    layout = Layout(Axis(40, 2), (Axis(40, 2),), Shape(40, 6, True))
     with pytest.raises(Placed) as raised:
-        choose(executor, Options()).blocks(graph, layout, where=dict.fromkeys(layout.places, "w0"))
+        choose(LocalExecutor(threads=workers), Options()).blocks(
+            graph, layout, where=dict.fromkeys(layout.places, "w0")
+        )
     (at,) = raised.value.args
     assert len(at) > len(layout.places)
     assert (set(at) == {None}) == anywhere

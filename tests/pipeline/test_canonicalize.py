@@ -35,7 +35,7 @@ def test_partitions_are_about_equally_large(monkeypatch):
     monkeypatch.setattr(ProcessPlane, "_sorts_together", lambda plane, keys: False)
     monkeypatch.setattr(ProcessPlane, "partitions", lambda *given: 4)
     edges = np.random.default_rng(1).integers(0, 2**40, (4000, 2)).tolist()
-    found = prepare_edges(LocalExecutor().for_backend("cpu"), source_of(edges, parts=3), Options())
+    found = prepare_edges(LocalExecutor(), source_of(edges, parts=3), Options())
     held = [len(keys) for keys in found.graph.partitions]
     assert len(held) == 4
     assert max(held) < 1.5 * sum(held) / 4

@@ -27,6 +27,7 @@ from dasktc.errors import InputError
 from dasktc.executors.base import CPU, Fold
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.executors.stores.file_store import FileStore, stage_memory_within
 from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir
@@ -413,7 +414,7 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
     )
     assert (
         choose(DaskExecutor(client), Options()).vertex_budget("int").call_memory
-        == DaskExecutor(client).memory()
+        == memory_of(DaskExecutor(client))
         > 20_000_000
     )
     assert choose(DaskExecutor(client), Options(memory=1)).vertex_budget("int").call_memory == vertex_room.LEAST_MEMORY

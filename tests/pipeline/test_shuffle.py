@@ -158,8 +158,7 @@ class Watched(LocalExecutor):
     """An executor with the partitions of several workers, which records the arrays that reach the client."""
 
     def __init__(self, workers):
-        super().__init__()
-        self.workers = workers
+        super().__init__(threads=workers)
         self.arrays = []
 
     def gather(self, handles):

@@ -30,6 +30,7 @@ from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method, Options, RunOptions
+from dasktc.pipeline import prepare
 from dasktc.pipeline.autotune import rules
 from dasktc.pipeline.planes import choice
 from dasktc.pipeline.stages.edge_keys import cut, distinct
@@ -147,7 +148,7 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     cluster, client = workers
     tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
     monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
-    monkeypatch.setattr(DaskExecutor, "memory", lambda self, budget=None: memory)
+    monkeypatch.setattr(prepare, "memory_of", lambda *asked: memory)
     plain = build(LocalExecutor(), source_of(edges), Options())
     finished = Finished(cluster.scheduler)
     graph = build(tasks, source_of(edges, parts=5), Options())

@@ -170,7 +170,8 @@ def test_lost_edges_are_an_error():
 
 def test_a_list_is_counted_within_the_plans_memory(monkeypatch):
     graph, kept = prepare(oracle.complete(20)), []
-    monkeypatch.setattr(type(graph._context.executor), "set_task_memory", lambda tasks, needed: kept.append(needed))
+    store = type(graph._context.executor.store)
+    monkeypatch.setattr(store, "set_task_memory", lambda store, needed, memory: kept.append(needed))
     graph.triangles()
     kept.clear()
     graph.triangle_list()

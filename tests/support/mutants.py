@@ -114,7 +114,7 @@ MUTANTS = [
     Mutant("order-overflow", "order_by_keys", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "system/test_past_32_bits.py", "weights"),
     Mutant("order-ties", "order_by_keys", "    keys *= -1\n    keys += top\n", "", "pipeline/test_reorder.py", "order_by_is_a_stable"),
     Mutant("share-begins", "Axis.share", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "planning/test_grid.py", "share"),
-    Mutant("slabs-spread", "Plane.blocks", "where.get(place) if len(places) >= self.executor.workers else None", "where.get(place)", "pipeline/test_build_blocks.py", "slabs"),
+    Mutant("slabs-spread", "Plane.blocks", "where.get(place) if len(places) >= self.threads else None", "where.get(place)", "pipeline/test_build_blocks.py", "slabs"),
     Mutant("ranks-memory", "WorkersPlane._ranks", " or len(degrees) ** 2 * size > edges.rows:", ":", "pipeline/test_stages.py", "rank_for_themselves"),
     Mutant("slabs-unequal", "row_starts", "rows[len(rows) * number // ranges]", "rows[len(rows) * number // (ranges + 1)]", "pipeline/test_stages.py", "about_equally"),
     Mutant("urgent", "DaskExecutor._submit", '"priority": int(urgent)', '"priority": 0', "pipeline/test_stages.py", "while_the_plan"),

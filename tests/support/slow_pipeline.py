@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 from dasktc.api.graph import Graph
-from dasktc.backends import get_backend
+from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.memory import from_object
@@ -101,7 +101,9 @@ def skewed_edges(vertices: int, edges: int, seed: int) -> list[Edge]:
 def prepared(edges: list[Edge], parts: int = 1, **options: Any) -> Prepared:
     """Run the stages up to the plan in this process."""
     given = Options(**options)
-    return prepare_edges(LocalExecutor().for_backend(given.chosen_backend), source_of(edges, parts=parts), given)
+    return prepare_edges(
+        LocalExecutor(backend=lazy_backend(given.chosen_backend)), source_of(edges, parts=parts), given
+    )
 
 
 def by_dense_id(found: Prepared) -> tuple[list[int], set[tuple[int, int]]]:

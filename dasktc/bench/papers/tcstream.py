@@ -21,6 +21,7 @@ import numpy as np
 from dasktc.api.count import build
 from dasktc.api.graph import Graph
 from dasktc.api.opener import as_source
+from dasktc.backends import lazy_backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.host_threads import allowed_threads
 from dasktc.bench.measure import columns_of
@@ -149,7 +150,7 @@ def _measured(bench: Bench, case: Case) -> tuple[int, Pass, Pass]:
     budget = LEAST + 3 * plan.bytes_per_task
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="dasktc-papers-"))
-        anywhere = LocalExecutor().for_backend(bench.backend)
+        anywhere = LocalExecutor(backend=lazy_backend(bench.backend))
         executor = stack.enter_context(within_memory(anywhere, budget, folder, 1 if bench.cuda else None))
         graph = build(
             executor, case.source(), Options("tcstream", "vertical", PARTS, 1, backend=bench.backend, memory=budget)
@@ -157,7 +158,7 @@ def _measured(bench: Bench, case: Case) -> tuple[int, Pass, Pass]:
         if bench.cuda:
             executor.store.make_room(budget)  # all blocks are files from now on
         else:
-            executor.set_task_memory(budget)
+            executor.store.set_task_memory(budget)
         passes: dict[bool, list[Pass]] = {False: [], True: []}
         for _ in range(max(3, bench.runs)):
             for ahead, results in passes.items():
@@ -457,7 +458,7 @@ def beyond_memory(bench: Bench) -> Figure:
 
 def _within(bench: Bench, case: Case, kernel: str, partition: str, budget: int) -> float | None:
     """Seconds of the count phase within a budget; None where the largest task does not fit."""
-    executor = LocalExecutor().for_backend(bench.backend)
+    executor = LocalExecutor(backend=lazy_backend(bench.backend))
     with TemporaryDirectory(prefix="dasktc-papers-") as folder, within_memory(executor, budget, folder) as limited:
         options = Options(kernel, partition, PARTS, 1, backend=bench.backend, memory=budget)
         try:

@@ -15,15 +15,13 @@ import itertools
 import operator
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from math import inf
 from typing import Any
 from uuid import uuid4
 
-from dasktc.backends import ON_DEVICE, Backend, get_backend, unusable
+from dasktc.backends import Backend
 from dasktc.backends.out_of_memory import run
 from dasktc.errors import ClusterError
 from dasktc.executors.base import (
@@ -34,22 +32,18 @@ from dasktc.executors.base import (
     Fold,
     Function,
     MemoryStore,
-    available,
     tree,
     unchanged,
 )
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import WindowedSubmitter
-from dasktc.executors.dask.futures import LOOK_SECONDS, TaskSource, results
+from dasktc.executors.dask.futures import TaskSource, results
 from dasktc.executors.dask.worker_state import meter_transfers
 from dasktc.executors.measured import Measured, value_of
 from dasktc.executors.progress.tracker import Tracker
 from dasktc.options import RETRIES, WORKER_SECONDS
 
-__all__ = ["DaskExecutor"]
-
-FILLABLE = 0.6
-"""Share of a worker's memory limit beyond which Dask moves results to disk."""
+__all__ = ["DaskExecutor", "compute_on_workers"]
 
 
 class DaskExecutor(Executor):
@@ -83,10 +77,7 @@ class DaskExecutor(Executor):
         self._token = uuid4().hex[:8]
         self._numbers = itertools.count()
         self.faults = FaultPolicy(client, patience, retries, self._token)
-        self._share, self._task_memory = 0, 0
         self._named = list[Any]()
-        self._limits: dict[str, int] = {}
-        self._offers: tuple[float, dict[str, int]] = (-LOOK_SECONDS, {})
         self._replicas: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 
     @property
@@ -98,73 +89,10 @@ class DaskExecutor(Executor):
     def tracker(self, tracker: Tracker | None) -> None:
         self.faults.tracker = tracker
 
-    def keeping(self, store: ClusterStore) -> DaskExecutor:
-        """Return an executor for the same client whose workers keep results in `store`."""
-        return DaskExecutor(self.client, self.faults.patience, self.faults.retries, store, self.backend)
-
-    @property
-    def workers(self) -> int:
-        """Number of threads over all workers now, at least 1."""
-        return max(1, len(self.worker_threads))
-
     @property
     def worker_threads(self) -> list[str]:
         """The address of each thread's worker, as it was lately: asking takes as long as two tasks."""
-        return [worker for worker, number in sorted(self.faults.lately().items()) for _ in range(number)]
-
-    def await_workers(self) -> None:
-        """Wait for a worker."""
-        self.faults.threads()
-
-    def holders(self, handles: list[Any]) -> list[str | None]:
-        """The first of the workers that hold each future."""
-        held = self.faults.ask(self.client.who_has, handles)
-        return [next(iter(held.get(handle.key, ())), None) for handle in handles]
-
-    def set_task_memory(self, needed: int) -> None:
-        """Reserve this many bytes for a counting task: copies of blocks, or kept results, get the rest."""
-        self._task_memory = needed
-        self.store.set_task_memory(needed)
-
-    def memory(self, budget: int | None = None) -> int:
-        """Bytes that the store leaves a task, or else the smallest share of a thread in its worker's memory.
-
-        Without a budget that memory is what Dask lets a worker fill, or what its GPU has available now.
-        """
-        bound = self.store.memory(budget)
-        if bound is not None:
-            return bound
-        if self.backend.on_device and not budget:
-            threads, there = Counter(self.worker_threads), self._on_devices()
-            shares = [there[address] // number for address, number in threads.items() if there.get(address)]
-            if len(shares) == len(threads):
-                self._share = min(shares)
-                return self._share
-        shares = [(budget or _fillable(limit)) // number for limit, number in self._limits_of_workers()]
-        self._share = min(shares)
-        return self._share
-
-    def _limits_of_workers(self) -> list[tuple[int, int]]:
-        """Memory limit and threads of each worker; the scheduler is asked only where a worker is new."""
-        while not (threads := self.faults.lately()) or not threads.keys() <= self._limits.keys():
-            workers = self.faults.ask(self.client.scheduler_info, n_workers=-1).get("workers", {})
-            self._limits = {address: worker["memory_limit"] for address, worker in workers.items()}
-            if not threads or not threads.keys() <= self._limits.keys():
-                self.faults.threads()  # a worker left, or the client's own poll has replaced the answer
-        return [(self._limits[address], number) for address, number in threads.items()]
-
-    def _on_devices(self) -> dict[str, int]:
-        """Bytes available on each worker's device, from the recent answers of `unusable` if there are any."""
-        (asked, known), self._offers = self._offers, (-LOOK_SECONDS, {})
-        if time.monotonic() - asked <= LOOK_SECONDS:
-            return known
-        return dict(self.run_on_workers(_available, self.backend))
-
-    def unusable(self, backend: str) -> list[str]:
-        """Ask every worker whether it can use a backend; `memory` reuses the available bytes that they report."""
-        offers = self.run_on_workers(_offer, backend)
-        self._offers = time.monotonic(), {address: there for address, _, there in offers}
-        return [why for _, why, _ in offers if why]
+        return [worker for worker, number in sorted(self.faults.lately().items()) for _ in range(number)] or [""]
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks; those that die meanwhile do not answer.
@@ -189,18 +117,6 @@ class DaskExecutor(Executor):
             with suppress(ClusterError):  # without a scheduler there is nobody to ask
                 return dict(self.faults.ask(self.client.run, function, *args, on_error="ignore"))
         return {}
-
-    def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute Delayeds on the cluster; where results are written to files, each is written once it is made."""
-        if all(item is None for item in delayed):
-            return delayed
-        if self.store.placed:
-            import dask
-
-            keep = dask.delayed(self.store.wrap(unchanged), pure=False)
-            delayed = [None if item is None else keep(item, dask_key_name=self._key("read-rows")) for item in delayed]
-        futures: list[Any] = self.faults.ask(self.client.compute, delayed)
-        return futures
 
     def submit(
         self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
@@ -341,16 +257,6 @@ class DaskExecutor(Executor):
         places = dict(zip(futures, self._results(list(futures.values())), strict=True))
         return [places[handle.key] if isinstance(handle, Future) else handle for handle in given]
 
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Return futures of values; what the store keeps lives as long as any of them."""
-        load = self.store.load_there
-        if load is None:
-            return handles
-        futures = [self._submit("values", load, handle) for handle in handles]
-        for future in futures:
-            weakref.finalize(future, unchanged, self.store).atexit = False
-        return futures
-
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Gather each result as its call ends, so that the later loss of a worker cannot undo it.
 
@@ -387,7 +293,7 @@ class DaskExecutor(Executor):
             return small
 
         copies = self._replicas_of(work)
-        window = WindowedSubmitter(self.client, self.faults, submit, work, self._replica_capacity, copies)
+        window = WindowedSubmitter(self.client, self.faults, submit, work, self.store.replica_capacity, copies)
         for future, result in results(self.client, self.faults, window):
             yield lists.pop(future.key, None), result
         self.store.after_tasks(self.ask_workers)
@@ -427,15 +333,21 @@ class DaskExecutor(Executor):
         blocks = {arg.key: arg for call in work for arg in call if isinstance(arg, Future)}
         return {key: copies for key, block in blocks.items() if (copies := self._replicas.get(block))}
 
-    def _replica_capacity(self, blocks: int) -> float:
-        """Bytes that a thread has for copies of blocks, beside a counting task."""
-        if self.store.replica_bytes is not None:
-            return self.store.replica_bytes
-        return self._share - (self._task_memory - blocks) if self._share and self._task_memory else inf
-
     def close(self) -> None:
         """Remove what the store keeps, also on the workers."""
         self.store.close(self.ask_workers)
+
+
+def compute_on_workers(executor: DaskExecutor, delayed: list[Any]) -> list[Any]:
+    """Compute Delayeds on the cluster; where results are written to files, each is written once it is made."""
+    if executor.store.placed:
+        import dask
+
+        keep = dask.delayed(executor.store.wrap(unchanged), pure=False)
+        key = partial(executor._key, "read-rows")
+        delayed = [None if item is None else keep(item, dask_key_name=key()) for item in delayed]
+    futures: list[Any] = executor.faults.ask(executor.client.compute, delayed)
+    return futures
 
 
 class _SumOfFiles:
@@ -479,17 +391,6 @@ def _call(function: Function, *args: Any) -> Any:
     return run(function, *(value_of(arg) for arg in args))
 
 
-def _offer(backend: str, dask_worker: Any) -> tuple[str, str | None, int]:
-    """The worker's address, the reason why it cannot use a backend, and bytes available on the backend's device."""
-    why = unusable(backend)
-    return dask_worker.address, why, 0 if why or backend not in ON_DEVICE else available(get_backend(backend))
-
-
-def _available(backend: Backend, dask_worker: Any) -> tuple[str, int]:
-    """The worker's address, and bytes available on its device."""
-    return dask_worker.address, available(backend)
-
-
 def _facts(result: Measured) -> Any:
     return result.facts
 
@@ -501,10 +402,4 @@ def _facts_of(keys: list[Any], dask_worker: Any) -> dict[Any, Any]:
 
 def _preferred(worker: str | None) -> dict[str, Any]:
     """Keyword arguments of `Client.submit` that prefer a worker and allow others."""
-    return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-
-
-def _fillable(limit: int) -> int:
-    import psutil
-
-    return int(FILLABLE * (limit or psutil.virtual_memory().total))
+    return {} if not worker else {"workers": [worker], "allow_other_workers": True}

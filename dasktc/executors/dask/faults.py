@@ -101,6 +101,7 @@ class FaultPolicy:
         self.tracker: Tracker | None = None
         self._workers: set[str] = set()
         self._latest: tuple[float, dict[str, int]] = (0.0, {})
+        self._limits: dict[str, int] = {}
         await_late_workers(self, client)
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -142,6 +143,15 @@ class FaultPolicy:
             self._latest = time.monotonic(), dict(self.ask(self._client.ncores))
             self._check_versions(self._latest[1])
         return self._latest[1]
+
+    def memory_limits(self) -> list[tuple[int, int]]:
+        """Memory limit and threads of each worker; the scheduler is asked only where a worker is new."""
+        while not (threads := self.lately()) or not threads.keys() <= self._limits.keys():
+            workers = self.ask(self._client.scheduler_info, n_workers=-1).get("workers", {})
+            self._limits = {address: worker["memory_limit"] for address, worker in workers.items()}
+            if not threads or not threads.keys() <= self._limits.keys():
+                self.threads()  # a worker left, or the client's own poll has replaced the answer
+        return [(self._limits[address], number) for address, number in threads.items()]
 
     def _check_versions(self, workers: Iterable[str]) -> None:
         """Refuse workers with another version of dasktc; each is asked once per client, also one that joins later.

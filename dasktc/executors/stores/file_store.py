@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from itertools import chain, zip_longest
+from math import inf
 from threading import RLock
 from typing import Any
 
@@ -114,7 +115,7 @@ class FileStore(ResultWriter, LocalStore):
         """Bytes of the budget for a counting task, blocks read ahead included."""
         return self._plan_memory if budget is None else usable(budget)
 
-    def set_task_memory(self, needed: int) -> None:
+    def set_task_memory(self, needed: int, memory: float = inf) -> None:
         """Write results to files until counting tasks have this many bytes of the budget."""
         self._limit = max(0, min(self._limit, self._budget - needed))
         self._task_memory = needed

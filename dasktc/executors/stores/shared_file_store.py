@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
+from math import inf
 from typing import Any
 from uuid import uuid4
 
@@ -57,7 +58,7 @@ class SharedFileStore(ClusterStore):
         """Bytes of a worker's budget that a task may take, prefetched blocks included."""
         return self._memory if budget is None or budget >= LEAST else None
 
-    def set_task_memory(self, needed: int) -> None:
+    def set_task_memory(self, needed: int, memory: float = inf) -> None:
         """Reserve this many bytes for a counting task; prefetched blocks get the rest."""
         self._task_memory = needed
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import partial
 from itertools import count
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, ClassVar
 from uuid import uuid4
 
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor
+from dasktc.executors.base import ArgumentLists, Executor, Fold, Function, MemoryStore, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.offers import memory_of
+from dasktc.executors.threads import results
 
 __all__ = ["CACHED", "Answers", "BudgetAnswers", "BudgetWorkersAnswers", "WorkersAnswers"]
 
@@ -50,19 +55,64 @@ class Answers:
     @property
     def threads_of_a_call(self) -> int:
         """Number of threads that a call may start for itself: one where other calls run, or share a budget."""
-        return self.executor.workers if self.in_one_memory else 1
+        return len(self.executor.worker_threads) if self.in_one_memory else 1
 
     def may_cache(self, nbytes: int) -> bool:
         """Whether results of this size may be cached: if a store or Dask accounts for them, or if they are small."""
-        return not self.in_one_memory or CACHED * nbytes <= self.executor.memory()
+        return not self.in_one_memory or CACHED * nbytes <= memory_of(self.executor)
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """Bytes to reserve in each concurrent task for sums of arrays, `nbytes` altogether, and for what is added."""
         return 2 * nbytes
 
+    def fold_unordered(
+        self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        """Make calls as `Executor.map_unordered` does, and combine the large arrays that they return, where they are.
+
+        Each call's arrays are added to the sums of the calls before it, and freed. Within a budget one call is made at
+        a time: two calls with their arrays exceeded it by up to a tenth.
+
+        Parameters
+        ----------
+        stage : str
+        function : callable (*call) -> list
+            Returns arrays followed by one small result.
+        calls : iterable of tuples
+        keys : callable (first argument of a call) -> sequence
+            Returns the keys of the call's arrays.
+        fold : Fold
+            Combines the arrays of each key, beginning with the first.
+
+        Returns
+        -------
+        small : list
+            The small results, in any order.
+        combined : dict of key to handle of array
+        """
+        executor, work = self.executor, [tuple(call) for call in calls]
+        combined, combining = dict[Any, Any](), Lock()
+
+        def make(call: tuple[Any, ...]) -> Any:
+            arrays = executor.store.evaluate(function, list(call))
+            result = arrays.pop()
+            with combining:
+                for key in reversed(keys(call[0])):
+                    before = [combined.pop(key)] if key in combined else []
+                    combined[key] = executor.submit("sum", _add_arrays, [*before, arrays.pop()], fold.add)
+            return result
+
+        with executor.store.folding():
+            threads = len(executor.worker_threads) if self.call_bytes is None else 1
+            return results(threads, (partial(make, call) for call in work), len(work)), combined
+
     def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
         """Submit a call whose result every process that counts needs."""
         return self.executor.submit(stage, function, *args)
+
+    def values(self, handles: list[Any]) -> list[Any]:
+        """Turn handles into what the caller may hold: on workers, futures of values."""
+        return handles
 
     def delayed(self, frames: list[Any]) -> list[Any]:
         """Turn handles of frames into partitions of a Dask DataFrame, which stay where they are."""
@@ -108,9 +158,27 @@ class WorkersAnswers(Answers):
         """Submit a call on every worker."""
         return self.executor.replicated(stage, function, *args)
 
+    def fold_unordered(
+        self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        """Combine arrays on workers, as soon as they are made."""
+        return self.executor.fold_unordered(stage, function, calls, keys, fold)
+
+    def values(self, handles: list[Any]) -> list[Any]:
+        """Futures of values; what the store keeps lives as long as any of them."""
+        executor, store = self.executor, self.executor.store
+        if store.load_there is None:
+            return handles
+        in_memory = copy(executor)
+        in_memory.store = MemoryStore()
+        futures = in_memory.map("values", store.load_there, list(handles))
+        for future in futures:
+            weakref.finalize(future, unchanged, store).atexit = False
+        return futures
+
     def delayed(self, frames: list[Any]) -> list[Any]:
         """Futures."""
-        return self.executor.values(frames)
+        return self.values(frames)
 
 
 class BudgetWorkersAnswers(WorkersAnswers):
@@ -142,6 +210,14 @@ class _Stored:
         """Load the partition, one at a time: within a budget calls run one at a time."""
         with self._loading:
             return self._executor.gather([self._handle])[0]
+
+
+def _add_arrays(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:
+    """Add all arrays to the last one, which the caller owns; empties the list."""
+    result = arrays.pop()
+    while arrays:
+        result = add(result, arrays.pop())
+    return result
 
 
 def _names() -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from dasktc.backends import Backend
-from dasktc.executors.base import Executor, Fold, tree
+from dasktc.executors.base import Executor, Fold, starmap, tree
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.measured import Measured
@@ -107,6 +107,11 @@ class Plane(ABC):
         """The backend of the stages."""
         return self.executor.backend
 
+    @property
+    def threads(self) -> int:
+        """Number of calls that run at the same time."""
+        return len(self.executor.worker_threads)
+
     # from a source to edge frames
 
     @abstractmethod
@@ -141,9 +146,11 @@ class Plane(ABC):
         In this process starting other threads takes longer than they save.
         """
         executor = self.executor
-        if not isinstance(executor, LocalExecutor) or executor.workers == 1 or rows >= self.tuning.few_edges:
+        if not isinstance(executor, LocalExecutor) or self.threads == 1 or rows >= self.tuning.few_edges:
             return self
-        return replace(self, executor=executor.with_one_thread())
+        alone = LocalExecutor(executor.store, backend=executor.backend)
+        alone.tracker = executor.tracker
+        return replace(self, executor=alone)
 
     # from degrees to directions
 
@@ -239,9 +246,7 @@ class Plane(ABC):
         spans = [(*span, backend) for span in slab_spans(layout, rows)]
         starts, bound = [span[0] for span in spans[1:]], max(1, layout.first_keys[-1])
         # Blocks that are as many as the workers are built where the plan has them; slabs of few blocks anywhere.
-        homes = [
-            where.get(place) if len(places) >= self.executor.workers else None for place in places for _ in rows[0]
-        ]
+        homes = [where.get(place) if len(places) >= self.threads else None for place in places for _ in rows[0]]
         share = "blocks", self.keys_by_block(graph, layout), copies, starts, bound
         if len(rows[0]) == 1 and len(places) > 1:
             calls = [(*span, place, layout, count) for span, place, count in zip(spans, places, planned, strict=True)]
@@ -283,7 +288,7 @@ class Plane(ABC):
         calls, executor = self.stacks(slabs, layout, planned), self.executor
         if len(calls) == 1:
             return {layout.places[0]: executor.submit("blocks", checked_block, *calls.pop())}
-        return dict(zip(layout.places, executor.submit_all("blocks", checked_block, calls), strict=True))
+        return dict(zip(layout.places, starmap(executor, "blocks", checked_block, calls), strict=True))
 
     def stacks(self, slabs: list[Any], layout: Layout, planned: list[int | None]) -> list[tuple[Any, ...]]:
         """Arguments of `checked_block` for each block; nothing else then holds the slabs."""
@@ -318,7 +323,7 @@ class Plane(ABC):
         largest, one = self.largest_partition(edges, edge_bytes), self.tuning.one_partition
         if edges < min(one, largest):
             return 1
-        return max(1 if edges < one else self.executor.workers, -(-edges // largest))
+        return max(1 if edges < one else self.threads, -(-edges // largest))
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """Most edges in a partition of a graph with the given edges; `edge_bytes` of memory each, if they are known."""
@@ -391,7 +396,7 @@ class Plane(ABC):
         """Largest number of edges in one edge array of a device that has all edges of a graph."""
         tuning = self.tuning
         least = min(tuning.piece_edges, max(tuning.split_edges, -(-edges // tuning.least_pieces)))
-        return max(least, -(-edges // (tuning.device_pieces * self.executor.workers)))
+        return max(least, -(-edges // (tuning.device_pieces * self.threads)))
 
     def split_frames(self, handles: list[Any], facts: list[Counts]) -> list[Any]:
         """Slice frames above the size limit of a device's edge arrays; the slices are views."""

@@ -22,6 +22,7 @@ from dasktc.executors.base import Fold
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.measured import Measured
+from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
@@ -113,7 +114,7 @@ class BudgetPlane(Plane):
         rows = max(1, self._call_memory // self.tuning.row_bytes[source.ids])
         if backend.on_device:
             parts = join_parts(parts, rows)
-        upstream, runs = executor.upstream([part.upstream for part in parts]), runs_of(len(parts))
+        upstream, runs = upstream_of(executor, parts), runs_of(len(parts))
         calls = [(part, value, rows, backend, runs) for part, value in zip(parts, upstream, strict=True)]
         streamed = executor.stream("read-rows", read_chunks, calls)
         handles, facts = streamed[::2], executor.gather(streamed[1::2])
@@ -125,8 +126,8 @@ class BudgetPlane(Plane):
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """The memory of a call on whole vectors; calls on shards, which run at the same time, share it."""
-        executor, memory, given = self.executor, self.stage_memory, bytes_of(self.options.memory)
-        at_a_time = 1 if self._on_workers else executor.workers
+        memory, given = self.stage_memory, bytes_of(self.options.memory)
+        at_a_time = 1 if self._on_workers else self.threads
         order, on_device = self.options.chosen_reorder, self.backend.on_device
         budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time)
         return budget._replace(memory=given / memory) if given and memory else budget

@@ -23,6 +23,7 @@ import numpy as np
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.protocol import Buckets
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids
@@ -71,9 +72,9 @@ class ProcessPlane(Plane):
         executor, backend, parts = self.executor, self.backend, source.parts or (NoPart(source.ids),)
         if backend.on_device:
             rows = sum(getattr(part, "rows", 0) for part in parts)
-            parts = join_parts(parts, min(self.piece_edges(rows), -(-rows // executor.workers)))
-        upstream = executor.upstream([part.upstream for part in parts])
-        step = partial(sample_step, ranges=executor.workers, parts=len(parts))
+            parts = join_parts(parts, min(self.piece_edges(rows), -(-rows // self.threads)))
+        upstream = upstream_of(executor, parts)
+        step = partial(sample_step, ranges=self.threads, parts=len(parts))
         pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
         results = executor.map("read-rows", _read, pairs, step, backend, runs_of(len(parts)))
         handles, small = executor.transpose("read-rows", results, 2)
@@ -89,7 +90,7 @@ class ProcessPlane(Plane):
 
     def _shared_out(self, frames: Frames) -> Frames:
         """Slice the frames of a file that is read as a whole, so that every thread has some; the slices are views."""
-        workers, one = self.executor.workers, self.tuning.one_partition
+        workers, one = self.threads, self.tuning.one_partition
         if len(frames.frames) >= workers or frames.rows <= one:
             return frames
         calls = [(frame, max(one, -(-frames.rows // workers))) for frame in frames.frames.take()]
@@ -97,7 +98,7 @@ class ProcessPlane(Plane):
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """No bound: vectors of all vertices are whole."""
-        on_device, threads = self.backend.on_device, self.executor.workers
+        on_device, threads = self.backend.on_device, self.threads
         return VertexBudget(None, ids, self.options.chosen_reorder, on_device=on_device, at_a_time=threads)
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
@@ -151,7 +152,7 @@ class ProcessPlane(Plane):
         """
         executor = self.executor
         buckets = self.backend.dealt(keys, bound, (0, bound), partial(executor.map, stage))
-        return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * executor.workers))
+        return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * self.threads))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient keys in place on the CPU, and into new arrays on a GPU."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from dasktc.backends.csr import on_host
-from dasktc.executors.base import Executor, Fold
+from dasktc.executors.base import Executor, Fold, for_backend
 from dasktc.pipeline.stages.shards import by_place, cut, cut_pairs, entries_of, filled, joined, put
 
 __all__ = ["GROUP", "Sharded", "gather_entries", "permuted", "scatter_entries", "vectors_on_host", "zipped"]
@@ -79,7 +79,7 @@ def vectors_on_host(executor: Executor, stage: str, *vectors: Sharded) -> tuple[
     if not executor.backend.on_device:
         return executor, list(vectors)
     copies = [Sharded(vector.starts, executor.map(stage, on_host, list(vector.parts))) for vector in vectors]
-    return executor.for_backend("cpu"), copies
+    return for_backend(executor, "cpu"), copies
 
 
 def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:

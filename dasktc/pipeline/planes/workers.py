@@ -16,13 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any
 
-from dasktc.executors.base import Fold
+from dasktc.executors.base import Fold, starmap
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.measured import Measured
+from dasktc.executors.offers import memory_of
+from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids, bytes_of
@@ -130,23 +132,28 @@ class WorkersPlane(Plane):
         """Read neighbouring parts in one call for each worker thread; data on workers where it is."""
         executor, parts = self.executor, source.parts or (NoPart(source.ids),)
         groups = self._groups(parts)
-        upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
-        step = partial(sample_step, ranges=executor.workers, parts=len(groups))
+        upstream = iter(upstream_of(executor, chain.from_iterable(groups)))
+        step = partial(sample_step, ranges=self.threads, parts=len(groups))
         runs = runs_of(len(parts))
         calls = [(group, [next(upstream) for _ in group], step, self.backend, runs) for group in groups]
         chosen = any(part.upstream is not None for part in parts)  # by Dask, which holds them
         homes = () if chosen else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
-        holders = executor.holders(handles) if chosen else ()
+        holders = self._holders(handles) if chosen else ()
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
         return PlacedFrames(**{each.name: getattr(frames, each.name) for each in fields(frames)}, holders=holders)
+
+    def _holders(self, handles: list[Any]) -> list[str | None]:
+        """The first of the workers that hold each result."""
+        held = self.executor.faults.ask(self.executor.client.who_has, handles)
+        return [next(iter(held.get(handle.key, ())), None) for handle in handles]
 
     def _groups(self, parts: Sequence[Part]) -> list[tuple[Part, ...]]:
         """Group neighbouring parts into as many groups of about equal size as there are worker threads.
 
         Parts that carry their rows, or that need a value first, stay alone. Generated parts are joined and cut anew.
         """
-        on_device, workers = self.backend.on_device, self.executor.workers
+        on_device, workers = self.backend.on_device, self.threads
         if any(part.upstream is not None or hasattr(part, "places") for part in parts):
             rows = sum(getattr(part, "rows", 0) for part in parts)
             largest = min(self.piece_edges(rows), -(-rows // workers))
@@ -169,7 +176,7 @@ class WorkersPlane(Plane):
         order, given = self.options.chosen_reorder, bytes_of(self.options.memory)
         if self.backend.on_device:
             return VertexBudget(None, ids, order, on_device=True)
-        share = self.executor.memory(given)
+        share = memory_of(self.executor, given)
         budget = VertexBudget(max(LEAST_MEMORY, share), ids, order, IN_MEMORY)
         return budget._replace(memory=given / share) if given and share else budget
 
@@ -201,7 +208,7 @@ class WorkersPlane(Plane):
         ranks = self._ranks(degrees, edges, numbering, samples, count)
         calls = [(*pair, shift, backend) for pair in zip(edges.partitions, ranks, strict=True)]
         edges.partitions.take()
-        partitions = executor.submit_all("orient", oriented_in_ranges if count else oriented, calls)
+        partitions = starmap(executor, "orient", oriented_in_ranges if count else oriented, calls)
         outward = self._partial_sums(add_up_sources(size, shift, backend), list(partitions))
         # Slabs are submitted before the statistics, for which the client waits.
         planner = self.homes(1)[0] if count else None
@@ -296,8 +303,11 @@ class WorkersPlane(Plane):
         calls, executor = self.stacks(slabs, layout, planned), self.executor
         if len(calls) == 1:
             return {layout.places[0]: executor.replicated("blocks", checked_block, *calls.pop())}
-        homes = [where.get(place) for place in layout.places]
-        return dict(zip(layout.places, executor.submit_all("blocks", checked_block, calls, homes), strict=True))
+        calls.reverse()
+        return {
+            place: executor.submit("blocks", checked_block, *calls.pop(), prefer=where.get(place))
+            for place in layout.places
+        }
 
     # exchange between workers
 

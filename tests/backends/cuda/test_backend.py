@@ -19,7 +19,7 @@ import dasktc
 from dasktc import registry
 from dasktc.api import count as triangles
 from dasktc.api.count import build
-from dasktc.backends import TaskSize, scratch_bytes, support_bytes, unusable
+from dasktc.backends import TaskSize, lazy_backend, scratch_bytes, support_bytes, unusable
 from dasktc.backends.calls import one_call
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import on_host
@@ -28,6 +28,7 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.counting import checkpoint
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.io.files import open_source
 from dasktc.io.formats import text
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
@@ -455,8 +456,8 @@ def test_memory_is_what_the_device_has_left(emulated, monkeypatch):
     with one_call():
         pass  # what is not used goes back when it ends
     free = int(0.9 * cupy_strict.MEMORY)
-    assert LocalExecutor().for_backend("cuda").memory() == emulated.memory() == free
-    assert LocalExecutor().for_backend("cuda").memory(12345) == 12345
+    assert memory_of(LocalExecutor(backend=lazy_backend("cuda"))) == emulated.memory() == free
+    assert memory_of(LocalExecutor(backend=lazy_backend("cuda")), 12345) == 12345
     with one_call():
         held = cupy_strict.zeros(1000, dtype="uint8")
         assert emulated.memory() == free

@@ -28,6 +28,7 @@ from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.io.source import Source
 from dasktc.options import Method, Options, RunOptions
 from tests.support.keywords import keywords
@@ -433,18 +434,18 @@ class FakeClient:
 def test_the_smallest_share_of_a_thread(workers, at_a_time, memory):
     """From the six tenths of a worker's limit that Dask lets it fill; without a limit, of the host's memory."""
     tasks = DaskExecutor(FakeClient(*workers))
-    assert (tasks.workers, tasks.memory()) == (at_a_time, memory)
+    assert (len(tasks.worker_threads), memory_of(tasks)) == (at_a_time, memory)
 
 
 def test_a_budget_of_a_worker_is_shared_by_its_threads():
-    assert DaskExecutor(FakeClient((8 << 30, 4), (4 << 30, 1))).memory(2 << 30) == 1 << 29
-    assert LocalExecutor().memory(2 << 30) == 2 << 30
+    assert memory_of(DaskExecutor(FakeClient((8 << 30, 4), (4 << 30, 1))), 2 << 30) == 1 << 29
+    assert memory_of(LocalExecutor(), 2 << 30) == 2 << 30
 
 
 def test_without_any_worker_left_memory_is_an_error_of_the_cluster():
     """All workers may just have died."""
     with pytest.raises(ClusterError):
-        DaskExecutor(FakeClient(), patience=0.2).memory()
+        memory_of(DaskExecutor(FakeClient(), patience=0.2))
 
 
 def test_an_answer_that_was_overwritten_is_asked_for_again():
@@ -457,7 +458,7 @@ def test_an_answer_that_was_overwritten_is_asked_for_again():
         return answer(n_workers) if len(asked) > 2 else {"workers": {}}
 
     client.scheduler_info = overwritten
-    assert DaskExecutor(client).memory() == 6 * 10**9
+    assert memory_of(DaskExecutor(client)) == 6 * 10**9
 
 
 def test_keys_are_unique_in_several_threads():

@@ -31,6 +31,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window, WindowedSubmitter
 from dasktc.executors.dask.futures import results
+from dasktc.executors.offers import memory_of
 from dasktc.options import Options
 from dasktc.planning.placement import ReplicaCache, homes, needed
 from dasktc.registry import SCHEMES
@@ -353,8 +354,7 @@ def peak(client, memory, parts):
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=parts, splits=1, memory="1GB"))
     sizes = graph.plan.scheme.block_bytes(graph._context.prepared.sizes)
     largest = max(sum(int(sizes[place]) for place in set(triple.places)) for triple in graph.plan.triples())
-    graph._context.executor.memory(memory)
-    graph._context.executor.set_task_memory(largest)
+    graph._context.executor.store.set_task_memory(largest, memory_of(graph._context.executor, memory))
     calls = [
         (job, *(graph._context.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")
     ]

@@ -123,7 +123,7 @@ def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
     monkeypatch.setattr(cluster, "log_ucx", lambda client: None)
     monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
     with connect(Place(workers=workers), "cuda") as tasks:
-        assert tasks.workers == 1
+        assert len(tasks.worker_threads) == 1
     options = dask_cuda.options
     assert (options["n_workers"], options["threads_per_worker"], options["protocol"]) == (started, 1, protocol)
     assert options["rmm_allocator_external_lib_list"] == ["cupy"]

@@ -26,6 +26,7 @@ from dasktc.executors.stores import shared_file_store
 from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir, hidden_here
 from dasktc.options import RunOptions
+from dasktc.pipeline.planes import answers_of
 from tests.support.oracle import support, triangles
 from tests.support.processes import apart_from_page, cluster_of, dasktc
 from tests.support.slow_pipeline import skewed_edges, source_of
@@ -79,7 +80,7 @@ def test_a_count_that_failed_leaves_no_block_in_a_workers_memory(client, place):
     def failing():
         with budget.within_memory(DaskExecutor(client), "100MB", str(place)) as executor:
             (block,) = executor.map("blocks", np.zeros, [1 << 18])
-            executor.set_task_memory(1 << 22)
+            executor.store.set_task_memory(1 << 22)
             list(executor.map_unordered("count", task, [(block, True)]))
 
     with pytest.raises(ValueError, match="a task fails"):
@@ -189,7 +190,7 @@ def test_what_a_caller_was_given_holds_the_files(client, place):
     handle = tasks.submit("numbers", np.arange, 100_000)
     tasks._places([handle])
     busy = [client.submit(time.sleep, 1, workers=[worker], pure=False) for worker in client.ncores()]
-    futures = tasks.values([handle])
+    futures = answers_of(tasks).values([handle])
     del tasks
     gc.collect()
     assert len(os.listdir(place)) == 1

@@ -74,7 +74,7 @@ class DeviceClusterStore(ClusterStore):
         """Bytes of a device's budget for a counting task; a worker counts one at a time."""
         return self._memory if budget is None or budget >= LEAST else budget
 
-    def set_task_memory(self, needed: int) -> None:
+    def set_task_memory(self, needed: int, memory: float = float("inf")) -> None:
         """Set the bytes of a counting task, which is passed to workers with each task; results make room for it."""
         self._task_memory = needed
 

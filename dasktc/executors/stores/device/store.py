@@ -113,7 +113,7 @@ class DeviceStore(LocalStore):
         """Bytes of the budget for a counting task, blocks copied ahead included."""
         return self._budget if budget is None else usable(budget)
 
-    def set_task_memory(self, needed: int) -> None:
+    def set_task_memory(self, needed: int, memory: float = float("inf")) -> None:
         """Reserve this many bytes for a counting task; results are moved out for it when tasks begin."""
         self._task_memory = needed
 

@@ -18,12 +18,14 @@ from distributed import Client, LocalCluster
 
 import dasktc
 from dasktc.api.count import build
+from dasktc.backends import lazy_backend
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
-from dasktc.executors.base import MemoryStore
+from dasktc.executors.base import MemoryStore, for_backend
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_state import WorkerState, worker_state
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.executors.place import Place
 from dasktc.executors.stores.device import cluster_store
 from dasktc.executors.stores.device.cluster_store import DeviceClusterStore
@@ -221,15 +223,17 @@ def test_a_late_call_of_a_run_that_is_over_leaves_nothing(emulated, tmp_path, mo
 
 
 def test_who_keeps_the_budget(client, tmp_path):
-    found = budgets.limited(DaskExecutor(client).for_backend("cuda"), "1GB", tmp_path, "32MB")
+    found = budgets.limited(DaskExecutor(client, backend=lazy_backend("cuda")), "1GB", tmp_path, "32MB")
     assert isinstance(found.store, DeviceClusterStore)
     assert os.listdir(tmp_path) == [os.path.basename(found.store._worker.folder)]
     assert found.store._worker.host == 32_000_000
-    assert found.memory(10**9) == 10**9 - (1 << 22) == found.store._worker.budget
-    assert found.memory(1000) == 1000
+    assert memory_of(found, 10**9) == 10**9 - (1 << 22) == found.store._worker.budget
+    assert memory_of(found, 1000) == 1000
     found.close()
     assert os.listdir(tmp_path) == []
-    assert isinstance(budgets.limited(DaskExecutor(client).for_backend("cuda"), None, tmp_path).store, MemoryStore)
+    assert isinstance(
+        budgets.limited(DaskExecutor(client, backend=lazy_backend("cuda")), None, tmp_path).store, MemoryStore
+    )
     outputs = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
     options = {"backend": "cuda", "memory": "17MB", "work_dir": tmp_path, **outputs}
     assert int(dasktc.triangle_count(source_of(EDGES), client, **keywords(**options))) == oracle.triangles(EDGES)
@@ -280,10 +284,10 @@ def test_workers_with_gpus_keep_their_budget():
     chosen = Options(backend="cuda", memory="128MB", parts=4)
     with (
         connect(Place(workers="all"), "cuda") as started,
-        budgets.within_memory(started.for_backend("cuda"), "128MB", None) as tasks,
+        budgets.within_memory(for_backend(started, "cuda"), "128MB", None) as tasks,
     ):
         result = build(tasks, kronecker(20, parts=4), chosen).triangle_count()
         assert int(result) == 424_270_360
         peaks = tasks.store.peaks(tasks.ask_workers)
-        assert len(peaks) == tasks.workers
+        assert len(peaks) == len(tasks.worker_threads)
         assert all(0 < peak <= 128_000_000 for peak in peaks.values())

@@ -21,12 +21,14 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc.api.count import build
+from dasktc.backends import lazy_backend
 from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.base import Fold, MemoryStore
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.offers import memory_of
 from dasktc.executors.stores.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
 from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.executors.stores.file_store import LEAST
@@ -566,13 +568,13 @@ def test_what_is_under_way_goes_before_a_call_is_made_again(small, tmp_path):
 
 
 def test_who_keeps_the_budget(emulated, tmp_path):
-    device = LocalExecutor().for_backend("cuda")
+    device = LocalExecutor(backend=lazy_backend("cuda"))
     assert isinstance(budgets.limited(device, "1GB", None).store, DeviceStore)
     assert isinstance(budgets.limited(device, None, tmp_path).store, MemoryStore)
     with pytest.raises(InputError, match=r"host_memory='x' is not a size"):
         budgets.limited(device, "1GB", None, host="x")
     found = budgets.limited(device, 1, None, host="32MB")
-    assert found.memory(1) == 1
+    assert memory_of(found, 1) == 1
     assert found.store._budget == LEAST - (1 << 22)
 
 
@@ -716,7 +718,7 @@ def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
         mock.patch.object(DeviceCopier, "fence", DeviceCopier.fence if fenced else lambda self: None),
     ):
         blocks = [tasks.submit("a", cupy_strict.full, 100, number, "int64") for number in range(9)]
-        tasks.set_task_memory(1_600)
+        tasks.store.set_task_memory(1_600)
         found = list(tasks.map_unordered("b", lambda block: block[:1] + 1, [(block,) for block in blocks]))
         assert [int(array[0]) for array in found] == list(range(1, 10))
     gc.collect()
@@ -821,7 +823,7 @@ def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path
 def test_a_graph_several_times_larger_on_the_device(tmp_path, scale, memory, options, host):
     """The whole graph takes 1.6 GB at scale 22, and 0.4 GB at scale 20."""
     chosen = Options(backend="cuda", memory=memory, **options)
-    with budgets.within_memory(LocalExecutor().for_backend("cuda"), memory, tmp_path, host=host) as tasks:
+    with budgets.within_memory(LocalExecutor(backend=lazy_backend("cuda")), memory, tmp_path, host=host) as tasks:
         result = build(tasks, kronecker(scale), chosen).triangle_count()
         assert int(result) == {20: 424_270_360, 22: 2_111_176_581}[scale]
         assert 0 < tasks.store.peak <= bytes_of(memory)

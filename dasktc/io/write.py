@@ -15,19 +15,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.process.paths import check_writable_folder
 from dasktc.executors.stores.claims import PREFIX, Claim, remove_abandoned
+from dasktc.io.source import Part, Source
 from dasktc.options import path_text
 from dasktc.wording import advice, option, plural
-
-if TYPE_CHECKING:
-    from dasktc.executors.base import Executor
-    from dasktc.io.source import Part, Source
 
 __all__ = [
     "FRAMES",

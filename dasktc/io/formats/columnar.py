@@ -10,20 +10,18 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
 from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, judge, note_frame, refuse_two_pairs
 from dasktc.io.formats import columns, npy, streams
 from dasktc.io.id_names import known_pairs
 from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
+from dasktc.io.source import Part, ReadOptions
 from dasktc.io.weights import weights_of
+from dasktc.options import Ids
 from dasktc.wording import advice, option, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["parts"]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.id_names import known_pairs
 from dasktc.wording import advice, nearest, option
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = [
     "check_two",

@@ -11,17 +11,15 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import even_columns
 from dasktc.wording import advice, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = ["BlockPart", "EntryPart", "HeaderLine", "IntegerRows", "bad_header", "check_square", "header_line"]
 

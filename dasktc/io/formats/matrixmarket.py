@@ -18,19 +18,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
+from dasktc.io.source import Part, ReadOptions
 from dasktc.io.weights import weights_of
+from dasktc.options import Ids
 from dasktc.wording import advice
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["looks_like", "parts"]
 

@@ -11,18 +11,16 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.formats import columns, streams
 from dasktc.io.formats.entries import check_square
+from dasktc.io.source import Part, ReadOptions
 from dasktc.wording import advice, option, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
 
 __all__ = ["archive_parts", "array_parts"]
 

@@ -11,22 +11,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.evidence import RUN, Choice, Notes, Reading
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt
 from dasktc.io.formats.rows import BadLine, Rows, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import LONG, Layout, fields_of, sniff
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 from dasktc.wording import advice, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["parts"]
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dasktc.backends import Backend
 from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
 from dasktc.errors import InputError
 from dasktc.io.generators.theory import StarKind, StarProduct, theory_edges, theory_triangles, theory_vertices
@@ -20,9 +21,6 @@ from dasktc.io.source import Source
 from dasktc.options import whole_number
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import advice, option, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = ["GeneratedPart", "grid3d", "kronecker", "random_graph", "rmat", "theory"]
 

@@ -6,8 +6,9 @@ The data stays on the device. No GPU library is imported here: objects are recog
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
 from dasktc.io.memory.columns import agree, places_of
@@ -19,9 +20,6 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = ["ON_GPU", "from_device"]
 

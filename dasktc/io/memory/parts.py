@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
 from dasktc.io.evidence import Choice, Notes, note_frame
 from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
@@ -18,9 +19,6 @@ from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = ["PartitionPart", "SlicePart", "partitions", "slices"]
 

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from typing import Any
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
-from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, judge, note_frame, refuse_two_pairs
-from dasktc.io.formats import columns, npy, streams
-from dasktc.io.id_names import known_pairs
+from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, columns_taken, note_frame
+from dasktc.io.formats import npy, streams
+from dasktc.io.id_names import choose_names, weight_position
 from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
 from dasktc.io.source import Part, ReadOptions
 from dasktc.io.weights import weights_of
 from dasktc.options import Ids
-from dasktc.wording import advice, option, plural
+from dasktc.wording import advice, plural
 
 __all__ = ["parts"]
 
@@ -32,6 +32,8 @@ ROW_BYTES = 16
 """Bytes of `ReadOptions.blocksize` per Parquet row: two 64-bit ids."""
 FIRST_ROWS = 1 << 16
 """Rows of a row group among which rows are sampled; decoding it takes them all."""
+UNNAMED_INDEX = "__index_level_"
+"""Beginning of the names that pandas gives levels of an index without a name."""
 PAGE_BYTES = 1 << 18
 """Bytes read at a time if a row group is not read as a whole."""
 
@@ -65,7 +67,7 @@ class _RowGroups:
             return
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
+        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
             file = ParquetFile(stream)
             names = _columns_of(file.schema_arrow)[:COLUMNS]
             for group in [group for group in self.groups if self.notes.wanted()]:
@@ -77,7 +79,7 @@ class _RowGroups:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
+        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(
                 self.groups, columns=self._columns, use_threads=False
             )
@@ -93,7 +95,7 @@ class _RowGroups:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
+        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
             file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
             if not self.rows:
                 yield self._frame(backend, file.read_row_groups(self.groups, columns=self._columns, use_threads=False))
@@ -123,12 +125,12 @@ class _RowGroups:
     def _frame(self, backend: Backend, table: Any, row: int = 0) -> Any:
         import pyarrow as pa
 
-        with columns.one_line(self.url):
+        with streams.decoding(self.url):
             pair = [_arrow_ids(self.url, name, table.column(name), self.ids, self.first + row) for name in self.names]
         if self.ids == "text":
             frame = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
         else:
-            frame = columns.frame(backend, *(column.to_numpy() for column in pair))
+            frame = npy.edge_frame(backend, *(column.to_numpy() for column in pair))
         if self.weight is not None:
             name = f"column {shown(self.weight)} of {self.url}"
             frame["weight"] = weights_of(table.column(self.weight), name, self.first + row)
@@ -136,7 +138,7 @@ class _RowGroups:
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read with cuDF; return None if ids are missing or of a type that only the host's reader supports."""
-        with columns.one_line(self.url):
+        with streams.decoding(self.url):
             frame = _read_by_cudf(backend, [self])
         if frame is not None:
             self.note()
@@ -258,20 +260,28 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         raise InputError(
             f"{url} is a compressed Parquet file, whose row groups cannot be read one by one; decompress it first"
         )
-    with streams.open_decompressed(url) as stream, columns.one_line(url):
+    with streams.open_decompressed(url) as stream, streams.decoding(url):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
-        kinds = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
+        exact = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {plural(sum(rows), 'row')} where it says {metadata.num_rows:,}")
     # By position two columns have one type: fractions before two integers are weights or times, not ids.
-    exact = {
-        name: "other" if kind == "int" and not _is_integer(schema.field(name).type) else kind
-        for name, kind in kinds.items()
-    }
-    names = columns.choose(url, list(kinds), options.columns, exact)
-    reading, choice = _reading(url, names, kinds, options, _index_of(schema))
+    names = choose_names(url, list(exact), options.columns, exact)
+    kinds = {name: "int" if kind == "number" else kind for name, kind in exact.items()}
+    labels, index = list(kinds), json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    reading, choice = columns_taken(
+        "parquet file",
+        Choice(
+            url,
+            (labels.index(names[0]), labels.index(names[1])),
+            tuple(labels),
+            kinds=tuple(kind or "other" for kind in kinds.values()),
+            index=tuple(name for name in index if isinstance(name, str) and not name.startswith(UNNAMED_INDEX)),
+        ),
+        given=options.columns is not None,
+    )
     types = {kinds[name] for name in names}
     if None in types or (len(types) > 1 and options.ids is None):
         chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
@@ -280,12 +290,9 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
             f"with {advice('columns')}, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if types == {"int"} else "text")
-    weight = None if options.weight is None else columns.named(schema.names, options.weight)
-    if weight in names or (options.weight is not None and weight is None):
-        raise InputError(
-            f"{url} has the columns {', '.join(schema.names)[:200]}: {option('weight', options.weight)} is "
-            f"{'none of them' if weight is None else 'one of the two of ids'}; name another"
-        )
+    ends = [schema.names.index(name) for name in names]
+    place = weight_position(url, schema.names, ends, options.weight)
+    weight = None if place is None else schema.names[place]
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
     counts = [sum(rows[group] for group in groups) for groups in together]
     firsts = accumulate(counts, initial=0)
@@ -296,33 +303,9 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     return [replace(part, reading=reading) if not part.first else part for part in parts], ids
 
 
-def _reading(
-    url: str, names: tuple[str, str], kinds: Mapping[str, Ids | None], options: ReadOptions, index: tuple[str, ...]
-) -> tuple[Reading, Choice | None]:
-    """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
-    labels = list(kinds)
-    source, target = (labels.index(name) for name in names)
-    selection = "given" if options.columns else "by name" if (source, target) in known_pairs(labels) else "by position"
-    reading = Reading("parquet file", (source + 1, target + 1), names, len(labels), selection)
-    choice = Choice(url, (source, target), tuple(labels), kinds=tuple(kind or "other" for kind in kinds.values()))
-    if selection == "given":
-        return reading, None
-    refuse_two_pairs(choice)
-    if selection == "by name":
-        return reading, None
-    judge(replace(choice, index=index))
-    return reading, choice if len(labels) > 2 else None
-
-
 def _columns_of(schema: Any) -> list[str]:
     """Return the names of a file's columns, without those that pandas gives an index without a name."""
-    return [name for name in schema.names if not name.startswith("__index_level_")]
-
-
-def _index_of(schema: Any) -> tuple[str, ...]:
-    """Return the names of the columns that pandas wrote of a frame's index."""
-    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    return tuple(name for name in index if isinstance(name, str) and not name.startswith("__index_level_"))
+    return [name for name in schema.names if not name.startswith(UNNAMED_INDEX)]
 
 
 def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
@@ -338,20 +321,15 @@ def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
     return [tuple(places) for places in packed]
 
 
-def _is_integer(type_: Any) -> bool:
-    import pyarrow.types as pt
-
-    return _is_integer(type_.value_type) if pt.is_dictionary(type_) else bool(pt.is_integer(type_))
-
-
-def _kind(type_: Any) -> Ids | None:
+def _kind(type_: Any) -> str | None:
+    """Return which ids a column of a type may hold: "int", "text", or "number" if integers in another type; or None."""
     import pyarrow.types as pt
 
     if pt.is_dictionary(type_):
         return _kind(type_.value_type)
     if pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_):
         return "text"
-    return "int" if pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_) else None
+    return "int" if pt.is_integer(type_) else "number" if pt.is_floating(type_) or pt.is_decimal(type_) else None
 
 
 def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:

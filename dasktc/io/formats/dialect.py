@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dasktc.options import Ids
 
-__all__ = ["BLANKS", "Dialect", "Doubt", "is_integer", "split"]
+__all__ = ["BLANKS", "Dialect", "Doubt", "split"]
 
 BLANKS = " \t\r\x0b\x0c"
 
@@ -54,11 +54,6 @@ class Doubt(NamedTuple):
     row: str
     header: bool
     zeros: bool = False
-
-
-def is_integer(field: str) -> bool:
-    """Return whether a field is an integer: decimal digits, optionally after a minus sign."""
-    return re.fullmatch(r"-?[0-9]+", field) is not None
 
 
 def split(text: str, separator: str | None) -> list[str]:

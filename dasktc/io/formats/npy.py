@@ -17,12 +17,13 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
-from dasktc.io.formats import columns, streams
+from dasktc.io.formats import streams
 from dasktc.io.formats.entries import check_square
+from dasktc.io.id_names import choose_names
 from dasktc.io.source import Part, ReadOptions
 from dasktc.wording import advice, option, plural
 
-__all__ = ["archive_parts", "array_parts"]
+__all__ = ["archive_parts", "array_parts", "edge_frame"]
 
 Array = Any
 DEFLATED = 1100
@@ -60,11 +61,7 @@ class _Rows:
                 count = min(most, self.stop - first)
                 items = [self._items(stream, dtype, 2 * count // len(inputs)) for stream in inputs]
                 src, dst = items if self.by_column else items[0].reshape(-1, 2).T
-                yield columns.frame(
-                    backend,
-                    columns.integers(self.url, "its array", src),
-                    columns.integers(self.url, "its array", dst),
-                )
+                yield edge_frame(backend, *(_integers(self.url, "its array", ends) for ends in (src, dst)))
             if self.stop == self.rows and inputs[-1].read(1):
                 raise _longer(self.url, self.rows)
 
@@ -89,6 +86,38 @@ def _longer(url: str, rows: int) -> InputError:
     )
 
 
+def _integers(url: str, name: str, array: Array) -> Array:
+    """Convert integers to int32 or int64 of this machine's byte order.
+
+    Parameters
+    ----------
+    url, name : str
+        The file and the array, for errors.
+    array : array
+        Of any shape.
+
+    Raises
+    ------
+    InputError
+        The array holds no integers, or one of 2^63 or more.
+    """
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} in {url} holds {array.dtype}: ids in NumPy files are integers; save it as int64, or "
+            "text ids in a Parquet or text file"
+        )
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if (kind, size) == ("u", 8) and len(array) and array.max() >= 1 << 63:
+        raise InputError(f"{name} in {url} holds {array.max()}: ids must be below 2^63; renumber the vertices")
+    return np.ascontiguousarray(array, np.int32 if size < 4 or (kind, size) == ("i", 4) else np.int64)
+
+
+def edge_frame(backend: Backend, src: Array, dst: Array) -> Any:
+    """Make an edge frame of two integer arrays of shape (rows,), promoted to one type."""
+    dtype = np.promote_types(src.dtype, dst.dtype)
+    return backend.frame.DataFrame({"src": src.astype(dtype, copy=False), "dst": dst.astype(dtype, copy=False)})
+
+
 @dataclass(frozen=True)
 class _Archive:
     url: str
@@ -96,7 +125,7 @@ class _Archive:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
+        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
             file = io.BytesIO(stream.read()) if streams.is_archive(self.url) else stream
             with np.load(file, allow_pickle=False) as archive:
                 sparse = {"format", "shape"} <= set(archive.files)
@@ -111,7 +140,7 @@ class _Archive:
             if sparse:
                 file.seek(0)
                 pair = _sparse(self.url, file)
-        return columns.frame(backend, *pair)
+        return edge_frame(backend, *pair)
 
 
 def archive_parts(url: str, options: ReadOptions) -> list[Part]:
@@ -142,7 +171,7 @@ def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, An
     """Parse the header of an array: shape, whether it is in Fortran order, and dtype."""
     from numpy.lib import format as npy
 
-    with columns.one_line(url):
+    with streams.decoding(url):
         try:
             version = npy.read_magic(stream)
             reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -197,7 +226,7 @@ def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple
             raise InputError(_no_pairs(url, repr(names[0]), array.shape, array.dtype))
         pair = [(names[0], array[:, 0]), (names[0], array[:, 1])]
     else:
-        places = columns.choose(url, names, pair_names, dict.fromkeys(names))
+        places = choose_names(url, names, pair_names, dict.fromkeys(names))
         for name in places:
             _check_member(url, archive, name)
         pair = [(name, archive[name]) for name in places]
@@ -207,7 +236,7 @@ def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple
             f"arrays {first!r} and {second!r} of {url} have shapes {src.shape} and {dst.shape}: the ends of "
             f"m edges are two arrays of shape (m,); name others with {advice('columns')}"
         )
-    return columns.integers(url, repr(first), src), columns.integers(url, repr(second), dst)
+    return _integers(url, repr(first), src), _integers(url, repr(second), dst)
 
 
 def _check_sparse(url: str, archive: Any) -> None:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.io.evidence import is_integer
+from dasktc.io.formats.dialect import BLANKS, Dialect, split
 from dasktc.once import once
 from dasktc.wording import advice, plural
 

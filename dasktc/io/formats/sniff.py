@@ -18,12 +18,21 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
-from dasktc.errors import InputError, shown
-from dasktc.io.evidence import COLUMNS, Choice, Reading, Sample, judge, refuse_two_pairs, refuse_wider, row_with_zeros
+from dasktc.errors import InputError
+from dasktc.io.evidence import (
+    COLUMNS,
+    Choice,
+    Reading,
+    Sample,
+    is_integer,
+    judge,
+    refuse_two_pairs,
+    refuse_wider,
+    row_with_zeros,
+)
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.columns import check_two, place_of, proposed
-from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
-from dasktc.io.id_names import PAIRS, known_pairs, plain
+from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, split
+from dasktc.io.id_names import PAIRS, check_two, known_pairs, place_of, plain, proposed, weight_position
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 from dasktc.wording import advice, option
@@ -132,7 +141,8 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if not mixed:
         _judge_head(url, rows, reading, choice)
     first = rows[reading.header]
-    weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
+    widest = max(len(split(row.text, reading.separator)) for row in rows)
+    weight = weight_position(url, names, reading.columns, options.weight, widest)
     source, target = reading.columns
     called = (names[source], names[target]) if ids == "text" and max(reading.columns) < len(names) else None
     # Below the header of a CSV file nothing is a comment, so that its data begins in the next line.
@@ -242,21 +252,6 @@ def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Readin
             f"{advice(skip=rows[0].line, columns=(1, 2))} if it does, {advice(columns=(0, 1))} if the last column has "
             "no name"
         )
-
-
-def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], name: str) -> int:
-    """Return the position of the weight, given by name in the header or by position in digits."""
-    place = names.index(name) if name in names else place_of(name)
-    if place is None or place >= max(len(split(row.text, reading.separator)) for row in rows):
-        fact = f"its header names {', '.join(map(repr, names[:12]))}" if names else "it has no header with names"
-        raise InputError(
-            f"{url} has no column {shown(name)} of weights: {fact}; name one of its columns, or a position from 0"
-        )
-    if place in reading.columns:
-        raise InputError(
-            f"column {name!r} of {url} is one of the two id columns: a weight needs another column; name one"
-        )
-    return place
 
 
 def _sample(url: str, skip: int) -> list[_Row]:

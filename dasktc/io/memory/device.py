@@ -15,7 +15,7 @@ from dasktc.io.memory.columns import agree, places_of
 from dasktc.io.memory.kinds import kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries
-from dasktc.io.memory.tables import Taken, an_edge_a_row, choose_two
+from dasktc.io.memory.tables import an_edge_a_row, choose_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -178,15 +178,8 @@ class _Columns(NamedTuple):
 
     pair: list[Any]
     labels: list[Any]
-    taken: Taken | None = None
-
-    @property
-    def reading(self) -> Reading | None:
-        return None if self.taken is None else self.taken.reading
-
-    @property
-    def choice(self) -> Choice | None:
-        return None if self.taken is None else self.taken.choice
+    reading: Reading | None = None
+    choice: Choice | None = None
 
 
 def _columns(obj: Any, first: Any, options: ReadOptions, library: str) -> _Columns:
@@ -202,9 +195,10 @@ def _columns(obj: Any, first: Any, options: ReadOptions, library: str) -> _Colum
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
         types = [obj[column].dtype for column in obj.columns]
-        result = choose_two(kind(obj), labels, types, options, getattr(getattr(obj, "index", None), "names", ()))
-        pair = [obj[obj.columns[place]] for place in result.places]
-        return _Columns(pair, [labels[place] for place in result.places], result)
+        places, *taken = choose_two(
+            kind(obj), labels, types, options, getattr(getattr(obj, "index", None), "names", ())
+        )
+        return _Columns([obj[obj.columns[place]] for place in places], [labels[place] for place in places], *taken)
     elif getattr(obj, "ndim", 0) == 2:
         edges = an_edge_a_row(obj, kind(obj))
         return _Columns([edges[:, 0], edges[:, 1]], [0, 1])

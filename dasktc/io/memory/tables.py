@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.errors import InputError, shown
-from dasktc.io.evidence import (
-    COLUMNS,
-    Choice,
-    Reading,
-    index_refused,
-    judge,
-    refuse_two_pairs,
-    sample_of,
-)
-from dasktc.io.formats.columns import proposed
-from dasktc.io.id_names import known_pairs
+from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge, sample_of
+from dasktc.io.id_names import known_pairs, position, proposed, weight_position
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import are_two_columns, kind, meta_of, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
@@ -39,6 +30,14 @@ __all__ = [
 ]
 
 
+class Taken(NamedTuple):
+    """The positions of a table's two id columns, how they were taken, and what is to be judged by the table's rows."""
+
+    places: tuple[int, int]
+    reading: Reading
+    choice: Choice | None
+
+
 def from_pandas(obj: Any, options: ReadOptions) -> Source:
     """Cut two columns of a data frame into runs of rows."""
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "iloc"):
@@ -49,12 +48,20 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
             "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
         )
     labels = [str(label) for label in obj.columns]
-    (i, j), reading, choice = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
+    taken = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
+    return _judged("pandas DataFrame", obj, taken, labels, lambda place: obj.iloc[:, place], options)
+
+
+def _judged(
+    name: str, table: Any, taken: Taken, labels: Sequence[str], column: Callable[[int], Any], options: ReadOptions
+) -> Source:
+    """Judge the rows of a table, and cut its id columns, and that of weights, into runs of rows."""
+    (i, j), reading, choice = taken
     if choice is not None:
-        judge(choice, [sample_of(obj)])
-    weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
-    pair = [obj.iloc[:, i], obj.iloc[:, j]]
-    return replace(slices("pandas DataFrame", pair, options, [labels[i], labels[j]], weights), reading=reading)
+        judge(choice, [sample_of(table)])
+    weight = weight_position(f"the {name}", labels, (i, j), options.weight)
+    weights = None if weight is None else column(weight)
+    return replace(slices(name, [column(i), column(j)], options, [labels[i], labels[j]], weights), reading=reading)
 
 
 def _may_be_a_matrix(frame: Any) -> bool:
@@ -79,13 +86,8 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
     if not hasattr(obj, "columns"):
         raise unknown(obj)
     table = pa.table(obj)
-    labels = table.column_names
-    (i, j), reading, choice = choose_two("Arrow table", labels, table.schema.types, options)
-    if choice is not None:
-        judge(choice, [sample_of(table)])
-    weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
-    pair = [table.column(i), table.column(j)]
-    return replace(slices("Arrow table", pair, options, [labels[i], labels[j]], weights), reading=reading)
+    taken = choose_two("Arrow table", table.column_names, table.schema.types, options)
+    return _judged("Arrow table", table, taken, table.column_names, table.column, options)
 
 
 def from_polars(obj: Any, options: ReadOptions) -> Source:
@@ -100,16 +102,14 @@ def from_polars(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     name, none = "Polars LazyFrame" if lazy else "Polars DataFrame", obj.head(0)
     schema = pa.table(none.collect() if lazy else none).schema
-    (i, j), reading, choice = choose_two(name, schema.names, schema.types, options)
-    k = None if options.weight is None else _weight(schema.names, (i, j), options.weight)
-    judged = range(min(COLUMNS, len(schema)) if choice is not None else 0)
-    selection = obj.select([schema.names[place] for place in sorted({*judged, i, j, *(() if k is None else (k,))})])
+    taken = choose_two(name, schema.names, schema.types, options)
+    weight = weight_position(f"the {name}", schema.names, taken.places, options.weight)
+    judged = range(min(COLUMNS, len(schema)) if taken.choice is not None else 0)
+    places = {*judged, *taken.places, *(() if weight is None else (weight,))}
+    selection = obj.select([schema.names[place] for place in sorted(places)])
     table = pa.table(selection.collect() if lazy else selection)
-    if choice is not None:
-        judge(choice, [sample_of(table)])
-    pair, labels = [table.column(schema.names[place]) for place in (i, j)], [schema.names[i], schema.names[j]]
-    weights = None if k is None else table.column(schema.names[k])
-    return replace(slices(name, pair, options, labels, weights), reading=reading, frames="polars")
+    source = _judged(name, table, taken, schema.names, lambda place: table.column(schema.names[place]), options)
+    return replace(source, frames="polars")
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
@@ -133,7 +133,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     places = places_of(pair, "Dask DataFrame")
     promised = [ids_of_meta(meta.iloc[:, k], spot) for k, spot in zip((i, j), places, strict=True)]
     ids = options.ids or agree(promised, places)
-    k = None if options.weight is None else _weight(labels, (i, j), options.weight)
+    k = weight_position("the Dask DataFrame", labels, (i, j), options.weight)
     if meta.columns.is_unique:  # then only these columns are read, and those that are to be judged
         judged = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
         selection = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
@@ -231,47 +231,24 @@ def from_edges(obj: Iterable[Any], options: ReadOptions) -> Source:
     name = type(obj).__name__
     if "networkx" in roots(obj) and callable(obj):
         obj = obj()  # a MultiGraph's `edges` yields keys, too, `edges()` does not
-    return slices(f"{name} of edges", _ends(obj if isinstance(obj, Sequence) else list(obj), name), options)
-
-
-def _is_edge(item: Any) -> bool:
-    return isinstance(item, tuple | list | set | frozenset) and len(item) == 2
-
-
-def _ends(edges: Sequence[Any], name: str) -> list[Any]:
-    """Return both columns of a sequence of pairs."""
+    edges = obj if isinstance(obj, Sequence) else list(obj)
     if not edges:
         raise InputError(
             f"the {name} is empty: it names no file and holds no edge, or was consumed before; pass "
             "numpy.empty((0, 2), int) for an empty graph"
         )
-    if not all(map(_is_edge, edges)):
-        row = next(row for row, item in enumerate(edges) if not _is_edge(item))
-        remark = "weights and attributes are not read; " if isinstance(edges[row], tuple | list) else ""
-        raise InputError(
-            f"item {row:,} of the {name} is {shown(edges[row])} where an edge is expected: an edge is a pair of ids; "
-            f"{remark}pass pairs (u, v), or two columns"
-        )
-    columns: tuple[list[Any], list[Any]] = ([], [])
-    for u, v in edges:
-        columns[0].append(u)
-        columns[1].append(v)
-    return list(columns)
-
-
-class Taken(NamedTuple):
-    """The two id columns of a table: their positions, for results, and to be judged unless names or the caller chose.
-
-    Attributes
-    ----------
-    places : tuple of two int
-    reading : Reading
-    choice : Choice or None
-    """
-
-    places: tuple[int, int]
-    reading: Reading
-    choice: Choice | None
+    sources, targets = list[Any](), list[Any]()
+    for row, edge in enumerate(edges):
+        if not isinstance(edge, tuple | list | set | frozenset) or len(edge) != 2:
+            remark = "weights and attributes are not read; " if isinstance(edge, tuple | list) else ""
+            raise InputError(
+                f"item {row:,} of the {name} is {shown(edge)} where an edge is expected: an edge is a pair of ids; "
+                f"{remark}pass pairs (u, v), or two columns"
+            )
+        u, v = edge
+        sources.append(u)
+        targets.append(v)
+    return slices(f"{name} of edges", [sources, targets], options)
 
 
 def choose_two(
@@ -303,29 +280,20 @@ def choose_two(
         )
     places = []
     for name in options.columns or ():
-        if name not in labels and not (name.isdecimal() and int(name) < len(labels)):
+        if (place := position(labels, name)) is None:
             raise InputError(
                 f"the table has no column {name!r}: its columns are {', '.join(labels)}; "
                 f"{proposed(options.columns or (), labels)}name two of these"
             )
-        places.append(labels.index(name) if name in labels else int(name))
-    by_name = next(known_pairs(labels), None)
-    src, dst = places if places else by_name or (0, 1)
+        places.append(place)
+    src, dst = places or next(known_pairs(labels), (0, 1))
     if src == dst:
         raise InputError(
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
         )
-    selection = "given" if places else "by name" if by_name else "by position"
-    reading = Reading(table, (src + 1, dst + 1), (labels[src], labels[dst]), len(labels), selection)
-    if places:
-        return Taken((src, dst), reading, None)
     kinds = tuple(map(_kind_of, types))
     choice = Choice(f"the {table}", (src, dst), tuple(labels), kinds=kinds, index=of_index, is_file=False)
-    refuse_two_pairs(choice)
-    if by_name:
-        return Taken((src, dst), reading, None)
-    judge(choice)
-    return Taken((src, dst), reading, choice if len(labels) > 2 else None)
+    return Taken((src, dst), *columns_taken(table, choice, given=bool(places)))
 
 
 def _kind_of(type_: object) -> str:
@@ -334,16 +302,3 @@ def _kind_of(type_: object) -> str:
     if "int" in name and "interval" not in name:
         return "int"
     return "text" if any(word in name for word in ("str", "obj", "cat", "utf")) else "other"
-
-
-def _weight(labels: Sequence[str], ends: tuple[int, int], name: str) -> int:
-    """Return the position of the column of weights, given by name or by position in digits."""
-    position = int(name) if name.isdecimal() and len(name) < 19 else len(labels)
-    if name not in labels and position >= len(labels):
-        raise InputError(
-            f"the table has no column {shown(name)} of weights: its columns are {', '.join(labels)}; name one of these"
-        )
-    place = labels.index(name) if name in labels else position
-    if place in ends:
-        raise InputError(f"column {labels[place]!r} is named for ids and for weights: it cannot be both; name another")
-    return place

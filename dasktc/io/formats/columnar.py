@@ -17,7 +17,7 @@ from dasktc.errors import InputError, shown
 from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, columns_taken, note_frame
 from dasktc.io.formats import npy, streams
 from dasktc.io.id_names import choose_names, weight_position
-from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
+from dasktc.io.ids import FILE, Place, edge_frame, readable, settle, to_ids
 from dasktc.io.source import Part, ReadOptions
 from dasktc.io.weights import weights_of
 from dasktc.options import Ids
@@ -67,7 +67,7 @@ class _RowGroups:
             return
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
+        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
             file = ParquetFile(stream)
             names = _columns_of(file.schema_arrow)[:COLUMNS]
             for group in [group for group in self.groups if self.notes.wanted()]:
@@ -79,7 +79,7 @@ class _RowGroups:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
+        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(
                 self.groups, columns=self._columns, use_threads=False
             )
@@ -95,7 +95,7 @@ class _RowGroups:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
+        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
             file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
             if not self.rows:
                 yield self._frame(backend, file.read_row_groups(self.groups, columns=self._columns, use_threads=False))
@@ -123,22 +123,21 @@ class _RowGroups:
             )
 
     def _frame(self, backend: Backend, table: Any, row: int = 0) -> Any:
-        import pyarrow as pa
-
-        with streams.decoding(self.url):
-            pair = [_arrow_ids(self.url, name, table.column(name), self.ids, self.first + row) for name in self.names]
-        if self.ids == "text":
-            frame = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
-        else:
-            frame = npy.edge_frame(backend, *(column.to_numpy() for column in pair))
+        pair, weights = [], None
+        for name in self.names:
+            place, column = Place(f"column {name!r} of {self.url}", self.first + row, FILE), table.column(name)
+            if self.ids == "int" and _kind(column.type) == "text":
+                with readable(place.of, FILE):
+                    column = column.cast("int64")
+            pair.append(to_ids(settle(column, self.ids, place), self.ids, place))
         if self.weight is not None:
             name = f"column {shown(self.weight)} of {self.url}"
-            frame["weight"] = weights_of(table.column(self.weight), name, self.first + row)
-        return frame
+            weights = weights_of(table.column(self.weight), name, self.first + row)
+        return edge_frame(backend, *pair, weights)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read with cuDF; return None if ids are missing or of a type that only the host's reader supports."""
-        with streams.decoding(self.url):
+        with readable(self.url, FILE):
             frame = _read_by_cudf(backend, [self])
         if frame is not None:
             self.note()
@@ -260,7 +259,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         raise InputError(
             f"{url} is a compressed Parquet file, whose row groups cannot be read one by one; decompress it first"
         )
-    with streams.open_decompressed(url) as stream, streams.decoding(url):
+    with streams.open_decompressed(url) as stream, readable(url, FILE):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
         exact = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
@@ -330,35 +329,3 @@ def _kind(type_: Any) -> str | None:
     if pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_):
         return "text"
     return "int" if pt.is_integer(type_) else "number" if pt.is_floating(type_) or pt.is_decimal(type_) else None
-
-
-def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
-    """Convert a column to ids; numbers other than integers as in a column in memory."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if column.null_count:
-        raise InputError(
-            f"column {name!r} of {url} lacks {plural(column.null_count, 'id')}: an edge needs both ends; drop these "
-            "rows"
-        )
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    place = Place(f"column {name!r} of {url}", first)
-    if pa.types.is_decimal(column.type):
-        if ids == "text":
-            column = pa.chunked_array([list(map(str, whole_numbers(column.to_pylist(), place)))], pa.string())
-        else:
-            column = pa.chunked_array([integers_of_decimals(column, place)])
-    elif pa.types.is_floating(column.type):
-        column = pa.chunked_array([pa.array(integers_of_floats(column.to_numpy(), place))])
-    if ids == "text":
-        column = column.cast(pa.string())
-        column.validate(full=True)  # bytes that are not UTF-8 would fail later, anywhere
-        return column
-    if column.type == pa.uint64() and len(column) and (top := pc.max(column).as_py()) >= 1 << 63:
-        raise InputError(
-            f"column {name!r} of {url} holds {top}: integer ids are below 2^63; renumber the vertices, or use "
-            f"{advice(ids='text')}"
-        )
-    return column.cast(pa.int32() if column.type in (pa.int8(), pa.int16(), pa.int32()) else pa.int64())

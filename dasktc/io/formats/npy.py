@@ -20,10 +20,11 @@ from dasktc.errors import InputError
 from dasktc.io.formats import streams
 from dasktc.io.formats.entries import check_square
 from dasktc.io.id_names import choose_names
+from dasktc.io.ids import FILE, edge_frame, readable
 from dasktc.io.source import Part, ReadOptions
 from dasktc.wording import advice, option, plural
 
-__all__ = ["archive_parts", "array_parts", "edge_frame"]
+__all__ = ["archive_parts", "array_parts"]
 
 Array = Any
 DEFLATED = 1100
@@ -106,16 +107,9 @@ def _integers(url: str, name: str, array: Array) -> Array:
             f"{name} in {url} holds {array.dtype}: ids in NumPy files are integers; save it as int64, or "
             "text ids in a Parquet or text file"
         )
-    kind, size = array.dtype.kind, array.dtype.itemsize
-    if (kind, size) == ("u", 8) and len(array) and array.max() >= 1 << 63:
+    if array.dtype.kind == "u" and len(array) and array.max() >= 1 << 63:
         raise InputError(f"{name} in {url} holds {array.max()}: ids must be below 2^63; renumber the vertices")
-    return np.ascontiguousarray(array, np.int32 if size < 4 or (kind, size) == ("i", 4) else np.int64)
-
-
-def edge_frame(backend: Backend, src: Array, dst: Array) -> Any:
-    """Make an edge frame of two integer arrays of shape (rows,), promoted to one type."""
-    dtype = np.promote_types(src.dtype, dst.dtype)
-    return backend.frame.DataFrame({"src": src.astype(dtype, copy=False), "dst": dst.astype(dtype, copy=False)})
+    return np.ascontiguousarray(array, np.int32 if np.can_cast(array.dtype, np.int32) else np.int64)
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ class _Archive:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        with streams.open_decompressed(self.url) as stream, streams.decoding(self.url):
+        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
             file = io.BytesIO(stream.read()) if streams.is_archive(self.url) else stream
             with np.load(file, allow_pickle=False) as archive:
                 sparse = {"format", "shape"} <= set(archive.files)
@@ -171,7 +165,7 @@ def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, An
     """Parse the header of an array: shape, whether it is in Fortran order, and dtype."""
     from numpy.lib import format as npy
 
-    with streams.decoding(url):
+    with readable(url, FILE):
         try:
             version = npy.read_magic(stream)
             reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

@@ -22,7 +22,6 @@ from dasktc.io.formats import tar
 
 __all__ = [
     "check_regular",
-    "decoding",
     "filesystem",
     "filling",
     "first_bytes",
@@ -246,20 +245,6 @@ def naming(url: str) -> Iterator[None]:
     except Exception as error:  # remote file systems raise the types of their libraries
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{url} cannot be opened: {reason}; check the path and your rights") from error
-
-
-@contextmanager
-def decoding(url: str) -> Iterator[None]:
-    """Convert any exception of a library into an InputError of one line that names the file."""
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # of a dozen types, among them zipfile's, tokenize's and Arrow's own
-        raise InputError(
-            f"{url} cannot be read: {' '.join(str(error).split())[:200].rstrip('.')}: damaged, cut short, or "
-            "ids that do not fit; fetch or save it again"
-        ) from error
 
 
 def _archive_kind(stream: io.BufferedReader) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from dasktc.backends import Backend
 from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
@@ -44,11 +44,7 @@ class GeneratedPart:
     recipe: Recipe
     first: int
     last: int
-
-    @property
-    def upstream(self) -> None:
-        """None, because a recipe needs no input."""
-        return None
+    upstream: ClassVar[None] = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Make the edges.

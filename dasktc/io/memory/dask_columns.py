@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dasktc.errors import InputError
-from dasktc.io.memory.columns import agree, ids_of_meta, places_of
+from dasktc.io.ids import agree, ids_of_meta, places_of
 from dasktc.io.memory.device import ON_GPU
 from dasktc.io.memory.kinds import kind, meta_of, roots
 from dasktc.io.memory.parts import PartitionPart

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
-from dasktc.io.memory.columns import agree, places_of
+from dasktc.io.ids import agree, places_of
 from dasktc.io.memory.kinds import kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries

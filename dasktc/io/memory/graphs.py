@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError, shown
+from dasktc.io.ids import Place, common_ids, settle_objects, text_of
 from dasktc.io.labels import Labels
-from dasktc.io.memory.columns import Place, common_ids, settle_objects, text_of
 from dasktc.io.memory.kinds import unknown
 from dasktc.io.memory.parts import slices
 from dasktc.io.memory.sparse import entries

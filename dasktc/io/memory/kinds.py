@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from dasktc.errors import DasktcError, InputError
+from dasktc.errors import InputError
 
-__all__ = ["are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "readable", "roots", "unknown"]
-
+__all__ = ["are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "roots", "unknown"]
 
 ELSEWHERE = {
     "dgl": "graph.edges()",
@@ -67,20 +65,6 @@ def holds_edges(obj: Any) -> bool:
 def is_view_of_edges(obj: Any) -> bool:
     """Return whether an object of NetworkX is a view such as `graph.edges`, not a graph."""
     return isinstance(obj, Iterable) and not hasattr(obj, "adjacency")
-
-
-@contextmanager
-def readable(kind: str) -> Iterator[None]:
-    """Convert any exception of the object's library to an InputError of one line."""
-    try:
-        yield
-    except (DasktcError, MemoryError):
-        raise
-    except Exception as error:
-        raise InputError(
-            f"{kind} cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]}): it is damaged, or "
-            "its library does not offer this; convert it, for example to a NumPy array of shape (m, 2)"
-        ) from error
 
 
 def unknown(obj: Any) -> InputError:

@@ -25,10 +25,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dasktc.errors import InputError, shown
+from dasktc.io.ids import readable
 from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
-from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, meta_of, readable, roots, unknown
+from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, meta_of, roots, unknown
 from dasktc.io.memory.tables import (
     from_arrow,
     from_dask,

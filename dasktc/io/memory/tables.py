@@ -11,7 +11,7 @@ import numpy as np
 from dasktc.errors import InputError, shown
 from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge, sample_of
 from dasktc.io.id_names import known_pairs, position, proposed, weight_position
-from dasktc.io.memory.columns import agree, ids_of_meta, places_of
+from dasktc.io.ids import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import are_two_columns, kind, meta_of, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source

@@ -1,42 +1,79 @@
-"""Normalizes id columns: in the client to a NumPy or Arrow array, in a worker to checked ids.
+"""Converts columns of files and objects to ids: to a NumPy or Arrow array first, to checked ids when a part is read.
 
 `settle` converts a column to a NumPy array of numbers or an Arrow array of text, without a copy if possible.
-Single values (fractions, ids beyond 64 bits, and everything in a Dask partition) are checked in `to_ids`, when
-a part is read.
+Single values (fractions, ids beyond 64 bits, and everything in a Dask partition) are checked in `to_ids`. A float is an
+id as long as its type represents neighbouring integers exactly (float64: below 2^53).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from dasktc.errors import InputError
-from dasktc.io.memory.kinds import readable
-from dasktc.io.numbers import Place, int64_of, integers_of_decimals, integers_of_floats, narrow, whole_numbers
+from dasktc.backends import Backend
+from dasktc.errors import DasktcError, InputError, shown
 from dasktc.options import Ids
+from dasktc.wording import advice
 
 __all__ = [
-    "Column",
-    "Place",
-    "agree",
-    "common_ids",
-    "decode",
-    "ids_of",
-    "ids_of_meta",
-    "places_of",
-    "settle",
-    "settle_objects",
-    "text_of",
-    "to_ids",
-]
+    "FILE", "Column", "Place", "agree", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta", "places_of",
+    "readable", "settle", "settle_objects", "text_of", "to_ids",
+]  # fmt: skip
 
 Column = Any
 """A settled column: a numpy.ndarray of numbers, or an Arrow array of text, perhaps dictionary-encoded."""
 
 INTEGER = (int, np.integer)
+INT64 = np.iinfo(np.int64)
+FRACTION = "a fraction is no id, this is perhaps a column of weights; name the id columns"
+FILE = "damaged, cut short, or ids that do not fit; fetch or save it again"
+OBJECT = "it is damaged, or its library does not offer this; convert it, for example to a NumPy array of shape (m, 2)"
+"""Causes of an error of the library that reads a file, or an object in memory, and what to do."""
+
+
+@contextmanager
+def readable(what: str, remark: str = OBJECT) -> Iterator[None]:
+    """Convert any exception of a library to an InputError of one line, which names what cannot be read."""
+    try:
+        yield
+    except (DasktcError, MemoryError):
+        raise
+    except Exception as error:  # of a dozen types, among them zipfile's, tokenize's and Arrow's own
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise InputError(f"{what} cannot be read ({reason}): {remark}") from error
+
+
+@dataclass(frozen=True)
+class Place:
+    """Position of a run of rows in the caller's object or file, for errors: the column `of`, and its row `first`.
+
+    `remark` is that of `readable`.
+    """
+
+    of: str
+    first: int = 0
+    remark: str = OBJECT
+
+    def refuse(self, row: int, value: Any, reason: str) -> InputError:
+        """Make the error about one row and its value."""
+        place = f"row {self.first + row} of {self.of}"
+        text = shown(value.item() if isinstance(value, np.generic) else value)
+        return InputError(f"{place} holds {text} where an id is expected: {reason}")
+
+    def missing(self, row: int, value: Any) -> InputError:
+        """Make the error about a missing value."""
+        return self.refuse(row, value, "a missing value is no id; drop such rows first")
+
+    def beyond(self, row: int, value: Any) -> InputError:
+        """Make the error about an integer outside int64."""
+        return self.refuse(
+            row, value, f"ids lie from {INT64.min} to {INT64.max}; renumber, or pass {advice(ids='text')}"
+        )
 
 
 def places_of(labels: Sequence[Any], table: str, first: int = 0) -> tuple[Place, Place]:
@@ -155,7 +192,7 @@ def _settle_arrow(values: Any, ids: Ids | None, spot: Place) -> Column:
 
     coded = types.is_dictionary(values.type)
     kind = values.type.value_type if coded else values.type
-    with readable(spot.of):
+    with readable(spot.of, spot.remark):
         values.validate(full=coded)
     if types.is_string_view(kind):  # a slice of views keeps, and accounts for, all of its buffers
         kind, values = pa.large_string(), _without_views(values) if coded else decode(values)
@@ -166,9 +203,9 @@ def _settle_arrow(values: Any, ids: Ids | None, spot: Place) -> Column:
     if types.is_decimal(kind):
         plain = pc.cast(values, kind)
         return (
-            text_of(whole_numbers(plain.to_pylist(), spot), spot)
+            text_of(_whole_numbers(plain.to_pylist(), spot), spot)
             if ids == "text"
-            else integers_of_decimals(plain, spot)
+            else _integers_of_decimals(plain, spot)
         )
     return values if text else pc.cast(values, kind).to_numpy(zero_copy_only=False)
 
@@ -199,8 +236,8 @@ def settle_objects(values: Any, ids: Ids | None, place: Place) -> Column:
     if _only(values, (str, *INTEGER) if ids == "text" else str) and len(values):
         return text_of(values, place)
     if len(values) and _only(values, Decimal):
-        numbers = whole_numbers(values, place)
-        return text_of(numbers, place) if ids == "text" else int64_of(numbers, place)
+        numbers = _whole_numbers(values, place)
+        return text_of(numbers, place) if ids == "text" else _int64_of(numbers, place)
     if not _only(values, INTEGER):
         lead = INTEGER if _only(values[:1], INTEGER) else (str,)
         row = next(i for i, value in enumerate(values) if not _only([value], lead))
@@ -209,7 +246,7 @@ def settle_objects(values: Any, ids: Ids | None, place: Place) -> Column:
             values[row],
             f"ids are all integers or all strings, not {type(values[row]).__name__}; convert the column",
         )
-    return int64_of(values, place)
+    return _int64_of(values, place)
 
 
 def _only(values: Collection[Any], kinds: Any) -> bool:
@@ -250,12 +287,76 @@ def to_ids(column: Column, ids: Ids, place: Place) -> Any:
     import pyarrow as pa
 
     if isinstance(column, np.ndarray):
-        numbers = integers_of_floats(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), place)
-        return narrow(numbers, place) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
-    with readable(place.of):
+        numbers = _integers_of_floats(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), place)
+        return _narrow(numbers, place) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
+    with readable(place.of, place.remark):
         column.validate(full=True)  # Arrow's functions do not check offsets and codes
     text = decode(column)
     _refuse_null(text, place)  # a dictionary may contain nulls
     if ids == "int" and len(text):
         raise place.refuse(0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'")
     return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)
+
+
+def _integers_of_floats(numbers: Any, place: Place) -> Any:
+    """Return integers unchanged; floats must be integral, and small enough to represent every integer exactly."""
+    if numbers.dtype.kind != "f":
+        return numbers
+    exact = 2.0 ** min(np.finfo(numbers.dtype).nmant + 1, 53)
+    wrong = ~((np.trunc(numbers) == numbers) & (np.abs(numbers) < exact))
+    if wrong.any():
+        row = int(wrong.argmax())
+        value = numbers[row]
+        if np.isnan(value):
+            raise place.missing(row, value)
+        if np.trunc(value) != value:
+            raise place.refuse(row, value, FRACTION)
+        raise place.refuse(row, value, f"{numbers.dtype} rounds integers from {exact:.0f} on; pass integers")
+    return numbers.astype(np.int64)
+
+
+def _integers_of_decimals(values: Any, place: Place) -> Any:
+    """Convert an Arrow array of decimals, none missing, to int64; InputError names a row with a fraction, or beyond."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        return pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return _int64_of(_whole_numbers(values.to_pylist(), place), place)
+
+
+def _whole_numbers(values: Sequence[Any], place: Place) -> list[int]:
+    """Convert decimals, none missing, to Python integers; InputError names a row with a fraction."""
+    for row, value in enumerate(values):
+        if not value.is_finite() or value != value.to_integral_value():
+            raise place.refuse(row, str(value), FRACTION)
+    return list(map(int, values))
+
+
+def _int64_of(values: Any, place: Place) -> Any:
+    """Convert Python integers to int64; InputError names a row beyond it."""
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        row = next(row for row, value in enumerate(values) if not INT64.min <= value <= INT64.max)
+        raise place.beyond(row, values[row]) from None
+
+
+def _narrow(integers: Any, place: Place) -> Any:
+    """Convert integers of any type to int32 or int64."""
+    if np.can_cast(integers.dtype, np.int32):
+        return integers.astype(np.int32, copy=False)
+    if integers.dtype == np.uint64 and len(integers) and integers.max() > INT64.max:
+        row = int((integers > INT64.max).argmax())
+        raise place.beyond(row, integers[row])
+    return integers.astype(np.int64, copy=False)
+
+
+def edge_frame(backend: Backend, src: Any, dst: Any, weights: Any = None) -> Any:
+    """Make an edge frame of two columns of ids, integers of one type or text, and of weights, without a copy."""
+    if isinstance(src, np.ndarray):
+        dtype = np.promote_types(src.dtype, dst.dtype)
+        src, dst = src.astype(dtype, copy=False), dst.astype(dtype, copy=False)
+    columns = {"src": src, "dst": dst} | ({} if weights is None else {"weight": weights})
+    return backend.frame.DataFrame(columns, copy=False)

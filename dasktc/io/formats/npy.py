@@ -22,6 +22,7 @@ from dasktc.io.formats.entries import check_square
 from dasktc.io.id_names import choose_names
 from dasktc.io.ids import FILE, edge_frame, readable
 from dasktc.io.source import Part, ReadOptions
+from dasktc.io.sparse import entries
 from dasktc.wording import advice, option, plural
 
 __all__ = ["archive_parts", "array_parts"]
@@ -63,28 +64,27 @@ class _Rows:
                 items = [self._items(stream, dtype, 2 * count // len(inputs)) for stream in inputs]
                 src, dst = items if self.by_column else items[0].reshape(-1, 2).T
                 yield edge_frame(backend, *(_integers(self.url, "its array", ends) for ends in (src, dst)))
-            if self.stop == self.rows and inputs[-1].read(1):
-                raise _longer(self.url, self.rows)
+            if self.stop == self.rows:
+                _check_length(self.url, self.rows, -len(inputs[-1].read(1)))
 
     def _items(self, stream: BinaryIO, dtype: Any, count: int) -> Array:
         data = streams.read_exactly(stream, count * dtype.itemsize)
-        if len(data) < count * dtype.itemsize:
-            raise _shorter(self.url, count * dtype.itemsize - len(data), self.rows)
+        _check_length(self.url, self.rows, count * dtype.itemsize - len(data))
         return np.frombuffer(data, dtype)
 
 
-def _shorter(url: str, missing: int, rows: int) -> InputError:
-    return InputError(
-        f"{url} ends {plural(missing, 'byte')} before its {plural(rows, 'row does', 'rows do')}: the file was cut "
-        "short, or its header is wrong; fetch it again"
-    )
-
-
-def _longer(url: str, rows: int) -> InputError:
-    return InputError(
-        f"{url} continues after its {plural(rows, 'row')}: several arrays in one file, of which only the first would "
-        "be read, or a wrong header; save each array in a file of its own"
-    )
+def _check_length(url: str, rows: int, missing: int) -> None:
+    """Refuse a file in which bytes of its rows are missing, or, if that number is negative, follow them."""
+    if missing > 0:
+        raise InputError(
+            f"{url} ends {plural(missing, 'byte')} before its {plural(rows, 'row does', 'rows do')}: the file was cut "
+            "short, or its header is wrong; fetch it again"
+        )
+    if missing < 0:
+        raise InputError(
+            f"{url} continues after its {plural(rows, 'row')}: several arrays in one file, of which only the first "
+            "would be read, or a wrong header; save each array in a file of its own"
+        )
 
 
 def _integers(url: str, name: str, array: Array) -> Array:
@@ -119,22 +119,30 @@ class _Archive:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
+        from scipy.sparse import load_npz
+
         with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
             file = io.BytesIO(stream.read()) if streams.is_archive(self.url) else stream
             with np.load(file, allow_pickle=False) as archive:
-                sparse = {"format", "shape"} <= set(archive.files)
-                if sparse and self.names is not None:
+                if not {"format", "shape"} <= set(archive.files):
+                    return edge_frame(backend, *_arrays(self.url, archive, self.names))
+                if self.names is not None:
                     raise InputError(
                         f"{option('columns', self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
                         "columns to choose from; leave it out"
                     )
-                if sparse:
-                    _check_sparse(self.url, archive)
-                pair = () if sparse else _arrays(self.url, archive, self.names)
-            if sparse:
-                file.seek(0)
-                pair = _sparse(self.url, file)
-        return edge_frame(backend, *pair)
+                for name in archive.files:
+                    _check_member(self.url, archive, name)
+                    if name in INDICES and (dtype := archive[name].dtype).kind not in "iu":
+                        raise InputError(f"{name!r} in {self.url} holds {dtype}: indices are integers; save it again")
+            file.seek(0)
+            matrix = load_npz(file)
+            check_square(self.url, matrix.shape)
+            try:
+                rows, cols, _ = entries(matrix)
+            except InputError as error:
+                raise InputError(f"{self.url}: {error}") from None
+        return edge_frame(backend, rows, cols)
 
 
 def archive_parts(url: str, options: ReadOptions) -> list[Part]:
@@ -151,11 +159,7 @@ def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
     rows, packed = shape[0], streams.is_archive(url)
     row_bytes = 2 * dtype.itemsize
     if not packed:
-        beyond = streams.size(url) - header.tell() - rows * row_bytes
-        if beyond < 0:
-            raise _shorter(url, -beyond, rows)
-        if beyond > 0:
-            raise _longer(url, rows)
+        _check_length(url, rows, header.tell() + rows * row_bytes - streams.size(url))
     step = max(1, rows if packed else options.blocksize // row_bytes)
     ranges = [(first, min(rows, first + step)) for first in range(0, rows, step)]
     return [_Rows(url, *span, rows, dtype.str, by_column, header.tell()) for span in ranges]
@@ -231,28 +235,3 @@ def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple
             f"m edges are two arrays of shape (m,); name others with {advice('columns')}"
         )
     return _integers(url, repr(first), src), _integers(url, repr(second), dst)
-
-
-def _check_sparse(url: str, archive: Any) -> None:
-    for name in archive.files:
-        _check_member(url, archive, name)
-    for name in INDICES.intersection(archive.files):
-        if archive[name].dtype.kind not in "iu":
-            raise InputError(f"{name!r} in {url} holds {archive[name].dtype}: indices are integers; save it again")
-
-
-def _sparse(url: str, file: BinaryIO) -> tuple[Array, Array]:
-    from scipy.sparse import load_npz
-
-    matrix = load_npz(file)
-    check_square(url, matrix.shape)
-    if matrix.format in ("csr", "csc", "bsr"):
-        matrix.check_format(full_check=True)  # indices from a file may be outside the matrix
-    entries = matrix.tocoo()
-    rows, cols = entries.row, entries.col
-    if matrix.format == "bsr":
-        stored = entries.data != 0
-        rows, cols = rows[stored], cols[stored]
-    if len(rows) and not 0 <= min(rows.min(), cols.min()) <= max(rows.max(), cols.max()) < matrix.shape[0]:
-        raise InputError(f"{url} indexes outside its {plural(matrix.shape[0], 'row')}: damaged; save it again")
-    return rows, cols

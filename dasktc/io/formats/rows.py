@@ -9,6 +9,7 @@ is a comment only if it has not the fields of a row (`Dialect.widths`); comments
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from dasktc.io.formats.dialect import BLANKS, Dialect, split
 from dasktc.once import once
 from dasktc.wording import advice, plural
 
-__all__ = ["BadLine", "Rows", "WeightedRows", "count_rows", "even_columns", "parse", "parse_weighted"]
+__all__ = ["BadLine", "Rows", "count_rows", "even_columns", "parse", "parse_weighted"]
 
 Array = Any
 _ORDINARY = b"0123456789-. \t\r\n,;|"
@@ -52,16 +53,6 @@ class Rows(NamedTuple):
     comments: int
 
 
-class WeightedRows(NamedTuple):
-    """The ids in a block of lines, as in `Rows`, with the weights of edges, an array of float64."""
-
-    source: Array
-    target: Array
-    weight: Array
-    rows: int
-    comments: int
-
-
 def parse(block: bytes, dialect: Dialect) -> Rows:
     """Read the ids in a block of whole lines.
 
@@ -75,35 +66,32 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
             block.count(b"\n", 0, stray.start()),
             "holds a carriage return that ends no line: line ends of an old Mac; convert them, with tr '\\r' '\\n'",
         )
-    pair = _parse_even(block, dialect)
-    return Rows(*pair, len(pair[0]), 0) if pair else _parse_any(block, dialect)
+    if dialect.ids == "int" and (dialect.separator is not None or sorted(dialect.columns) == [0, 1]):
+        if columns := even_columns(block, dialect.separator, dict.fromkeys(dialect.columns, "int64")):
+            return Rows(*columns, len(columns[0]), 0)
+    return _parse_any(block, dialect)
 
 
-def parse_weighted(block: bytes, dialect: Dialect) -> WeightedRows:
-    """Read ids as `parse` does, and weights.
+def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
+    """Read ids as `parse` does, and weights, an array of float64.
 
     Raises
     ------
     BadLine
         A line does not hold two ids and a finite number.
     """
+    import pyarrow.compute as pc
+
     place = dialect.weight
     assert place is not None
     if dialect.ids == "int" and (dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]):
         types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
         columns = even_columns(block, dialect.separator, types)
         if columns and np.isfinite(columns[-1]).all():
-            return WeightedRows(columns[0], columns[1], columns[2], len(columns[0]), 0)
-    return _weighted(block, dialect, place)
-
-
-def _weighted(block: bytes, dialect: Dialect, place: int) -> WeightedRows:
-    """Read the ids of each line as `parse` does, and its weight with a regular expression."""
-    import pyarrow.compute as pc
-
-    source, target, rows, comments = parse(block, dialect)
+            return Rows(columns[0], columns[1], len(columns[0]), 0), columns[2]
+    rows = parse(block, dialect)
     lines, places, _ = _data_lines(block, dialect)
-    if len(source) < rows:  # a line with one id is no edge
+    if len(rows.source) < rows.rows:  # a line with one id is no edge
         _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
         pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
         lines, places = lines.take(pairs), places[pairs]
@@ -119,20 +107,12 @@ def _weighted(block: bytes, dialect: Dialect, place: int) -> WeightedRows:
         raise BadLine(
             int(places[wrong[0]]), f"holds {weights[wrong[0]]} as its weight: weights are finite; drop the line"
         )
-    return WeightedRows(source, target, weights, rows, comments)
+    return rows, weights
 
 
 def count_rows(block: bytes, dialect: Dialect) -> int:
     """Count the lines that are neither blank nor comments."""
     return len(_data_lines(block, dialect)[1])
-
-
-def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
-    """Read rows of equal width with Arrow's CSV reader; return None if they are not."""
-    if dialect.ids == "text" or (dialect.separator is None and sorted(dialect.columns) != [0, 1]):
-        return None
-    columns = even_columns(block, dialect.separator, dict.fromkeys(dialect.columns, "int64"))
-    return (columns[0], columns[-1]) if columns else None
 
 
 def even_columns(
@@ -295,35 +275,30 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
     import pyarrow
     import pyarrow.compute as pc
 
-    try:
+    def converted(values: Array) -> Array:
         text = pc.ascii_trim(values.cast(pyarrow.large_string()), BLANKS)
         if quoted:
             inside = pc.replace_substring(pc.utf8_slice_codeunits(text, 1, -1), '""', '"')
             text = pc.if_else(pc.starts_with(text, '"'), inside, text)
         return text if ids == "text" else text.cast(pyarrow.int64()).to_numpy()
+
+    def fails(last: int) -> bool:
+        try:
+            converted(values[: last + 1])
+        except pyarrow.ArrowInvalid:
+            return True
+        return False
+
+    try:
+        return converted(values)
     except pyarrow.ArrowInvalid:
-        fits = _is_utf8 if ids == "text" else _is_int64
-        row, value = next((i, v) for i, v in enumerate(values.to_pylist()) if not fits(v))
-    shown = value[:40].decode("utf-8", "replace")
+        row = bisect_left(range(len(values)), True, key=fails)
+    shown = values[row].as_py()[:40].decode("utf-8", "replace")
     if ids == "text":
         reason = f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
     else:
         reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use {advice(ids='text')}"
     raise BadLine(int(places[row]), reason)
-
-
-def _is_utf8(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _is_int64(value: bytes) -> bool:
-    text = value.strip(b' \t\r\x0b\x0c"')
-    digits = text.lstrip(b"-").lstrip(b"0") or b"0"
-    return len(digits) < 20 and -(1 << 63) <= int(digits) * (-1 if text.startswith(b"-") else 1) < 1 << 63
 
 
 def _reason(line: str, dialect: Dialect) -> str:

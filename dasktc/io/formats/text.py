@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -22,6 +21,7 @@ from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt
 from dasktc.io.formats.rows import BadLine, Rows, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import LONG, Layout, fields_of, sniff
+from dasktc.io.ids import edge_frame
 from dasktc.io.source import Part, ReadOptions
 from dasktc.options import Ids
 from dasktc.wording import advice, plural
@@ -72,39 +72,25 @@ class _Lines:
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most about `most` rows, at least one frame."""
-        if self.dialect.weight is not None:
-            yield self._weighted(backend)
-            return
-        column = _Names if self.dialect.ids == "text" else _Integers
-        source, target = column(), column()
-        rows = pending = 0
-        for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
-            sources, targets, count, _ = self._parsed(offset, block)
-            self._note(block)
-            source.append(sources)
-            target.append(targets)
-            rows, pending = rows + count, pending + count
-            if pending >= most:
-                yield _frame(backend, source.array(), target.array())
-                source, target, pending = column(), column(), 0
-        self._refuse_counts(rows)
-        yield _frame(backend, source.array(), target.array())
-
-    def _weighted(self, backend: Backend) -> Any:
-        """Read one frame of ids and weights."""
         column = _Names if self.dialect.ids == "text" else _Integers
         source, target, weights = column(), column(), [np.empty(0)]
-        for offset, block in self.blocks():
-            with self._numbered(offset):
-                sources, targets, of_block, *counts = parse_weighted(block, self.dialect)
+        rows = pending = 0
+        for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
+            parsed, of_block = self._parsed(offset, block)
             self._note(block)
-            self._count(*counts)
-            source.append(sources)
-            target.append(targets)
-            weights.append(of_block)
-        frame = _frame(backend, source.array(), target.array())
-        frame["weight"] = np.concatenate(weights)
-        return frame
+            source.append(parsed.source)
+            target.append(parsed.target)
+            weights += [] if of_block is None else [of_block]
+            rows, pending = rows + parsed.rows, pending + parsed.rows
+            if pending >= most:
+                yield self._frame(backend, source, target, weights)
+                source, target, weights, pending = column(), column(), [np.empty(0)], 0
+        self._refuse_counts(rows)
+        yield self._frame(backend, source, target, weights)
+
+    def _frame(self, backend: Backend, source: _Column, target: _Column, weights: list[Array]) -> Any:
+        weight = None if self.dialect.weight is None else np.concatenate(weights)
+        return edge_frame(backend, source.array(), target.array(), weight)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read two arrays on the device, which parses plain rows; return None if ids are text."""
@@ -121,7 +107,7 @@ class _Lines:
         for offset, block in self.blocks():
             pair = self._device_rows(backend, xp.asarray(np.frombuffer(block, np.uint8)))
             self._note(block)
-            sources, targets, count, _ = (*pair, len(pair[0]), 0) if pair else self._parsed(offset, block)
+            sources, targets, count, _ = Rows(*pair, len(pair[0]), 0) if pair else self._parsed(offset, block)[0]
             if pair:
                 self._count(count)
             pairs.append((xp.asarray(sources), xp.asarray(targets)))
@@ -186,20 +172,18 @@ class _Lines:
             self.notes.count += rows
             self.notes.comments += comments
 
-    def _parsed(self, offset: int, block: bytes) -> Rows:
-        with self._numbered(offset):
-            rows = parse(block, self.dialect)
-        self._count(rows.rows, rows.comments)
-        return rows
-
-    @contextmanager
-    def _numbered(self, offset: int) -> Iterator[None]:
-        """Convert BadLine to an InputError with the line number, for a block at byte `offset`."""
+    def _parsed(self, offset: int, block: bytes) -> tuple[Rows, Array | None]:
+        """Parse a block at byte `offset`; return its weights, too, if they are read."""
         try:
-            yield
+            if self.dialect.weight is None:
+                rows, weights = parse(block, self.dialect), None
+            else:
+                rows, weights = parse_weighted(block, self.dialect)
         except BadLine as bad:
             number = lines.line_number(self.url, offset) + bad.place
             raise InputError(f"line {number} of {self.url} {bad.reason}") from None
+        self._count(rows.rows, rows.comments)
+        return rows, weights
 
     def _refuse_counts(self, rows: int) -> None:
         if self.counts is not None and rows == self.counts[1] + 1:
@@ -301,16 +285,10 @@ class _Names:
         self._chunks.append(ids)
 
     def array(self) -> Array:
-        import pyarrow
+        import pandas as pd
+        import pyarrow as pa
 
-        return pyarrow.chunked_array(self._chunks, pyarrow.large_string())
+        return pd.array(pa.chunked_array(self._chunks, pa.large_string()), dtype="str")
 
 
-def _frame(backend: Backend, source: Array, target: Array) -> Any:
-    frame = backend.frame
-    if isinstance(source, np.ndarray):
-        dtype = np.promote_types(source.dtype, target.dtype)
-        source, target = source.astype(dtype, copy=False), target.astype(dtype, copy=False)
-    else:
-        source, target = (frame.Series(ids, dtype="str") for ids in (source, target))
-    return frame.DataFrame({"src": source, "dst": target}, **({"copy": False} if backend.name == "cpu" else {}))
+_Column = _Integers | _Names

@@ -14,9 +14,9 @@ from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample
 from dasktc.io.ids import agree, places_of
 from dasktc.io.memory.kinds import kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
-from dasktc.io.memory.sparse import entries
 from dasktc.io.memory.tables import an_edge_a_row, choose_two
 from dasktc.io.source import ReadOptions, Source
+from dasktc.io.sparse import entries
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural

@@ -170,9 +170,13 @@ def test_a_line_below_the_first_row_is_a_comment_only_without_the_fields_of_one(
     layout = sniff.sniff(str(path), ReadOptions(**options))
     comments, headers, below = skipped
     assert (layout.comments, layout.headers) == (comments, headers)
-    parsed = (rows.parse_weighted if "weight" in options else rows.parse)(data[layout.start :], layout.dialect)
+    block, weights = data[layout.start :], []
+    if "weight" in options:
+        parsed, *weights = rows.parse_weighted(block, layout.dialect)
+    else:
+        parsed = rows.parse(block, layout.dialect)
     assert parsed.comments == below
-    assert [*zip(*(column.tolist() for column in parsed[:-2]), strict=True)] == edges
+    assert [*zip(*(column.tolist() for column in (*parsed[:2], *weights)), strict=True)] == edges
     if "weight" not in options:
         for blocksize in (1 << 20, 7):
             assert read(path, data, blocksize=blocksize, **options) == edges

@@ -127,18 +127,13 @@ def fetch(graph: PublicGraph, folder: str | os.PathLike[str] | None = None) -> P
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+        with tempfile.TemporaryDirectory(prefix=".", suffix=".part", dir=path.parent) as part:
+            _transfer(graph, f"{part}/{path.name}")
+            os.replace(f"{part}/{path.name}", path)
     except OSError as error:
         raise InputError(
             f"{path.parent} cannot keep {graph.name}: {error.strerror}; set XDG_CACHE_HOME to a folder of yours"
         ) from error
-    os.close(handle)
-    try:
-        _transfer(graph, part)
-        os.replace(part, path)
-    finally:
-        if os.path.exists(part):
-            os.unlink(part)
     return path
 
 

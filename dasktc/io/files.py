@@ -169,7 +169,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         first_of.setdefault(file.ids, file.url)
         reading = reading.joined(file.reading) if reading else file.reading
         parts.extend(watched(file.parts, file.url, file.start.stamp))
-        nbytes = inf if streams.is_remote(file.url) else _decompressed_size(file.url)
+        archive = os.path.splitext(file.url.lower())[1] in _COMPRESSION
+        nbytes = inf if streams.is_remote(file.url) else streams.size(file.url) * (COMPRESSED if archive else 1)
         row_bytes = FORMATS[file.format].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
@@ -311,7 +312,9 @@ def detect(url: str, head: bytes) -> str:
             return name
         if format.by_content and _module(name).looks_like(head):
             return name
-    extension = _extension(url)
+    stem, extension = os.path.splitext(url.lower())
+    while extension in _COMPRESSION:
+        stem, extension = os.path.splitext(stem)
     by_name = next((name for name, format in FORMATS.items() if extension in format.extensions), "text")
     if head.startswith(b"PK\x03\x04"):
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
@@ -339,18 +342,6 @@ def detect(url: str, head: bytes) -> str:
 
 def _module(name: str) -> Any:
     return import_module(f"dasktc.io.formats.{FORMATS[name].module}")
-
-
-def _decompressed_size(url: str) -> float:
-    """Decompressed bytes of a local file, estimated from the extension of its name."""
-    return streams.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
-
-
-def _extension(url: str) -> str:
-    stem, extension = os.path.splitext(url.lower())
-    while extension in _COMPRESSION:
-        stem, extension = os.path.splitext(stem)
-    return extension
 
 
 def _unread(url: str, kind: str) -> InputError:

@@ -108,7 +108,10 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         vertices = _last_vertex(position, text)
         numbers += len(_starts(_uncommented(position, text)))
     neighbours = (numbers - header.lead * header.vertices) // header.stride
-    loops = 0 if neighbours == 2 * header.edges else _loops(url, header, options.blocksize)
+    loops = 0
+    if neighbours != 2 * header.edges:  # a loop may be listed once
+        pairs = (_neighbours(url, header, position, text) for position, text in _blocks(url, header, options.blocksize))
+        loops = sum(int((src == dst).sum()) for src, dst in pairs)
     _check(url, header, vertices, neighbours, loops, options.blocksize)
     return cut, "int"
 
@@ -233,11 +236,6 @@ def _dtype(header: Header) -> Any:
     return np.dtype(np.int32 if header.vertices < 1 << 31 else np.int64)
 
 
-def _loops(url: str, header: Header, nbytes: int) -> int:
-    pairs = (_neighbours(url, header, position, text) for position, text in _blocks(url, header, nbytes))
-    return sum(int((src == dst).sum()) for src, dst in pairs)
-
-
 _FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 """Odd factors that spread ids over 64 bits."""
 
@@ -247,14 +245,14 @@ def _is_symmetric(url: str, header: Header, nbytes: int) -> bool:
     total = 0
     for position, text in _blocks(url, header, nbytes):
         src, dst = _neighbours(url, header, position, text).astype(np.uint64)
-        first, second = (ids * np.uint64(factor) for ids, factor in ((src, _FACTORS[0]), (dst, _FACTORS[1])))
-        back, forth = (ids * np.uint64(factor) for ids, factor in ((dst, _FACTORS[0]), (src, _FACTORS[1])))
-        total += int((_mixed(first) * _mixed(second) - _mixed(back) * _mixed(forth)).sum(dtype=np.uint64))
+        forth, back = _hash(src, dst), _hash(dst, src)
+        total += int((forth - back).sum(dtype=np.uint64))
     return total % (1 << 64) == 0
 
 
-def _mixed(values: Any) -> Any:
-    return values ^ (values >> np.uint64(31))
+def _hash(src: Array, dst: Array) -> Array:
+    first, second = (ids * np.uint64(factor) for ids, factor in zip((src, dst), _FACTORS, strict=True))
+    return (first ^ first >> np.uint64(31)) * (second ^ second >> np.uint64(31))
 
 
 def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int, nbytes: int) -> None:
@@ -299,16 +297,11 @@ def _fault(header: Header, vertex: int, fields: list[str], fields_read: int, is_
     if not is_open and (total < header.lead or (total - header.lead) % header.stride):
         return f"holds {total} numbers, which does not fit the header's weights"
     for place, field in enumerate(fields, fields_read - header.lead):
-        neighbour = place >= 0 and place % header.stride == 0
-        if neighbour and not _is_vertex(field, header):
+        number = lines.counts([field.encode()]) or [0]
+        if place >= 0 and place % header.stride == 0 and not 1 <= number[0] <= header.vertices:
             return f"holds {field[:40]!r} where a neighbour from 1 to {header.vertices} is expected"
         try:
             float(field)
         except ValueError:
             return f"holds {field[:40]!r} where a weight is expected"
     return None
-
-
-def _is_vertex(field: str, header: Header) -> bool:
-    number = lines.counts([field.encode()])
-    return number is not None and 1 <= number[0] <= header.vertices

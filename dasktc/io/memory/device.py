@@ -12,7 +12,7 @@ from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
 from dasktc.io.ids import agree, places_of
-from dasktc.io.memory.kinds import kind, meta_of, roots
+from dasktc.io.memory.kinds import ON_GPU, kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.tables import an_edge_a_row, choose_two
 from dasktc.io.source import ReadOptions, Source
@@ -21,31 +21,30 @@ from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural
 
-__all__ = ["ON_GPU", "from_device"]
+__all__ = ["from_device"]
 
-ON_GPU = {
-    "cudf": ".to_pandas()",
-    "cugraph": ".view_edge_list().to_pandas()",
-    "cupy": ".get()",
-    "cupyx": ".get()",
-    "dask_cudf": '.to_backend("pandas")',
-}
-"""Method that copies an object to the host, by top-level module."""
+
+class _OnDevice:
+    """A part in GPU memory that is the caller's: `of` names it, `how` what copies it to the host."""
+
+    of: str
+    how: str
+    borrowed: ClassVar[bool] = True
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Raise InputError, because a copy to the host must be requested."""
+        raise _elsewhere(self.of, self.how)
 
 
 @dataclass(frozen=True, eq=False)
-class DevicePart:
-    """Two columns in GPU memory, arrays or cuDF columns.
-
-    `borrowed` means that the memory is the caller's.
-    """
+class DevicePart(_OnDevice):
+    """Two columns in GPU memory, arrays or cuDF columns."""
 
     src: Any
     dst: Any
     of: str
     how: str
-    upstream: None = None
-    borrowed: ClassVar[bool] = True
+    upstream: ClassVar[None] = None
 
     @property
     def rows(self) -> int:
@@ -59,10 +58,6 @@ class DevicePart:
         src, dst = (getattr(column, "values", column) for column in (self.src, self.dst))
         return src if src.flags.c_contiguous else src.copy(), dst if dst.flags.c_contiguous else dst.copy()
 
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Raise InputError, because a copy to the host must be requested."""
-        raise _elsewhere(self.of, self.how)
-
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read`, or two arrays. They may be the caller's memory and must not be modified."""
         if hasattr(self.src, "isna") or hasattr(self.dst, "isna"):
@@ -71,7 +66,7 @@ class DevicePart:
 
 
 @dataclass(frozen=True, eq=False)
-class DevicePartition:
+class DevicePartition(_OnDevice):
     """A partition of a dask-cudf DataFrame, or of a Dask Array of CuPy arrays.
 
     Its Delayed is not pickled with the part. Without `names` it is an array of two columns.
@@ -84,15 +79,10 @@ class DevicePartition:
     choice: Choice | None = None
     notes: Notes | None = None
     begins: bool = False
-    borrowed: ClassVar[bool] = True
 
     def noting(self, notes: Notes) -> DevicePartition:
         """Return this part, which notes rows of all columns when it is read."""
         return replace(self, notes=notes)
-
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Raise InputError, because a copy to the host must be requested."""
-        raise _elsewhere(self.of, self.how)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""

@@ -8,8 +8,16 @@ from typing import Any
 
 from dasktc.errors import InputError
 
-__all__ = ["are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "roots", "unknown"]
+__all__ = ["ON_GPU", "are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "roots", "unknown"]
 
+ON_GPU = {
+    "cudf": ".to_pandas()",
+    "cugraph": ".view_edge_list().to_pandas()",
+    "cupy": ".get()",
+    "cupyx": ".get()",
+    "dask_cudf": '.to_backend("pandas")',
+}
+"""Method that copies an object in GPU memory to the host, by top-level module."""
 ELSEWHERE = {
     "dgl": "graph.edges()",
     "graph_tool": "graph.get_edges()",
@@ -49,11 +57,10 @@ def are_two_columns(items: Sequence[Any]) -> bool:
 
     Two items are two columns, unless both are tuples of two single ids (numbers or strings), which are two edges.
     """
-    return len(items) == 2 and not all(map(_is_tuple_of_ids, items))
-
-
-def _is_tuple_of_ids(item: Any) -> bool:
-    return isinstance(item, tuple) and len(item) == 2 and all(isinstance(value, Number | str) for value in item)
+    return len(items) == 2 and not all(
+        isinstance(item, tuple) and len(item) == 2 and all(isinstance(value, Number | str) for value in item)
+        for item in items
+    )
 
 
 def holds_edges(obj: Any) -> bool:

@@ -110,10 +110,10 @@ class PartitionPart:
 
 
 def partitions(obj: Any) -> list[Any]:
-    """Return the Delayeds of a Dask DataFrame's partitions, or of the blocks of rows of a two-column Dask Array."""
+    """Return the Delayeds of a Dask frame's or column's partitions, or of the blocks of rows of a Dask Array."""
     if not hasattr(obj, "numblocks"):
         return list(obj.to_delayed())
-    rows = obj if obj.numblocks[1] == 1 else obj.rechunk({1: -1})
+    rows = obj if obj.numblocks[1:] in ((), (1,)) else obj.rechunk({1: -1})
     return rows.to_delayed().ravel().tolist()  # type: ignore[no-any-return]
 
 

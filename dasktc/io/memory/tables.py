@@ -1,4 +1,4 @@
-"""Makes sources of tables, arrays, tensors, pairs of columns and lists of edges."""
+"""Makes sources of tables, arrays, tensors, pairs of columns and lists of edges, those of Dask among them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,15 @@ from dasktc.errors import InputError, shown
 from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge, sample_of
 from dasktc.io.id_names import known_pairs, position, proposed, weight_position
 from dasktc.io.ids import agree, ids_of_meta, places_of
-from dasktc.io.memory.kinds import are_two_columns, kind, meta_of, roots, unknown
+from dasktc.io.memory.kinds import ON_GPU, are_two_columns, kind, meta_of, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
+from dasktc.wording import plural
 
 __all__ = [
-    "an_edge_a_row",
-    "choose_two",
-    "from_arrow",
-    "from_dask",
-    "from_edges",
-    "from_numpy",
-    "from_pair",
-    "from_pandas",
-    "from_polars",
-    "from_torch",
-]
+    "an_edge_a_row", "choose_two", "from_arrow", "from_dask", "from_edges", "from_numpy", "from_pair", "from_pandas",
+    "from_polars", "from_torch",
+]  # fmt: skip
 
 
 class Taken(NamedTuple):
@@ -204,6 +197,8 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
 
     `are_two_columns` decides which of the two a pair of items is.
     """
+    if any(map(_is_dask_column, obj[:2])):
+        return _from_dask_columns(obj, options)
     if not are_two_columns(obj):
         return from_edges(obj, options)
     obj = [_column(item) for item in obj]
@@ -249,6 +244,80 @@ def from_edges(obj: Iterable[Any], options: ReadOptions) -> Source:
         sources.append(u)
         targets.append(v)
     return slices(f"{name} of edges", [sources, targets], options)
+
+
+def _is_dask_column(item: Any) -> bool:
+    """Return whether an object is a Dask collection of rows."""
+    delayed = any(base.__name__ == "Delayed" for base in type(item).__mro__)  # a Delayed has any attribute
+    return "dask" in roots(item) and not delayed and hasattr(item, "to_delayed") and getattr(item, "ndim", 0) > 0
+
+
+def _from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
+    """Make one part of each block of a column and the same rows of the other column; nothing is computed.
+
+    Arrays with known block lengths are rechunked to common blocks; otherwise blocks are matched by position.
+
+    Raises
+    ------
+    InputError
+        One is no Dask column, or is in GPU memory; their types or lengths differ; or they have different numbers of
+        blocks of unknown lengths.
+    """
+    import dask
+
+    if len(pair) != 2 or not all(_is_dask_column(item) and item.ndim == 1 for item in pair):
+        kinds = ", ".join(dict.fromkeys(map(kind, pair)))
+        raise InputError(
+            f"the sequence of {len(pair)} holds {kinds}: of Dask's collections two columns are read, 1-D arrays or "
+            "Series; pass two, or one array of shape (m, 2)"
+        )
+    if any(not set(roots(meta_of(item))).isdisjoint(ON_GPU) for item in pair):
+        raise InputError(
+            "the pair holds Dask columns in GPU memory: they are read as one collection; pass "
+            "dask.array.stack((src, dst), axis=1), or a Dask DataFrame of both"
+        )
+    metas = [meta.reshape(-1) if hasattr(meta, "reshape") else meta for meta in map(meta_of, pair)]
+    of_all = places_of((0, 1), "pair")
+    ids = options.ids or agree([ids_of_meta(meta, at) for meta, at in zip(metas, of_all, strict=True)], of_all)
+    table, parts = dask.delayed(_table, pure=True), []
+    for number, ends in enumerate(zip(*map(partitions, _aligned(*pair)), strict=True)):
+        places = places_of((0, 1), f"pair's block {number}")
+        parts.append(PartitionPart(table(*ends), (0, 1), ids, options.ids is not None, places))
+    return Source("pair of Dask columns", tuple(parts), ids, frames="dask")
+
+
+def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
+    """Return the two columns in blocks of the same rows, as far as block lengths are known."""
+    lengths = [column.shape[0] if hasattr(column, "chunks") else float("nan") for column in (src, dst)]
+    if all(length == length for length in lengths):
+        if lengths[0] != lengths[1]:
+            raise _of_two_lengths("the pair", *lengths)
+        return src, dst.rechunk(src.chunks)
+    if src.npartitions != dst.npartitions:
+        raise InputError(
+            f"the pair's columns have {src.npartitions:,} and {plural(dst.npartitions, 'block')}, of unknown lengths: "
+            "which rows belong together is not known; call compute_chunk_sizes() of arrays, or pass a Dask DataFrame "
+            "of both"
+        )
+    return src, dst
+
+
+def _of_two_lengths(kind: str, src: Any, dst: Any) -> InputError:
+    return InputError(
+        f"column 0 of {kind} has {plural(src, 'row')}, column 1 {dst:,}: an edge has two ends; pass columns of equal "
+        "length"
+    )
+
+
+def _table(src: Any, dst: Any) -> Any:
+    """Join a block of each column; runs on a worker."""
+    import pandas as pd
+
+    if len(src) != len(dst):
+        raise _of_two_lengths("a block of the pair", len(src), len(dst))
+    return pd.DataFrame(
+        {name: pd.Series(getattr(ids, "array", ids)) for name, ids in enumerate((src, dst))}, copy=False
+    )
 
 
 def choose_two(

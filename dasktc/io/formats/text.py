@@ -217,8 +217,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     layout = sniff(url, options)
     dialect = layout.dialect
     stop = None if streams.is_archive(url) else streams.size(url)
-    reading = replace(layout.reading, comments_above=layout.comments, headers=layout.headers)
-    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=reading, choice=layout.choice)
+    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=layout.choice)
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
         return [replace(whole, counts=counts)], dialect.ids

@@ -169,7 +169,7 @@ def test_a_line_below_the_first_row_is_a_comment_only_without_the_fields_of_one(
     path.write_bytes(data)
     layout = sniff.sniff(str(path), ReadOptions(**options))
     comments, headers, below = skipped
-    assert (layout.comments, layout.headers) == (comments, headers)
+    assert (layout.reading.comments_above, layout.reading.headers) == (comments, headers)
     block, weights = data[layout.start :], []
     if "weight" in options:
         parsed, *weights = rows.parse_weighted(block, layout.dialect)

@@ -27,7 +27,7 @@ from dasktc.options import path_text
 from dasktc.wording import option, plural
 
 __all__ = [
-    "FILE", "FORMAT", "MANIFEST", "check_new", "check_sizes", "damaged", "damaged_file", "joined", "manifest_of",
+    "FILE", "FORMAT", "MANIFEST", "check_new", "check_sizes", "damaged", "joined", "manifest_of",
     "write_folder", "writing",
 ]  # fmt: skip
 
@@ -114,16 +114,8 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
 
 
 def damaged(path: str, why: str) -> InputError:
-    """Make the error for a damaged manifest."""
-    return InputError(
-        f"{path} is damaged ({' '.join(why.split())}): it was cut short or changed; fetch it again, or save the graph "
-        "again"
-    )
-
-
-def damaged_file(path: str, why: str) -> InputError:
-    """Make the error for a file, or a folder, that cannot be a saved graph's."""
-    return InputError(f"{path} is damaged: {why}; fetch it again, or save the graph again")
+    """Make the error for a manifest, a file or a folder that cannot be a saved graph's."""
+    return InputError(f"{path} is damaged: {' '.join(why.split())}; fetch it again, or save the graph again")
 
 
 def _is_file(path: str) -> bool:
@@ -167,9 +159,9 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
                 held = fs.info(path)["size"]
                 entries[name] = _Entry(True, held)
         if name not in entries:
-            raise damaged_file(folder, f"{name} is missing")
+            raise damaged(folder, f"{name} is missing")
         if held is not None and held < size:
-            raise damaged_file(folder, f"{name} has {plural(held, 'byte')} instead of {size:,}")
+            raise damaged(folder, f"{name} has {plural(held, 'byte')} instead of {size:,}")
 
 
 class _Entry(NamedTuple):

@@ -51,7 +51,7 @@ from dasktc.saved.checks import (
     ranks,
     refuse_against_ranks,
 )
-from dasktc.saved.folder import MANIFEST, check_sizes, damaged, damaged_file, joined, manifest_of
+from dasktc.saved.folder import MANIFEST, check_sizes, damaged, joined, manifest_of
 from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural
 
@@ -287,9 +287,9 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
         if totals
     ]
     if any((of.sources, of.targets) != (expected.sources, expected.targets) for of in families):
-        raise damaged_file(degrees, "its degrees, or those into the vertices, are not those of the blocks")
+        raise damaged(degrees, "its degrees, or those into the vertices, are not those of the blocks")
     if any(of.pairs != families[0].pairs for of in families):
-        raise damaged_file(saved.folder, "the blocks of its two families of columns have not the same edges")
+        raise damaged(saved.folder, "the blocks of its two families of columns have not the same edges")
     if isinstance(partition, ProxyPartition):
         _check_proxies(executor, saved, partition, blocks)
     elif not manifest.graph_shape.ordered and len(prepared.graph.order.parts) == 1:
@@ -332,7 +332,7 @@ def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by
     made = [executor.submit("open", checked_vectors, *shard, by, executor.backend) for shard in shards]
     vectors = VertexFacts.add_up(executor.gather(made))
     if vectors.dense != vectors.ids:
-        raise damaged_file(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
+        raise damaged(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
     if vectors.wedges != graph.wedges:
         why = f"it says {plural(graph.wedges, 'wedge')}, but the degrees give {vectors.wedges:,}"
         raise damaged(joined(saved.folder, MANIFEST), why)
@@ -345,7 +345,7 @@ def _check_proxies(executor: Executor, saved: SavedGraph, partition: ProxyPartit
     wedges = executor.gather([executor.submit("open", proxy_wedges, *call) for call in calls])
     if None in wedges:
         file = joined(saved.folder, saved.manifest.places[wedges.index(None), 0].columns.file)
-        raise damaged_file(file, "its members are not those of its part")
+        raise damaged(file, "its members are not those of its part")
     if sum(wedges) != partition.wedges:
         raise damaged(
             joined(saved.folder, MANIFEST),
@@ -388,7 +388,7 @@ class _Files:
 
     def damaged(self, stored: StoredArray[Any], why: str) -> InputError:
         """Make the error for a file with wrong entries."""
-        return damaged_file(joined(self.folder, stored.file), why)
+        return damaged(joined(self.folder, stored.file), why)
 
 
 def _vector(files: _Files, first: int, end: int, backend: Backend, dtype: str = "int32") -> Array:
@@ -461,14 +461,14 @@ def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes 
         if block.directions is not None:
             array = directions[place] = read_array(folder, block.directions)
             if len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
-                raise damaged_file(joined(folder, block.directions.file), "a direction is none of an edge's")
+                raise damaged(joined(folder, block.directions.file), "a direction is none of an edge's")
     neighbours = None
     if (numbers := kept.neighbours) is not None:
         url = joined(folder, numbers[0].file)
         neighbours = Neighbours(*(read_array(folder, stored) for stored in numbers))
         for array in neighbours:
             if len(array) and not 0 <= array.min() <= array.max() < len(array):
-                raise damaged_file(url, f"a vertex of {len(array):,} has not so many neighbours")
+                raise damaged(url, f"a vertex of {len(array):,} has not so many neighbours")
         if not np.array_equal(sum(neighbours), sum(of.astype("int64") for of in degrees)):
-            raise damaged_file(url, "its numbers of neighbours are not the degrees")
+            raise damaged(url, "its numbers of neighbours are not the degrees")
     return EdgeAttributes(kept.weight, kept.directed, kept.largest, roots, directions, neighbours)

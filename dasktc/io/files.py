@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from dasktc.errors import InputError
 from dasktc.io.evidence import Reading, warn_of_zeros
 from dasktc.io.formats import listing, streams
-from dasktc.io.formats.dialect import Doubt
-from dasktc.io.formats.sniff import HeaderAloneError, first_line
+from dasktc.io.formats.sniff import Doubt, HeaderAloneError, first_line
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.io.watched import Stamp, stamp, watched
 from dasktc.options import Ids

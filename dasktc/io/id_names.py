@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dasktc.errors import InputError, shown
 from dasktc.wording import advice, nearest, option
 
 __all__ = [
-    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose_names", "known_pairs", "place_of", "plain", "position",
+    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "known_pairs", "place_of", "plain", "position",
     "proposed", "weight_position",
 ]  # fmt: skip
 
@@ -76,20 +76,26 @@ def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield plain_names.index(first), plain_names.index(second)
 
 
-def choose_names(
-    url: str, names: list[str], columns: tuple[str, str] | None, kinds: Mapping[str, str | None]
-) -> tuple[str, str]:
+def choose(
+    where: str, names: Sequence[str], columns: tuple[str, str] | None, kinds: Sequence[str | None]
+) -> tuple[int, int]:
     """Choose the two id columns: the requested ones, those with common names, or the first two.
 
     Parameters
     ----------
-    url : str
-    names : list of str
-        The columns of the file, in order.
+    where : str
+        The file or the object, for errors.
+    names : sequence of str
+        Its columns, in order.
     columns : tuple of two str or None
         Names, or positions as digits.
-    kinds : mapping of str to str or None
+    kinds : sequence of str or None
         Type of ids in each column; the first two are chosen only if their types are equal and not None.
+
+    Returns
+    -------
+    tuple of two int
+        Positions from 0.
 
     Raises
     ------
@@ -97,27 +103,27 @@ def choose_names(
         A requested column does not exist, both are the same, or the choice is unclear.
     """
     if columns is not None:
-        places = [position(names, name) for name in columns]
-        if places[0] is not None and places[1] is not None:
-            check_two(columns, places)
-            return names[places[0]], names[places[1]]
+        source, target = (position(names, name) for name in columns)
+        if source is not None and target is not None:
+            check_two(columns, (source, target))
+            return source, target
     else:
-        keys = re.findall(r"([^/=]+)=[^/]*/", url)
+        keys = re.findall(r"([^/=]+)=[^/]*/", where)
         for pair in known_pairs([*names, *keys]):
             if key := next((keys[place - len(names)] for place in pair if place >= len(names)), None):
                 raise InputError(
-                    f"{url} has the columns {', '.join(names)[:200]}, and {key!r} in the names of its folders, which "
+                    f"{where} has the columns {', '.join(names)[:200]}, and {key!r} in the names of its folders, which "
                     f"are not read as ids; write both ids into the files{_for_example(', or name two of these', names)}"
                 )
-            return names[pair[0]], names[pair[1]]
-        if len(names) > 1 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]:
-            return names[0], names[1]
-    names_by_kind = [[name for name in names if kinds[name] == kind] for kind in ("int", "text")]
-    alike = next((group for group in names_by_kind if len(group) > 1), [])
-    example = _for_example("name them", alike if len(alike) > 1 else names) or "write two columns of ids"
+            return pair
+        if len(names) > 1 and kinds[0] == kinds[1] is not None:
+            return 0, 1
+    names_by_kind = ([name for name, of in zip(names, kinds, strict=True) if of == kind] for kind in ("int", "text"))
+    alike = next((group for group in names_by_kind if len(group) > 1), names)
+    example = _for_example("name them", alike) or "write two columns of ids"
     proposal = proposed(columns or (), names)
     raise InputError(
-        f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "
+        f"{where} has the columns {', '.join(names)[:200] or '(none)'}: "
         f"{_listed(columns, ' and ') + ' are not among them' if columns else 'which two hold ids is unclear'}; "
         + (f"{proposal}name two of these" if proposal else example)
     )
@@ -132,7 +138,7 @@ def proposed(columns: Iterable[str], names: Sequence[str]) -> str:
     return f"did you mean {advice(columns=tuple(nearest_names))}? Else "
 
 
-def _for_example(option: str, names: list[str]) -> str:
+def _for_example(option: str, names: Sequence[str]) -> str:
     """Return the advice to name two columns, with the first two of those that may hold ids."""
     if len(names) < 2:
         return ""

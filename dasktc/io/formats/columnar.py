@@ -14,12 +14,11 @@ from typing import Any
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
+from dasktc.io.columns import FILE, Place, edge_frame, readable, settle, to_ids, weights_of
 from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, columns_taken, note_frame
 from dasktc.io.formats import npy, streams
-from dasktc.io.id_names import choose_names, weight_position
-from dasktc.io.ids import FILE, Place, edge_frame, readable, settle, to_ids
+from dasktc.io.id_names import choose, weight_position
 from dasktc.io.source import Part, ReadOptions
-from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.wording import advice, plural
 
@@ -267,15 +266,17 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {plural(sum(rows), 'row')} where it says {metadata.num_rows:,}")
     # By position two columns have one type: fractions before two integers are weights or times, not ids.
-    names = choose_names(url, list(exact), options.columns, exact)
+    labels = tuple(exact)
+    columns = choose(url, labels, options.columns, [*exact.values()])
+    names = labels[columns[0]], labels[columns[1]]
     kinds = {name: "int" if kind == "number" else kind for name, kind in exact.items()}
-    labels, index = list(kinds), json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
     reading, choice = columns_taken(
         "parquet file",
         Choice(
             url,
-            (labels.index(names[0]), labels.index(names[1])),
-            tuple(labels),
+            columns,
+            labels,
             kinds=tuple(kind or "other" for kind in kinds.values()),
             index=tuple(name for name in index if isinstance(name, str) and not name.startswith(UNNAMED_INDEX)),
         ),

@@ -24,9 +24,9 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
+from dasktc.io.columns import weights_of
 from dasktc.io.formats import entries, lines, streams
 from dasktc.io.source import Part, ReadOptions
-from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.wording import advice
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
+from dasktc.io.columns import FILE, edge_frame, readable
 from dasktc.io.formats import streams
 from dasktc.io.formats.entries import check_square
-from dasktc.io.id_names import choose_names
-from dasktc.io.ids import FILE, edge_frame, readable
+from dasktc.io.id_names import choose
 from dasktc.io.source import Part, ReadOptions
 from dasktc.io.sparse import entries
 from dasktc.wording import advice, option, plural
@@ -216,7 +216,7 @@ def _check_member(url: str, archive: Any, name: str) -> None:
 
 def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple[Array, Array]:
     """Read two arrays of a NumPy archive, or its only array of shape (m, 2)."""
-    names = list(archive.files)
+    names = list(dict.fromkeys(archive.files))
     if len(names) == 1 and pair_names is None:
         _check_member(url, archive, names[0])
         array = archive[names[0]]
@@ -224,10 +224,10 @@ def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple
             raise InputError(_no_pairs(url, repr(names[0]), array.shape, array.dtype))
         pair = [(names[0], array[:, 0]), (names[0], array[:, 1])]
     else:
-        places = choose_names(url, names, pair_names, dict.fromkeys(names))
-        for name in places:
+        chosen = [names[place] for place in choose(url, names, pair_names, [None] * len(names))]
+        for name in chosen:
             _check_member(url, archive, name)
-        pair = [(name, archive[name]) for name in places]
+        pair = [(name, archive[name]) for name in chosen]
     (first, src), (second, dst) = pair
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Parses blocks of text rows into columns of ids with Arrow.
+"""Parses lines of text, and blocks of them into columns of ids with Arrow.
 
 There are two parsers with equal results. Arrow's CSV reader is fast, but requires rows of equal width without quotes
 or comments. All other blocks are matched line by line against one regular expression, which defines a row; the first
@@ -8,22 +8,54 @@ is a comment only if it has not the fields of a row (`Dialect.widths`); comments
 
 from __future__ import annotations
 
+import csv
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.io.evidence import is_integer
-from dasktc.io.formats.dialect import BLANKS, Dialect, split
 from dasktc.once import once
+from dasktc.options import Ids
 from dasktc.wording import advice, plural
 
-__all__ = ["BadLine", "Rows", "count_rows", "even_columns", "parse", "parse_weighted"]
+__all__ = ["BLANKS", "BadLine", "Dialect", "Rows", "count_rows", "even_columns", "parse", "parse_weighted", "split"]
 
 Array = Any
+BLANKS = " \t\r\x0b\x0c"
 _ORDINARY = b"0123456789-. \t\r\n,;|"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Description of how to read a line.
+
+    Attributes
+    ----------
+    separator : str or None
+        One character, with blanks around it, or None for any run of blanks.
+    columns : tuple of two int
+        Positions of the source's and the target's id, from 0.
+    ids : {"int", "text"}
+    weight : int or None
+        Position of the weight, from 0; None: it is not read.
+    names : tuple of two str or None
+        Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
+        files that were joined.
+    widths : tuple of two int or None
+        Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between
+        and its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file.
+    """
+
+    separator: str | None
+    columns: tuple[int, int]
+    ids: Ids
+    weight: int | None = None
+    names: tuple[str, str] | None = None
+    widths: tuple[int, int] | None = (2, 2)
 
 
 class BadLine(Exception):
@@ -140,7 +172,7 @@ def even_columns(
     if any(mark in odd for mark in b'#%"xX'):  # comments, quotes, and hexadecimal numbers
         return None
     import pyarrow
-    from pyarrow import csv
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
     first = block[: block.find(b"\n")]
     if separator is None:
@@ -149,11 +181,11 @@ def even_columns(
         return None
     names = {f"f{place}": getattr(pyarrow, kind)() for place, kind in types.items()}
     try:
-        table = csv.read_csv(
+        table = read_csv(
             pyarrow.BufferReader(block),
-            csv.ReadOptions(use_threads=False, block_size=len(block) + 1, autogenerate_column_names=True),
-            csv.ParseOptions(delimiter=separator, quote_char=False),
-            csv.ConvertOptions(include_columns=list(names), column_types=names, null_values=[]),
+            ReadOptions(use_threads=False, block_size=len(block) + 1, autogenerate_column_names=True),
+            ParseOptions(delimiter=separator, quote_char=False),
+            ConvertOptions(include_columns=list(names), column_types=names, null_values=[]),
         )
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError):
         return None
@@ -299,6 +331,18 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
     else:
         reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use {advice(ids='text')}"
     raise BadLine(int(places[row]), reason)
+
+
+def split(text: str, separator: str | None) -> list[str]:
+    """Split a line into fields, without surrounding blanks and quotes."""
+    if separator is None:
+        return re.split(f"[{BLANKS}]+", text.strip(BLANKS + "\n"))
+    blanks = BLANKS.replace(separator, "")
+    try:
+        fields = next(csv.reader([text.strip(blanks + "\n")], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:  # a field exceeds the limit of the csv module
+        fields = text.split(separator)
+    return [field.strip(blanks + "\n") for field in fields]
 
 
 def _reason(line: str, dialect: Dialect) -> str:

@@ -31,13 +31,13 @@ from dasktc.io.evidence import (
     row_with_zeros,
 )
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, split
+from dasktc.io.formats.rows import BLANKS, Dialect, split
 from dasktc.io.id_names import PAIRS, check_two, known_pairs, place_of, plain, proposed, weight_position
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 from dasktc.wording import advice, option
 
-__all__ = ["HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
+__all__ = ["Doubt", "HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
@@ -51,6 +51,19 @@ _ROWS = 256
 LONG = 4096
 """Characters of a line that are taken as evidence."""
 _HEAD, _MOST = 1 << 16, 1 << 20
+
+
+class Doubt(NamedTuple):
+    """A first row that was read as a header or as an edge and may be the other.
+
+    With `zeros` it is a row of integers of which one begins with zeros, which are not kept.
+    """
+
+    url: str
+    line: int
+    row: str
+    header: bool
+    zeros: bool = False
 
 
 class Layout(NamedTuple):

@@ -16,12 +16,11 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
+from dasktc.io.columns import edge_frame
 from dasktc.io.evidence import RUN, Choice, Notes, Reading
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt
-from dasktc.io.formats.rows import BadLine, Rows, count_rows, parse, parse_weighted
-from dasktc.io.formats.sniff import LONG, Layout, fields_of, sniff
-from dasktc.io.ids import edge_frame
+from dasktc.io.formats.rows import BLANKS, BadLine, Dialect, Rows, count_rows, parse, parse_weighted
+from dasktc.io.formats.sniff import LONG, Doubt, Layout, fields_of, sniff
 from dasktc.io.source import Part, ReadOptions
 from dasktc.options import Ids
 from dasktc.wording import advice, plural

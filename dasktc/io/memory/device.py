@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
+from dasktc.io.columns import agree, places_of
 from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
-from dasktc.io.ids import agree, places_of
 from dasktc.io.memory.kinds import ON_GPU, kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.tables import an_edge_a_row, choose_two

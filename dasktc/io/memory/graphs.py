@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError, shown
-from dasktc.io.ids import Place, common_ids, settle_objects, text_of
+from dasktc.io.columns import Place, common_ids, settle_objects, text_of, weights_of
 from dasktc.io.labels import Labels
 from dasktc.io.memory.kinds import unknown
 from dasktc.io.memory.parts import slices
 from dasktc.io.source import ReadOptions, Source
 from dasktc.io.sparse import entries
-from dasktc.io.weights import weights_of
 
 __all__ = ["from_igraph", "from_networkx", "from_scipy"]
 

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dasktc.errors import InputError, shown
-from dasktc.io.ids import readable
+from dasktc.io.columns import readable
 from dasktc.io.memory import graphs, tables
 from dasktc.io.memory.device import from_device
 from dasktc.io.memory.kinds import ON_GPU, holds_edges, is_view_of_edges, kind, meta_of, roots, unknown

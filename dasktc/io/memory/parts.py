@@ -10,11 +10,22 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
+from dasktc.io.columns import (
+    Column,
+    Place,
+    agree,
+    decode,
+    edge_frame,
+    ids_of,
+    places_of,
+    readable,
+    settle,
+    to_ids,
+    weights_of,
+)
 from dasktc.io.evidence import Choice, Notes, note_frame
-from dasktc.io.ids import Column, Place, agree, decode, edge_frame, ids_of, places_of, readable, settle, to_ids
 from dasktc.io.source import ReadOptions, Source
 from dasktc.io.watched import mapped
-from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural
@@ -71,10 +82,10 @@ class PartitionPart:
     """
 
     upstream: Any
-    columns: tuple[int, int]
     ids: Ids
     convert: bool
     places: tuple[Place, Place]
+    columns: tuple[int, int] = (0, 1)
     weight: int | None = None
     choice: Choice | None = None
     notes: Notes | None = None

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.errors import InputError, shown
+from dasktc.io.columns import agree, ids_of_meta, places_of
 from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge, sample_of
-from dasktc.io.id_names import known_pairs, position, proposed, weight_position
-from dasktc.io.ids import agree, ids_of_meta, places_of
+from dasktc.io.id_names import choose, weight_position
 from dasktc.io.memory.kinds import ON_GPU, are_two_columns, kind, meta_of, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
@@ -122,22 +122,30 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     meta = meta_of(obj)
     labels = [str(label) for label in meta.columns]
     (i, j), reading, choice = choose_two("Dask DataFrame", labels, [*meta.dtypes], options, meta.index.names)
-    pair = [labels[i], labels[j]]
-    places = places_of(pair, "Dask DataFrame")
-    promised = [ids_of_meta(meta.iloc[:, k], spot) for k, spot in zip((i, j), places, strict=True)]
-    ids = options.ids or agree(promised, places)
+    ends = [(labels[place], meta.iloc[:, place]) for place in (i, j)]
     k = weight_position("the Dask DataFrame", labels, (i, j), options.weight)
     if meta.columns.is_unique:  # then only these columns are read, and those that are to be judged
         judged = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
         selection = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
         obj = obj[[meta.columns[place] for place in selection]]
         i, j, k = selection.index(i), selection.index(j), None if k is None else selection.index(k)
+    fields = {"columns": (i, j), "weight": k, "choice": choice}
+    source = _partitioned("Dask DataFrame", "partition", ends, obj.to_delayed(), options, **fields)
+    return replace(source, weight=options.weight, reading=reading)
+
+
+def _partitioned(
+    name: str, unit: str, ends: Sequence[tuple[Any, Any]], delayed: Iterable[Any], options: ReadOptions, **fields: Any
+) -> Source:
+    """Make a part of every partition of a Dask collection; labels and metas of its two id columns are `ends`."""
+    labels, convert = [label for label, _ in ends], options.ids is not None
+    places = places_of(labels, name)
+    ids = options.ids or agree([ids_of_meta(meta, at) for (_, meta), at in zip(ends, places, strict=True)], places)
     parts = []
-    for number, delayed in enumerate(obj.to_delayed()):
-        places = places_of(pair, f"Dask DataFrame's partition {number}")
-        part = PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k, choice, begins=number == 0)
-        parts.append(part)
-    return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight, reading=reading)
+    for number, upstream in enumerate(delayed):
+        places = places_of(labels, f"{name}'s {unit} {number}")
+        parts.append(PartitionPart(upstream, ids, convert, places, begins=number == 0, **fields))
+    return Source(name, tuple(parts), ids, frames="dask")
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
@@ -145,13 +153,8 @@ def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
     obj = an_edge_a_row(obj, "Dask Array")
     if options.columns is not None or options.weight is not None:
         raise InputError(f"columns or a weight are given for {kind(obj)}: it has no named columns; leave them out")
-    of_all = places_of((0, 1), "Dask Array")
-    ids = options.ids or agree([ids_of_meta(meta_of(obj).reshape(-1), place) for place in of_all], of_all)
-    parts = []
-    for number, delayed in enumerate(partitions(obj)):
-        places = places_of((0, 1), f"Dask Array's block {number}")
-        parts.append(PartitionPart(delayed, (0, 1), ids, options.ids is not None, places))
-    return Source("Dask Array", tuple(parts), ids, frames="dask")
+    meta = meta_of(obj).reshape(-1)
+    return _partitioned("Dask Array", "block", [(0, meta), (1, meta)], partitions(obj), options)
 
 
 def from_numpy(obj: Any, options: ReadOptions) -> Source:
@@ -277,13 +280,9 @@ def _from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
             "dask.array.stack((src, dst), axis=1), or a Dask DataFrame of both"
         )
     metas = [meta.reshape(-1) if hasattr(meta, "reshape") else meta for meta in map(meta_of, pair)]
-    of_all = places_of((0, 1), "pair")
-    ids = options.ids or agree([ids_of_meta(meta, at) for meta, at in zip(metas, of_all, strict=True)], of_all)
-    table, parts = dask.delayed(_table, pure=True), []
-    for number, ends in enumerate(zip(*map(partitions, _aligned(*pair)), strict=True)):
-        places = places_of((0, 1), f"pair's block {number}")
-        parts.append(PartitionPart(table(*ends), (0, 1), ids, options.ids is not None, places))
-    return Source("pair of Dask columns", tuple(parts), ids, frames="dask")
+    table = dask.delayed(_table, pure=True)
+    tables = (table(*ends) for ends in zip(*map(partitions, _aligned(*pair)), strict=True))
+    return replace(_partitioned("pair", "block", [*enumerate(metas)], tables, options), name="pair of Dask columns")
 
 
 def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
@@ -341,28 +340,12 @@ def choose_two(
         There are no such columns, or their names speak against them.
     """
     of_index = tuple(str(name) for name in index if name is not None)
-    if len(labels) < 2:
-        if of_index:
-            raise index_refused(f"the {table}", of_index)
-        raise InputError(
-            f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
-        )
-    places = []
-    for name in options.columns or ():
-        if (place := position(labels, name)) is None:
-            raise InputError(
-                f"the table has no column {name!r}: its columns are {', '.join(labels)}; "
-                f"{proposed(options.columns or (), labels)}name two of these"
-            )
-        places.append(place)
-    src, dst = places or next(known_pairs(labels), (0, 1))
-    if src == dst:
-        raise InputError(
-            f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
-        )
+    if len(labels) < 2 and of_index:
+        raise index_refused(f"the {table}", of_index)
+    columns = choose(f"the {table}", labels, options.columns, ["int"] * len(labels))  # whatever their types are
     kinds = tuple(map(_kind_of, types))
-    choice = Choice(f"the {table}", (src, dst), tuple(labels), kinds=kinds, index=of_index, is_file=False)
-    return Taken((src, dst), *columns_taken(table, choice, given=bool(places)))
+    choice = Choice(f"the {table}", columns, tuple(labels), kinds=kinds, index=of_index, is_file=False)
+    return Taken(columns, *columns_taken(table, choice, given=options.columns is not None))
 
 
 def _kind_of(type_: object) -> str:

@@ -18,8 +18,7 @@ import dasktc
 from dasktc.errors import InputError
 from dasktc.io.files import open_source
 from dasktc.io.formats import rows, sniff, streams, text
-from dasktc.io.formats.dialect import Dialect
-from dasktc.io.formats.rows import BadLine, parse
+from dasktc.io.formats.rows import BadLine, Dialect, parse
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)

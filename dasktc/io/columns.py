@@ -1,8 +1,8 @@
-"""Converts columns of files and objects to ids: to a NumPy or Arrow array first, to checked ids when a part is read.
+"""Converts columns of files and objects to ids and weights, and checks them.
 
-`settle` converts a column to a NumPy array of numbers or an Arrow array of text, without a copy if possible.
-Single values (fractions, ids beyond 64 bits, and everything in a Dask partition) are checked in `to_ids`. A float is an
-id as long as its type represents neighbouring integers exactly (float64: below 2^53).
+`settle` converts a column to a NumPy array of numbers or an Arrow array of text, without a copy if possible. Single
+values (fractions, ids beyond 64 bits, and everything in a Dask partition) are checked in `to_ids`, when a part is read.
+A float is an id as long as its type represents neighbouring integers exactly (float64: below 2^53).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from dasktc.wording import advice
 
 __all__ = [
     "FILE", "Column", "Place", "agree", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta", "places_of",
-    "readable", "settle", "settle_objects", "text_of", "to_ids",
+    "readable", "settle", "settle_objects", "text_of", "to_ids", "weights_of",
 ]  # fmt: skip
 
 Column = Any
@@ -31,6 +32,7 @@ Column = Any
 INTEGER = (int, np.integer)
 INT64 = np.iinfo(np.int64)
 FRACTION = "a fraction is no id, this is perhaps a column of weights; name the id columns"
+WEIGHT = "weights are finite numbers; drop such rows, or fill them in", "a weight"
 FILE = "damaged, cut short, or ids that do not fit; fetch or save it again"
 OBJECT = "it is damaged, or its library does not offer this; convert it, for example to a NumPy array of shape (m, 2)"
 """Causes of an error of the library that reads a file, or an object in memory, and what to do."""
@@ -59,11 +61,10 @@ class Place:
     first: int = 0
     remark: str = OBJECT
 
-    def refuse(self, row: int, value: Any, reason: str) -> InputError:
+    def refuse(self, row: int, value: Any, reason: str, expected: str = "an id") -> InputError:
         """Make the error about one row and its value."""
-        place = f"row {self.first + row} of {self.of}"
         text = shown(value.item() if isinstance(value, np.generic) else value)
-        return InputError(f"{place} holds {text} where an id is expected: {reason}")
+        return InputError(f"row {self.first + row} of {self.of} holds {text} where {expected} is expected: {reason}")
 
     def missing(self, row: int, value: Any) -> InputError:
         """Make the error about a missing value."""
@@ -351,6 +352,48 @@ def _narrow(integers: Any, place: Place) -> Any:
         row = int((integers > INT64.max).argmax())
         raise place.beyond(row, integers[row])
     return integers.astype(np.int64, copy=False)
+
+
+def weights_of(values: Any, source: str, first: int = 0) -> Any:
+    """Convert a column of weights.
+
+    Parameters
+    ----------
+    values : sequence, array, pandas or Arrow column
+        One-dimensional.
+    source : str
+        Description of the column, for errors.
+    first : int
+        The number of its first row, for errors.
+
+    Returns
+    -------
+    numpy.ndarray of float64
+        Of the column's length.
+
+    Raises
+    ------
+    InputError
+        A row, named by its number, holds no finite number.
+    """
+    import pandas as pd
+
+    place = Place(source, first)
+    if hasattr(values, "to_pandas"):
+        values = values.to_pandas()
+    column = pd.Series(values, dtype=None if len(values) else "float64")
+    if column.dtype == object:
+        wrong = {kind for kind in set(map(type, column)) if not issubclass(kind, Real | Decimal)}
+        row = next((row for row, value in enumerate(column) if type(value) in wrong), None)
+        if row is not None:
+            raise place.refuse(row, column.iloc[row], *WEIGHT)
+    elif not (pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "biuf"):
+        raise InputError(f"{source} has type {column.dtype}: weights are numbers; name another column, or convert it")
+    weights = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong_rows = np.flatnonzero(~np.isfinite(weights))
+    if len(wrong_rows):
+        raise place.refuse(int(wrong_rows[0]), column.iloc[int(wrong_rows[0])], *WEIGHT)
+    return weights
 
 
 def edge_frame(backend: Backend, src: Any, dst: Any, weights: Any = None) -> Any:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from dasktc.backends import host_threads
 from dasktc.backends.block_facts import WORD, ColumnFacts, Hash, RowFacts, VertexFacts
 from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.csr import Array
-from dasktc.backends.host_threads import SLAB
 
 __all__ = ["CpuBlockFacts", "warm"]
 
@@ -104,7 +104,7 @@ class CpuBlockFacts:
             facts.append(self.column_facts(slab, by))
 
         columns = read(look)
-        step = SLAB // columns.itemsize
+        step = host_threads.SLAB // columns.itemsize
         seams = int((columns[step::step] <= columns[step - 1 : len(columns) - 1 : step]).sum())
         descents, totals = (sum(getattr(of, name) for of in facts) for name in ("descents", "total"))
         return columns, ColumnFacts(descents + seams, totals % WORD)

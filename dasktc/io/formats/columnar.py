@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
-from typing import Any
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
@@ -37,180 +38,157 @@ PAGE_BYTES = 1 << 18
 """Bytes read at a time if a row group is not read as a whole."""
 
 
-@dataclass(frozen=True)
-class _RowGroups:
+class _Groups(NamedTuple):
+    """Row groups of a file: their numbers, their rows, and the number of rows before them, for errors."""
+
     url: str
-    names: tuple[str, str]
     groups: tuple[int, ...]
     rows: int
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class _RowGroups:
+    """Row groups of a file, or of several, which cuDF reads together because one file leaves most of a device idle."""
+
+    files: tuple[_Groups, ...]
+    names: tuple[str, str]
     ids: Ids
     weight: str | None = None
-    first: int = 0
-    """Number of preceding rows in the file, for errors."""
     reading: Reading | None = None
     choice: Choice | None = None
     notes: Notes | None = None
-    upstream: None = None
+    upstream: ClassVar[None] = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of all row groups."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the part begins with the first row of a file."""
+        return self.files[0].first == 0
 
     def noting(self, notes: Notes) -> _RowGroups:
         """Return this part, which notes rows of all columns when it is read."""
         return replace(self, notes=notes)
 
-    def note(self) -> None:
+    def joined(self, other: Any) -> _RowGroups | None:
+        """Return one part for this and another; None if one call of cuDF cannot read both."""
+        if not isinstance(other, _RowGroups) or (other.names, other.ids) != (self.names, self.ids):
+            return None
+        return None if self.ids == "text" else replace(self, files=self.files + other.files)
+
+    def note(self, files: Iterable[_Groups]) -> None:
         """Note rows of each row group, of all columns: evenly spaced ones of its first `FIRST_ROWS`."""
-        if self.notes is None:
-            return
-        rows = self.notes.count + self.rows
-        if self.choice is None:
-            self.notes.count = rows
-            return
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
-            file = ParquetFile(stream)
-            names = _columns_of(file.schema_arrow)[:COLUMNS]
-            for group in [group for group in self.groups if self.notes.wanted()]:
-                for batch in islice(file.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False), 1):
-                    note_frame(self.notes, batch)
-        self.notes.count = rows
+        if (notes := self.notes) is None:
+            return
+        for file in files:
+            rows = notes.count + file.rows
+            if self.choice is not None:
+                with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
+                    opened = ParquetFile(stream)
+                    names = _columns_of(opened.schema_arrow)[:COLUMNS]
+                    for group in [group for group in file.groups if notes.wanted()]:
+                        batches = opened.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False)
+                        for batch in islice(batches, 1):
+                            note_frame(notes, batch)
+            notes.count = rows
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
-            table = ParquetFile(stream, pre_buffer=True).read_row_groups(
-                self.groups, columns=self._columns, use_threads=False
-            )
-        self._check(table.num_rows)
-        self.note()
-        frame = self._frame(backend, table)
-        del table
-        pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of decoding
-        return frame
+        frames = []
+        for file in self.files:
+            with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
+                table = ParquetFile(stream, pre_buffer=True).read_row_groups(
+                    file.groups, columns=self._columns, use_threads=False
+                )
+            _check(file, table.num_rows)
+            self.note([file])
+            frames.append(self._frame(backend, file, table))
+            del table
+            pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of decoding
+        return frames[0] if len(frames) == 1 else backend.frame.concat(frames, ignore_index=True)
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most `most` rows; row groups are decoded page by page."""
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
-            file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
-            if not self.rows:
-                yield self._frame(backend, file.read_row_groups(self.groups, columns=self._columns, use_threads=False))
-            for batch in file.iter_batches(most, self.groups, columns=self._columns, use_threads=False):
-                yield self._frame(backend, pa.table(batch), rows)
-                rows += len(batch)
-                pa.default_memory_pool().release_unused()
-        self._check(rows)
-        self.note()
-
-    @property
-    def begins(self) -> bool:
-        """Whether the part begins with the first row of its file."""
-        return self.first == 0
+        for file in self.files:
+            with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
+                opened, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
+                if not file.rows:
+                    table = opened.read_row_groups(file.groups, columns=self._columns, use_threads=False)
+                    yield self._frame(backend, file, table)
+                for batch in opened.iter_batches(most, file.groups, columns=self._columns, use_threads=False):
+                    yield self._frame(backend, file, pa.table(batch), rows)
+                    rows += len(batch)
+                    pa.default_memory_pool().release_unused()
+            _check(file, rows)
+            self.note([file])
 
     @property
     def _columns(self) -> list[str]:
         return [*self.names, *([] if self.weight is None else [self.weight])]
 
-    def _check(self, rows: int) -> None:
-        if rows != self.rows:
-            raise InputError(
-                f"{self.url} holds {plural(rows, 'row')} in row groups that should hold {self.rows:,}: damaged; save "
-                "it again"
-            )
-
-    def _frame(self, backend: Backend, table: Any, row: int = 0) -> Any:
+    def _frame(self, backend: Backend, file: _Groups, table: Any, row: int = 0) -> Any:
         pair, weights = [], None
         for name in self.names:
-            place, column = Place(f"column {name!r} of {self.url}", self.first + row, FILE), table.column(name)
+            place, column = Place(f"column {name!r} of {file.url}", file.first + row, FILE), table.column(name)
             if self.ids == "int" and _kind(column.type) == "text":
                 with readable(place.of, FILE):
                     column = column.cast("int64")
             pair.append(to_ids(settle(column, self.ids, place), self.ids, place))
         if self.weight is not None:
-            name = f"column {shown(self.weight)} of {self.url}"
-            weights = weights_of(table.column(self.weight), name, self.first + row)
+            name = f"column {shown(self.weight)} of {file.url}"
+            weights = weights_of(table.column(self.weight), name, file.first + row)
         return edge_frame(backend, *pair, weights)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read with cuDF; return None if ids are missing or of a type that only the host's reader supports."""
-        with readable(self.url, FILE):
-            frame = _read_by_cudf(backend, [self])
-        if frame is not None:
-            self.note()
-        return frame
+        """Read with cuDF, all files in one call, or one by one if that fails.
 
-    def joined(self, other: Any) -> _Files | None:
-        """Return one part for this and another; None if one call of cuDF cannot read both."""
-        return _Files((self,)).joined(other)
-
-
-@dataclass(frozen=True)
-class _Files:
-    """Row groups of several files that cuDF reads together, because pages of one file leave most of a device idle."""
-
-    parts: tuple[_RowGroups, ...]
-    upstream: None = None
-
-    @property
-    def rows(self) -> int:
-        """Rows of all row groups."""
-        return sum(part.rows for part in self.parts)
-
-    @property
-    def begins(self) -> bool:
-        """Whether the parts begin with the first row of a file."""
-        return self.parts[0].begins
-
-    @property
-    def choice(self) -> Choice | None:
-        """The choice of the id columns, which is the same in all files."""
-        return self.parts[0].choice
-
-    def noting(self, notes: Notes) -> _Files:
-        """Return these parts, which note rows of all columns when they are read."""
-        return _Files(tuple(part.noting(notes) for part in self.parts))
-
-    def joined(self, other: Any) -> _Files | None:
-        """Return one part for these and another; None if one call of cuDF cannot read all."""
-        first = self.parts[0]
-        if not isinstance(other, _RowGroups) or (other.names, other.ids) != (first.names, first.ids):
-            return None
-        return None if other.ids == "text" else _Files((*self.parts, other))
-
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read the row groups one after another."""
-        return backend.frame.concat([part.read(backend) for part in self.parts], ignore_index=True)
-
-    def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read all row groups in one call, or one by one if that fails; return None as for one file."""
+        Return None if ids are missing or of a type that only the host's reader supports.
+        """
         try:
-            if (frame := _read_by_cudf(backend, self.parts)) is not None:
-                for part in self.parts:
-                    part.note()
+            with readable(self.files[0].url, FILE) if len(self.files) == 1 else nullcontext():
+                frame = _read_by_cudf(backend, self)
+            if frame is not None:
+                self.note(self.files)
+            if frame is not None or len(self.files) == 1:
                 return frame
-        except MemoryError:
-            raise
         except Exception as error:  # reading files one by one shows which one is damaged
+            if isinstance(error, MemoryError) or len(self.files) == 1:
+                raise
             log.info(
-                "%d files are read one by one, because cuDF cannot read them in one call: %s", len(self.parts), error
+                "%d files are read one by one, because cuDF cannot read them in one call: %s", len(self.files), error
             )
-        frames = [part.read_on_device(backend) for part in self.parts]
+        frames = [replace(self, files=(file,)).read_on_device(backend) for file in self.files]
         if any(frame is None for frame in frames):
             return None
         return tuple(backend.array.concatenate([frame[end].values for frame in frames]) for end in ("src", "dst"))
 
 
-def _read_by_cudf(backend: Backend, parts: Sequence[_RowGroups]) -> Any:
-    names, ids = parts[0].names, parts[0].ids
-    if any(streams.is_remote(part.url) for part in parts) or names[0] == names[1]:
+def _check(file: _Groups, rows: int) -> None:
+    if rows != file.rows:
+        raise InputError(
+            f"{file.url} holds {plural(rows, 'row')} in row groups that should hold {file.rows:,}: damaged; save it "
+            "again"
+        )
+
+
+def _read_by_cudf(backend: Backend, part: _RowGroups) -> Any:
+    urls, groups = [file.url for file in part.files], [[*file.groups] for file in part.files]
+    if any(map(streams.is_remote, urls)) or part.names[0] == part.names[1]:
         return None
-    urls, groups = [part.url for part in parts], [[*part.groups] for part in parts]
-    table = backend.frame.read_parquet(urls, columns=[*names], row_groups=groups, use_pandas_metadata=False)
-    pair = [table[name] for name in names]
-    if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, ids) for column in pair):
+    table = backend.frame.read_parquet(urls, columns=[*part.names], row_groups=groups, use_pandas_metadata=False)
+    pair = [table[name] for name in part.names]
+    if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, part.ids) for column in pair):
         return None
     return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
 
@@ -293,14 +271,12 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     ends = [schema.names.index(name) for name in names]
     place = weight_position(url, schema.names, ends, options.weight)
     weight = None if place is None else schema.names[place]
-    together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
-    counts = [sum(rows[group] for group in groups) for groups in together]
-    firsts = accumulate(counts, initial=0)
-    of_parts = zip(together, counts, firsts, strict=False)
-    parts = [
-        _RowGroups(url, names, groups, count, ids, weight, first, choice=choice) for groups, count, first in of_parts
-    ]
-    return [replace(part, reading=reading) if not part.first else part for part in parts], ids
+    packed, first, parts = _pack(rows, max(1, options.blocksize // ROW_BYTES)), 0, list[Part]()
+    for groups in packed:
+        file = _Groups(url, groups, sum(rows[group] for group in groups), first)
+        parts.append(_RowGroups((file,), names, ids, weight, None if first else reading, choice))
+        first += file.rows
+    return parts, ids
 
 
 def _columns_of(schema: Any) -> list[str]:

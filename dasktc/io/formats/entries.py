@@ -88,17 +88,7 @@ def bad_header(url: str, header: HeaderLine, expected: str) -> InputError:
 
 
 def check_square(url: str, shape: Sequence[int]) -> None:
-    """Refuse a matrix that is not square, because it is not the adjacency matrix of a graph.
-
-    Parameters
-    ----------
-    url : str
-    shape : sequence of int
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a matrix that is not square, because it is not the adjacency matrix of a graph."""
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(
             f"{url} is a matrix of {' x '.join(f'{n:,}' for n in shape)}: only a square one is the adjacency of a "
@@ -169,14 +159,18 @@ class EntryPart(BlockPart):
         """Yield the edges of the part; raise InputError if their number is wrong."""
         yield np.empty((2, 0), self.dtype)
         total = 0
+        for start, block in self.blocks(nbytes):
+            pairs = self.pairs(block, start)
+            total += pairs.shape[1]
+            if total <= self.entries:  # excess entries are counted but not kept
+                yield pairs
+        check_total(self.url, total, self.entries)
+
+    def blocks(self, nbytes: int) -> Iterator[tuple[int, bytes]]:
+        """Cut the bytes into blocks of whole lines, each with its offset."""
         with streams.open_decompressed(self.url) as stream:
             streams.skip(stream, self.start)
-            for start, block in lines.blocks(stream, nbytes, self.url, self.start, self.stop):
-                pairs = self.pairs(block, start)
-                total += pairs.shape[1]
-                if total <= self.entries:  # excess entries are counted but not kept
-                    yield pairs
-        check_total(self.url, total, self.entries)
+            yield from lines.blocks(stream, nbytes, self.url, self.start, self.stop)
 
 
 def check_total(url: str, total: int, expected: int) -> None:

@@ -134,13 +134,13 @@ def test_files_that_cannot_be_read_at_once_are_read_one_by_one(monkeypatch, capl
     """Except where memory is short: then the call is made again with less memory in use beside it."""
     from dasktc.io.formats import columnar
 
-    both = columnar._Files(tuple(columnar._RowGroups(name, ("a", "b"), (0,), 1, "int") for name in "xy"))
+    both = columnar._RowGroups(tuple(columnar._Groups(name, (0,), 1) for name in "xy"), ("a", "b"), "int")
     backend = SimpleNamespace(array=np)
 
-    def read(_, parts):
-        if len(parts) > 1:
+    def read(_, part):
+        if len(part.files) > 1:
             raise RuntimeError("pages of two kinds")
-        return pd.DataFrame({"src": [1], "dst": [2 + (parts[0].url == "y")]})
+        return pd.DataFrame({"src": [1], "dst": [2 + (part.files[0].url == "y")]})
 
     monkeypatch.setattr(columnar, "_read_by_cudf", read)
     with caplog.at_level("INFO", "dasktc"):

@@ -76,7 +76,7 @@ class StoredArray(Struct, Generic[Kind], frozen=True, forbid_unknown_fields=True
         return self.start + self.nbytes + -self.nbytes % ALIGNMENT
 
 
-def write_arrays(folder: str, name: str, arrays: dict[str, Array]) -> dict[str, StoredArray[Any]]:
+def write_arrays(folder: str, name: str, arrays: dict[str, Array | None]) -> dict[str, StoredArray[Any]]:
     """Write arrays to a new file (`new_file`).
 
     Parameters
@@ -84,15 +84,15 @@ def write_arrays(folder: str, name: str, arrays: dict[str, Array]) -> dict[str, 
     folder : str
         A path, or an fsspec URL.
     name : str
-    arrays : dict of str to array
-        One-dimensional NumPy or CuPy arrays.
+    arrays : dict of str to array or None
+        One-dimensional NumPy or CuPy arrays; those that are None are left out.
 
     Raises
     ------
     DasktcError
         The file cannot be written.
     """
-    hosted = {key: np.ascontiguousarray(on_host(array)) for key, array in arrays.items()}
+    hosted = {key: np.ascontiguousarray(on_host(array)) for key, array in arrays.items() if array is not None}
     stored, start = dict[str, StoredArray[Any]](), ALIGNMENT
     lock = None if streams.is_remote(folder) else Lock()
     with new_file(joined(folder, name)) as file:

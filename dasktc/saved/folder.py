@@ -72,11 +72,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
-    """Read the manifest of a saved graph, and verify its format and checksum.
-
-    Parameters
-    ----------
-    source : path or fsspec URL
+    """Read the manifest of a saved graph, a path or fsspec URL, and verify its format and checksum.
 
     Returns
     -------
@@ -145,10 +141,6 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
     folder : str
     sizes : dict of str to int
         Least number of bytes of each file.
-
-    Raises
-    ------
-    InputError
     """
     entries = _entries(folder) or {}
     for name, size in sizes.items():
@@ -205,10 +197,6 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
     -------
     str
         Its absolute path, or its URL.
-
-    Raises
-    ------
-    InputError
     """
     text = _local(path_text("path", out))
     if streams.is_remote(text):
@@ -237,15 +225,7 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
 def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
     """Return the files that replacing a saved graph removes, the manifest first; refuse a folder with any other entry.
 
-    Parameters
-    ----------
-    folder : str
-    entries : dict, or None
-        As from `_entries`.
-
-    Raises
-    ------
-    InputError
+    `entries` are those of `_entries`.
     """
     if not entries:
         return []

@@ -66,10 +66,6 @@ class MethodRecord(_Record, frozen=True, kw_only=True):
     proxies: str
     seed: int
 
-    def fields(self) -> dict[str, Any]:
-        """Fields of `Options`."""
-        return msgspec.structs.asdict(self)
-
 
 class GridRecord(_Record, frozen=True, tag="grid"):
     """A grid of blocks: the parts of its rows, and those of its families of columns."""
@@ -79,16 +75,15 @@ class GridRecord(_Record, frozen=True, tag="grid"):
 
     def layout(self, graph: Shape) -> Layout:
         """The layout of the grid for a graph; a ValueError if it has ranges of other vertices."""
-        rows, *families = (_axis(graph.vertices, ranges) for ranges in (self.rows, *self.families))
-        return Layout(rows, tuple(families), graph)
-
-
-def _axis(vertices: int, ranges: int | tuple[int, ...]) -> Axis:
-    if isinstance(ranges, int):
-        return Axis(vertices, ranges)
-    if not ranges or (ranges[0], ranges[-1]) != (0, vertices) or list(ranges) != sorted(ranges):
-        raise ValueError(f"its grid has ranges that are not those of {plural(vertices, 'vertex')}")
-    return Axis(vertices, len(ranges) - 1, ranges)
+        axes, vertices = list[Axis](), graph.vertices
+        for parts in (self.rows, *self.families):
+            if isinstance(parts, int):
+                axes.append(Axis(vertices, parts))
+            elif not parts or (parts[0], parts[-1]) != (0, vertices) or list(parts) != sorted(parts):
+                raise ValueError(f"its grid has ranges that are not those of {plural(vertices, 'vertex')}")
+            else:
+                axes.append(Axis(vertices, len(parts) - 1, parts))
+        return Layout(axes[0], tuple(axes[1:]), graph)
 
 
 class PartsRecord(_Record, frozen=True, tag="parts"):
@@ -272,7 +267,7 @@ def decoded(folder: str, graph: Raw) -> Manifest:
 def check_consistency(manifest: Manifest) -> None:
     """Refuse fields that do not fit each other (ValueError, or any error of interpreting them)."""
     vertices, edges, method, layout = manifest.vertices, manifest.edges, manifest.method, manifest.layout
-    Options(**method.fields(), backend=manifest.backend)
+    Options(**msgspec.structs.asdict(method), backend=manifest.backend)
     if manifest.facts.keys() != set(FACTS):
         raise ValueError(f"its facts are not {', '.join(FACTS)}")
     if manifest.loops > manifest.rows - edges:

@@ -16,6 +16,7 @@ from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
@@ -25,7 +26,7 @@ from dasktc.executors.base import Executor
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Options
 from dasktc.pipeline.autotune import Facts, choose
-from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
+from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.planes.choice import choose as choose_plane
 from dasktc.pipeline.planes.graph import Handles, Oriented
@@ -40,17 +41,8 @@ from dasktc.planning.plan import Limits
 from dasktc.planning.schemes import Block
 from dasktc.planning.scratch import plan_count
 from dasktc.registry import KERNELS, SCHEMES
+from dasktc.saved import checks
 from dasktc.saved.arrays import StoredArray, read_array
-from dasktc.saved.checks import (
-    BlockRead,
-    Totals,
-    checked_block,
-    checked_vectors,
-    open_block,
-    proxy_wedges,
-    ranks,
-    refuse_against_ranks,
-)
 from dasktc.saved.folder import MANIFEST, check_sizes, damaged, joined, manifest_of
 from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural
@@ -141,7 +133,7 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
     InputError
         An option asks for another value than the one that was saved.
     """
-    kept, default = {"sort_rows": True, **saved.manifest.method.fields()}, Options()
+    kept, default = {"sort_rows": True, **asdict(saved.manifest.method)}, Options()
     scheme = SCHEMES[kept["partition"]]
     free = {"parts": scheme.replicated, "seed": not scheme.dealing.members}  # what no block depends on
     for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
@@ -274,15 +266,23 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
         widths = [axis.parts for axis in partition.layout.families]
     reads = {}
     for place, record in manifest.places.items():
+        stride, row_first, column_first = 1, 0, 0
+        if isinstance(partition, GridPartition):
+            rows = partition.layout.rows
+            stride, row_first, column_first = (
+                rows.stride,
+                rows.firsts[place[0]],
+                partition.layout.numbering(place[1])[0],
+            )
+        numbering = stride, row_first, column_first, manifest.graph_shape.ordered, place
         shape = int(sizes.rows[place]), int(sizes.columns[place])
-        numbering = *_numbering(manifest, partition, place), place
-        reads[place] = BlockRead(saved.folder, record, numbering, *shape, manifest.vertices, by, len(widths) > 1)
+        reads[place] = checks.BlockRead(saved.folder, record, numbering, *shape, manifest.vertices, by, len(widths) > 1)
     vectors = _check_vectors(executor, saved, prepared, by)
-    expected = Totals(vectors.sources, vectors.targets)
+    expected = checks.Totals(vectors.sources, vectors.targets)
     blocks, totals = _read_blocks(executor, prepared, reads, (expected, degrees))
     # Degrees are those of the blocks in each family of columns, and all families have the same edges.
     families = [
-        Totals.add_up(of for (_, column), of in totals.items() if first <= column < end)
+        checks.Totals.add_up(of for (_, column), of in totals.items() if first <= column < end)
         for first, end in pairwise([0, *accumulate(widths)])
         if totals
     ]
@@ -295,41 +295,32 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
     elif not manifest.graph_shape.ordered and len(prepared.graph.order.parts) == 1:
         # Ids do not show whether an edge leads to its end of higher degree.
         wholes = (getattr(prepared.graph, name).whole for name in VECTORS)
-        rank = executor.submit("open", ranks, *wholes, executor.backend)
+        rank = executor.submit("open", checks.ranks, *wholes, executor.backend)
         calls = [(block, rank, reads[place].url, executor.backend) for place, block in blocks.items()]
-        executor.wait(executor.submit_all("open", refuse_against_ranks, calls))
+        executor.wait(executor.submit_all("open", checks.refuse_against_ranks, calls))
     return blocks
 
 
 def _read_blocks(
-    executor: Executor, prepared: Prepared, reads: dict[Block, BlockRead], expected: tuple[Totals, str]
-) -> tuple[Blocks, dict[Block, Totals]]:
+    executor: Executor, prepared: Prepared, reads: dict[Block, checks.BlockRead], expected: tuple[checks.Totals, str]
+) -> tuple[Blocks, dict[Block, checks.Totals]]:
     """Read and check each block by itself; return the sums over each, but of a single block compare them at once."""
     backend, plan, plane = executor.backend, prepared.plan, choose_plane(executor, prepared.options)
     if len(reads) == 1:  # each worker may read its own
         ((place, read),) = reads.items()
         make = plane.replicated if plan.scheme.replicated else executor.submit
-        return {place: make("open", open_block, replace(read, expected=expected), backend)}, {}
+        return {place: make("open", checks.open_block, replace(read, expected=expected), backend)}, {}
     where = builders(plan, prepared.sizes, executor.worker_threads)
     calls, workers = [(read, backend) for read in reads.values()], [where.get(place) for place in reads]
-    handles, totals = plane.measured("open", checked_block, calls, workers)
+    handles, totals = plane.measured("open", checks.checked_block, calls, workers)
     return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
-
-
-def _numbering(manifest: Manifest, partition: Partition, place: Block) -> tuple[int, int, int, bool]:
-    """Fields of a block, from `stride` to `ordered`."""
-    ordered = manifest.graph_shape.ordered
-    if not isinstance(partition, GridPartition):
-        return 1, 0, 0, ordered
-    rows = partition.layout.rows
-    return rows.stride, rows.firsts[place[0]], partition.layout.numbering(place[1])[0], ordered
 
 
 def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by: Hash) -> VertexFacts:
     """Read the vertex vectors, and return the sums over them; refuse an order that is no permutation, and wedges."""
     graph, manifest = prepared.graph, saved.manifest
     shards = zip(graph.order.parts, graph.out_degree.parts, graph.in_degree.parts, graph.order.starts, strict=False)
-    made = [executor.submit("open", checked_vectors, *shard, by, executor.backend) for shard in shards]
+    made = [executor.submit("open", checks.checked_vectors, *shard, by, executor.backend) for shard in shards]
     vectors = VertexFacts.add_up(executor.gather(made))
     if vectors.dense != vectors.ids:
         raise damaged(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
@@ -342,7 +333,7 @@ def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by
 def _check_proxies(executor: Executor, saved: SavedGraph, partition: ProxyPartition, blocks: Blocks) -> None:
     """Refuse the blocks of parts with proxies if they do not close the wedges that their tasks must stream."""
     calls = [(blocks[part, 0], blocks[part, 1], executor.backend) for part in range(len(partition.proxies))]
-    wedges = executor.gather([executor.submit("open", proxy_wedges, *call) for call in calls])
+    wedges = executor.gather([executor.submit("open", checks.proxy_wedges, *call) for call in calls])
     if None in wedges:
         file = joined(saved.folder, saved.manifest.places[wedges.index(None), 0].columns.file)
         raise damaged(file, "its members are not those of its part")

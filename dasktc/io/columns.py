@@ -134,7 +134,11 @@ def settle(values: Any, ids: Ids | None, place: Place) -> Column:
     import pyarrow as pa
 
     if isinstance(values, Sequence):
-        values = _series(values if isinstance(values, range) else list(values))
+        values = values if isinstance(values, range) else list(values)
+        try:
+            values = pd.Series(values)
+        except UnicodeError:  # the check of objects names the row
+            values = pd.Series(values, dtype=object)
     values = getattr(values, "array", values)  # the array of a pandas Series or Index
     coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
     if coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
@@ -149,15 +153,6 @@ def settle(values: Any, ids: Ids | None, place: Place) -> Column:
     if values.dtype.kind not in "iuf":
         raise _no_ids(place, values.dtype)
     return values
-
-
-def _series(values: Any) -> Any:
-    import pandas as pd
-
-    try:
-        return pd.Series(values)
-    except UnicodeError:  # the check of objects names the row
-        return pd.Series(values, dtype=object)
 
 
 def text_of(values: Any, place: Place) -> Any:
@@ -196,28 +191,23 @@ def _settle_arrow(values: Any, ids: Ids | None, spot: Place) -> Column:
     with readable(spot.of, spot.remark):
         values.validate(full=coded)
     if types.is_string_view(kind):  # a slice of views keeps, and accounts for, all of its buffers
-        kind, values = pa.large_string(), _without_views(values) if coded else decode(values)
+        kind = pa.large_string()
+        if coded:  # Arrow cannot cast views in a dictionary
+            chunks = getattr(values, "chunks", [values])
+            plain = (pa.DictionaryArray.from_arrays(chunk.indices, decode(chunk.dictionary)) for chunk in chunks)
+            values = pa.chunked_array(plain, pa.dictionary(values.type.index_type, kind))
+        else:
+            values = decode(values)
     text = types.is_string(kind) or types.is_large_string(kind)
     if not (text or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
         raise _no_ids(spot, values.type)
     _refuse_null(values, spot)
     if types.is_decimal(kind):
-        plain = pc.cast(values, kind)
-        return (
-            text_of(_whole_numbers(plain.to_pylist(), spot), spot)
-            if ids == "text"
-            else _integers_of_decimals(plain, spot)
-        )
+        decimals = pc.cast(values, kind)
+        if ids == "text":
+            return text_of(_whole_numbers(decimals.to_pylist(), spot), spot)
+        return _integers_of_decimals(decimals, spot)
     return values if text else pc.cast(values, kind).to_numpy(zero_copy_only=False)
-
-
-def _without_views(values: Any) -> Any:
-    """Replace string views in the dictionary of an encoded column by strings, because Arrow cannot cast views."""
-    import pyarrow as pa
-
-    chunks = getattr(values, "chunks", [values])
-    plain = (pa.DictionaryArray.from_arrays(chunk.indices, decode(chunk.dictionary)) for chunk in chunks)
-    return pa.chunked_array(plain, pa.dictionary(values.type.index_type, pa.large_string()))
 
 
 def _refuse_null(values: Any, place: Place) -> None:

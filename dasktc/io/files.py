@@ -232,7 +232,13 @@ def _files_of(urls: Sequence[str], options: ReadOptions) -> tuple[list[_File], H
         if not head and len(urls) > 1:
             continue  # writers of many files leave empty ones
         format = options.format or detect(path, head)
-        _refuse_unused(url, format, options)
+        for unused, fact in _UNUSED.items():
+            value = getattr(options, unused)
+            if unused not in FORMATS[format].options and value not in (None, "int"):  # such formats have integer ids
+                raise InputError(
+                    f"{option(unused, value)} is given for {url}, of format {format}: {fact}; leave it out, or name "
+                    f"another format with {advice('format')}"
+                )
         several = len(urls) > 1 and FORMATS[format].module == "text" and options.skip is None
         line = first_line(head) if several else ("", 0, False)
         read.append(_read_file(url, format, options, _Start(*line, stamp=before)))
@@ -345,14 +351,3 @@ def _module(name: str) -> Any:
 
 def _unread(url: str, kind: str) -> InputError:
     return InputError(f"{url} is {kind}; if it is not, name its format with {advice('format')} ({', '.join(FORMATS)})")
-
-
-def _refuse_unused(url: str, name: str, options: ReadOptions) -> None:
-    """Refuse an option that the format does not support; `ids="int"` holds for every such format."""
-    for unused, fact in _UNUSED.items():
-        value = getattr(options, unused)
-        if unused not in FORMATS[name].options and value not in (None, "int"):
-            raise InputError(
-                f"{option(unused, value)} is given for {url}, of format {name}: {fact}; leave it out, or name another "
-                f"format with {advice('format')}"
-            )

@@ -315,23 +315,20 @@ def _write_table(table: Any, path: str, header: bool = False) -> int:
 
             write_table(table, file, compression="zstd", use_dictionary=False)
         else:
-            _write_text(table, file, path.endswith(".csv"), header)
+            import pyarrow as pa
+            from pyarrow.csv import WriteOptions, write_csv
+
+            quotes, delimiter = ("needed", ",") if path.endswith(".csv") else ("none", "\t")
+            reason = None if delimiter == "," else _unreadable(table)
+            try:
+                if reason is None:
+                    options = WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes)
+                    write_csv(table, file, options)
+            except pa.ArrowInvalid as error:
+                reason = f"an id holds a tab, a quote or the end of a line ({error})"
+            if reason is not None:
+                raise InputError(f"{reason}: .txt cannot represent it; write .csv or .parquet")
     return int(table.num_rows)
-
-
-def _write_text(table: Any, file: Any, comma: bool, header: bool) -> None:
-    import pyarrow as pa
-    from pyarrow.csv import WriteOptions, write_csv
-
-    quotes, delimiter = ("needed", ",") if comma else ("none", "\t")
-    reason = None if comma else _unreadable(table)
-    try:
-        if reason is None:
-            write_csv(table, file, WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes))
-    except pa.ArrowInvalid as error:
-        reason = f"an id holds a tab, a quote or the end of a line ({error})"
-    if reason is not None:
-        raise InputError(f"{reason}: .txt cannot represent it; write .csv or .parquet")
 
 
 def _unreadable(table: Any) -> str | None:

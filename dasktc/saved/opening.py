@@ -268,12 +268,8 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
     for place, record in manifest.places.items():
         stride, row_first, column_first = 1, 0, 0
         if isinstance(partition, GridPartition):
-            rows = partition.layout.rows
-            stride, row_first, column_first = (
-                rows.stride,
-                rows.firsts[place[0]],
-                partition.layout.numbering(place[1])[0],
-            )
+            stride, row_first = partition.layout.rows.stride, partition.layout.rows.firsts[place[0]]
+            column_first = partition.layout.numbering(place[1])[0]
         numbering = stride, row_first, column_first, manifest.graph_shape.ordered, place
         shape = int(sizes.rows[place]), int(sizes.columns[place])
         reads[place] = checks.BlockRead(saved.folder, record, numbering, *shape, manifest.vertices, by, len(widths) > 1)

@@ -226,7 +226,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         return _parquet(url, options)
     if format == "npy":
         return npy.array_parts(url, start, options), "int"
-    return npy.archive_parts(url, options), "int"
+    return [npy.Archive(url, options.columns)], "int"
 
 
 def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:

@@ -235,7 +235,13 @@ class IntegerRows(EntryPart):
         """Raise an error that names the first wrong line of a block; slow, and only run if there is one."""
         for number, raw in enumerate(block.split(b"\n"), lines.line_number(self.url, start)):
             fields = raw.decode("utf-8", "replace").strip().split(self.separator)
-            if fields not in ([], [""]) and not self._is_row(fields):
+            if fields in ([], [""]):
+                continue
+            try:
+                numbers = [int(fields[0]), int(fields[1]), *map(float, fields[2:])]
+            except (ValueError, IndexError):
+                numbers = []
+            if len(numbers) != self.width or not all(number in self.ids for number in numbers[:2]):
                 raise InputError(
                     f"line {number} of {self.url} holds {' '.join(fields)[:40]!r} where two integers from "
                     f"{self.ids.start} to {self.ids.stop - 1}{' and a value' * (self.width == 3)} are expected: "
@@ -244,10 +250,3 @@ class IntegerRows(EntryPart):
         raise InputError(
             f"{self.url} cannot be read as lines of two integers: damaged, or another format; check {advice('format')}"
         )
-
-    def _is_row(self, fields: list[str]) -> bool:
-        try:
-            numbers = [int(fields[0]), int(fields[1]), *map(float, fields[2:])]
-        except (ValueError, IndexError):
-            return False
-        return len(numbers) == self.width and all(number in self.ids for number in numbers[:2])

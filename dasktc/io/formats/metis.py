@@ -62,12 +62,19 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class _File(entries.BlockPart):
+    """A file, or some of its lines, whose sizes have been checked."""
+
     url: str
     header: Header
     blocksize: int
+    lines: Position | None = None
     row_bytes = 2
 
     def arrays(self, nbytes: int) -> Iterator[Array]:
+        if self.lines is not None:
+            text = streams.read_range(self.url, self.lines.start, self.lines.stop)
+            yield _neighbours(self.url, self.header, self.lines, text)
+            return
         yield np.empty((2, 0), _dtype(self.header))
         vertices = neighbours = loops = 0
         for position, text in _blocks(self.url, self.header, min(nbytes, self.blocksize)):
@@ -77,17 +84,6 @@ class _File(entries.BlockPart):
             if neighbours <= 2 * self.header.edges:  # excess neighbours are counted but not kept
                 yield pairs
         _check(self.url, self.header, vertices, neighbours, loops, self.blocksize)
-
-
-@dataclass(frozen=True)
-class _Lines(entries.BlockPart):
-    url: str
-    header: Header
-    position: Position
-
-    def arrays(self, nbytes: int) -> Iterator[Array]:
-        text = streams.read_range(self.url, self.position.start, self.position.stop)
-        yield _neighbours(self.url, self.header, self.position, text)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -104,7 +100,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     cut: list[Part] = []
     vertices = numbers = 0
     for position, text in _blocks(url, header, options.blocksize):
-        cut.append(_Lines(url, header, position))
+        cut.append(_File(url, header, options.blocksize, position))
         vertices = _last_vertex(position, text)
         numbers += len(_starts(_uncommented(position, text)))
     neighbours = (numbers - header.lead * header.vertices) // header.stride

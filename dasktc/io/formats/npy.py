@@ -25,7 +25,7 @@ from dasktc.io.source import Part, ReadOptions
 from dasktc.io.sparse import entries
 from dasktc.wording import advice, option, plural
 
-__all__ = ["archive_parts", "array_parts"]
+__all__ = ["Archive", "array_parts"]
 
 Array = Any
 DEFLATED = 1100
@@ -61,16 +61,15 @@ class _Rows:
                 streams.skip(stream, self.offset + start * dtype.itemsize)
             for first in range(self.start, max(self.stop, self.start + 1), most):
                 count = min(most, self.stop - first)
-                items = [self._items(stream, dtype, 2 * count // len(inputs)) for stream in inputs]
+                nbytes, items = 2 * count // len(inputs) * dtype.itemsize, []
+                for stream in inputs:
+                    data = streams.read_exactly(stream, nbytes)
+                    _check_length(self.url, self.rows, nbytes - len(data))
+                    items.append(np.frombuffer(data, dtype))
                 src, dst = items if self.by_column else items[0].reshape(-1, 2).T
                 yield edge_frame(backend, *(_integers(self.url, "its array", ends) for ends in (src, dst)))
             if self.stop == self.rows:
                 _check_length(self.url, self.rows, -len(inputs[-1].read(1)))
-
-    def _items(self, stream: BinaryIO, dtype: Any, count: int) -> Array:
-        data = streams.read_exactly(stream, count * dtype.itemsize)
-        _check_length(self.url, self.rows, count * dtype.itemsize - len(data))
-        return np.frombuffer(data, dtype)
 
 
 def _check_length(url: str, rows: int, missing: int) -> None:
@@ -113,12 +112,15 @@ def _integers(url: str, name: str, array: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Archive:
+class Archive:
+    """An .npz file, of NumPy or SciPy, from which arrays of these names are read."""
+
     url: str
     names: tuple[str, str] | None
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Read two arrays, or a sparse matrix, as one frame."""
         from scipy.sparse import load_npz
 
         with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
@@ -143,11 +145,6 @@ class _Archive:
             except InputError as error:
                 raise InputError(f"{self.url}: {error}") from None
         return edge_frame(backend, rows, cols)
-
-
-def archive_parts(url: str, options: ReadOptions) -> list[Part]:
-    """Return an .npz file, of NumPy or SciPy, as one part."""
-    return [_Archive(url, options.columns)]
 
 
 def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:

@@ -49,7 +49,13 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
     if graph.is_multigraph():
         times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, len(dst))
         src, dst = np.repeat(src, times), np.repeat(dst, times)
-    weights = None if options.weight is None else _weights(graph, rows, options.weight)
+    weights = None
+    if options.weight is not None:  # of all adjacency entries, in order; 1 for an edge without one, as in NetworkX
+        data = chain.from_iterable(row.values() for row in rows)
+        if graph.is_multigraph():
+            data = chain.from_iterable(edges.values() for edges in data)
+        values = [attributes.get(options.weight, 1) for attributes in data]
+        weights = weights_of(values, f"attribute {shown(options.weight)} of the NetworkX graph's edges")
     if not graph.is_directed():  # the adjacency lists each edge at both ends
         once = src <= dst
         src, dst = src[once], dst[once]
@@ -79,16 +85,6 @@ def _named(
     words = text_of(vertices if ids == "text" else Labels(vertices).text(), place)
     coded = [pa.DictionaryArray.from_arrays(end, words) for end in ends]
     return slices(name, coded, options, weights=weights)
-
-
-def _weights(graph: Any, rows: Sequence[Any], name: str) -> Any:
-    """Return the weights of all adjacency entries, in order; 1 for an edge without one, as in NetworkX."""
-    data = chain.from_iterable(row.values() for row in rows)
-    if graph.is_multigraph():
-        data = chain.from_iterable(edges.values() for edges in data)
-    return weights_of(
-        [attributes.get(name, 1) for attributes in data], f"attribute {shown(name)} of the NetworkX graph's edges"
-    )
 
 
 def _check_directed(directed: bool, options: ReadOptions, hint: str) -> None:

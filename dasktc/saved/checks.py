@@ -106,13 +106,19 @@ def block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
     stride, row_first, column_first, ordered, place = read.numbering
     offsets = read_array(read.folder, record.offsets, backend)
     columns, (descents, targets) = backend.block_facts.facts_of_file(
-        lambda look: read_array(read.folder, record.columns, backend, look=look), by.over(stride, column_first)
+        lambda look_at: read_array(read.folder, record.columns, backend, look=look_at), by.over(stride, column_first)
     )
     members = None if record.members is None else read_array(read.folder, record.members, backend)
     block = OrientedCSR(offsets, columns, *read.numbering, members)
     # Without a column below its row no number of a row may be compared with that of a column.
     behind = column_first - row_first if ordered else None
-    rows = _rows(block, by.over(stride, row_first), read.columns, behind, backend)
+    own, rows_by = backend.block_facts, by.over(stride, row_first)
+
+    def look(first: int) -> RowFacts:
+        end = min(block.rows, first + own.step)
+        return own.row_facts(offsets, columns, first, end, rows_by, read.columns, stride, behind)
+
+    rows = RowFacts.add_up(in_threads(look, block.rows, own.step))
     if rows.wrong or int(offsets[0]) != 0 or int(offsets[-1]) != block.edges:
         raise damaged(url, f"its rows are not those of a block of {plural(block.edges, 'edge')}")
     if rows.outside:
@@ -125,22 +131,10 @@ def block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
     if members is not None:
         totals = _totals_of_members(block, members, read, backend)
     if read.pairs:
-        ends = by.over(stride, row_first), by.over(stride, column_first)
-        totals = totals._replace(pairs=backend.block_facts.pair_total(offsets, columns, *ends))
+        totals = totals._replace(pairs=own.pair_total(offsets, columns, rows_by, by.over(stride, column_first)))
     if read.expected is not None and totals != read.expected[0]:
         raise damaged(read.expected[1], f"its degrees are not those of block {place}")
     return [block, totals]
-
-
-def _rows(block: OrientedCSR, by: Hash, width: int, behind: int | None, backend: Backend) -> RowFacts:
-    """Facts of a block's rows; on the CPU several threads compute them."""
-    own, step = backend.block_facts, backend.block_facts.step
-
-    def look(first: int) -> RowFacts:
-        end = min(block.rows, first + step)
-        return own.row_facts(block.offsets, block.columns, first, end, by, width, block.stride, behind)
-
-    return RowFacts.add_up(in_threads(look, block.rows, step))
 
 
 def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, backend: Backend) -> Totals:

@@ -92,11 +92,10 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
     path = joined(folder, MANIFEST)
     if not _is_file(path):
         return None
+    with streams.open_decompressed(path) as file:
+        content = file.read()
     try:
-        with streams.open_decompressed(path) as file:
-            manifest = msgspec.json.decode(file.read(), type=_Manifest)
-    except InputError:
-        raise
+        manifest = msgspec.json.decode(content, type=_Manifest)
     except (MsgspecError, ValueError, RecursionError) as error:
         raise damaged(path, str(error)) from None
     if manifest.format != FORMAT:
@@ -235,11 +234,10 @@ def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
             f"{_FORCE} replaces only these; choose another name"
         )
     path = joined(folder, MANIFEST)
+    with streams.open_decompressed(path) as file:
+        content = file.read()
     try:
-        with streams.open_decompressed(path) as file:
-            own = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(file.read())))}
-    except InputError:
-        raise
+        own = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(content)))}
     except (MsgspecError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so {_FORCE} "

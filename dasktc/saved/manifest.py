@@ -20,7 +20,7 @@ from dasktc.backends.kernel import Facts
 from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.errors import InputError, neutral_text
 from dasktc.io.evidence import Reading
-from dasktc.options import AttributeOptions, Ids, Options
+from dasktc.options import AttributeOptions, Options
 from dasktc.pipeline.build_blocks import GridPartition, Partition
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.planes.vectors import Sharded
@@ -194,11 +194,6 @@ class Manifest(_Record, frozen=True, kw_only=True):
         return {divmod(number, columns): block for number, block in enumerate(self.blocks)}
 
     @property
-    def id_type(self) -> Ids:
-        """The type of ids."""
-        return "text" if isinstance(self.ids, TextIds) else "int"
-
-    @property
     def kept(self) -> AttributeOptions:
         """The weights and directions."""
         kept = self.attributes
@@ -225,11 +220,6 @@ class Manifest(_Record, frozen=True, kw_only=True):
         for stored in arrays_of(self):
             sizes[stored.file] = max(sizes.get(stored.file, 0), stored.end)
         return sizes
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(stored.nbytes for stored in arrays_of(self))
 
 
 def arrays_of(record: Any) -> Iterator[StoredArray[Any]]:

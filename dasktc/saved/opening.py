@@ -24,7 +24,7 @@ from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import AttributeOptions, Options
+from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.autotune import Facts, choose
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.lstc_partition import ProxyPartition
@@ -44,7 +44,7 @@ from dasktc.registry import KERNELS, SCHEMES
 from dasktc.saved import checks
 from dasktc.saved.arrays import StoredArray, read_array
 from dasktc.saved.folder import MANIFEST, check_sizes, damaged, joined, manifest_of
-from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
+from dasktc.saved.manifest import VECTORS, Manifest, TextIds, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph"]
@@ -102,7 +102,8 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
             f"{folder} is a saved graph, and {plural(len(names) - 1, 'more source is', 'more sources are')} given: it "
             "is opened as it is, and no edges are added; give it alone"
         )
-    sizes, ids = manifest.files(), manifest.id_type
+    sizes = manifest.files()
+    ids: Ids = "text" if isinstance(manifest.ids, TextIds) else "int"
     check_sizes(folder, sizes)
     _refuse_reading(folder, ids, options)
     size = SourceSize(manifest.rows, sum(sizes.values()))

@@ -53,7 +53,8 @@ def write_graph(executor: Executor, prepared: Prepared, blocks: Blocks, options:
     DasktcError
         A file cannot be written.
     """
-    return write_folder(out, partial(_write_files, executor, prepared, blocks, options)).nbytes
+    content = write_folder(out, partial(_write_files, executor, prepared, blocks, options))
+    return sum(stored.nbytes for stored in manifest.arrays_of(content))
 
 
 def _write_files(

@@ -148,7 +148,7 @@ class _RowGroups:
         if self.weight is not None:
             name = f"column {shown(self.weight)} of {file.url}"
             weights = weights_of(table.column(self.weight), name, file.first + row)
-        return edge_frame(backend, *pair, weights)
+        return edge_frame(backend, pair[0], pair[1], weights)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read with cuDF, all files in one call, or one by one if that fails.

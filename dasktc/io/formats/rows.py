@@ -100,7 +100,7 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
         )
     if dialect.ids == "int" and (dialect.separator is not None or sorted(dialect.columns) == [0, 1]):
         if columns := even_columns(block, dialect.separator, dict.fromkeys(dialect.columns, "int64")):
-            return Rows(*columns, len(columns[0]), 0)
+            return Rows(columns[0], columns[-1], len(columns[0]), 0)
     return _parse_any(block, dialect)
 
 

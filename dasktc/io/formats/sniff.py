@@ -488,7 +488,8 @@ def without_attributes(text: str) -> str:
 
 def _ids(url: str, reading: _Reading, options: ReadOptions) -> Ids:
     """Return the type of the first row's ids; refuse a file whose first row may not be an edge."""
-    rows, table, kinds = (of[reading.header :] for of in (reading.rows, reading.fields, reading.kinds))
+    data = slice(reading.header, None)
+    rows, table, kinds = reading.rows[data], reading.fields[data], reading.kinds[data]
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
     if kind == "int":

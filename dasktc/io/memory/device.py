@@ -185,10 +185,10 @@ def _columns(obj: Any, first: Any, options: ReadOptions, library: str) -> _Colum
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
         types = [obj[column].dtype for column in obj.columns]
-        places, *taken = choose_two(
-            kind(obj), labels, types, options, getattr(getattr(obj, "index", None), "names", ())
-        )
-        return _Columns([obj[obj.columns[place]] for place in places], [labels[place] for place in places], *taken)
+        index = getattr(getattr(obj, "index", None), "names", ())
+        places, reading, choice = choose_two(kind(obj), labels, types, options, index)
+        pair = [obj[obj.columns[place]] for place in places]
+        return _Columns(pair, [labels[place] for place in places], reading, choice)
     elif getattr(obj, "ndim", 0) == 2:
         edges = an_edge_a_row(obj, kind(obj))
         return _Columns([edges[:, 0], edges[:, 1]], [0, 1])

@@ -114,7 +114,7 @@ class PartitionPart:
             ends.append(to_ids(column, self.ids, place))
         if self.weight is not None:
             weights = weights_of(rows[:, self.weight], f"the weights beside {self.places[0].of}")
-        return edge_frame(backend, *ends, weights)
+        return edge_frame(backend, ends[0], ends[1], weights)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "upstream": None}

@@ -142,10 +142,6 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         Files, folders, glob patterns or fsspec URLs.
     options : ReadOptions
 
-    Returns
-    -------
-    Source
-
     Raises
     ------
     InputError

@@ -54,12 +54,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class SavedGraph(Source):
-    """A saved graph as a source: it has no parts to read as edges.
-
-    Attributes
-    ----------
-    manifest : Manifest
-    """
+    """A saved graph as a source: it has no parts to read as edges, but a manifest."""
 
     manifest: Manifest = field(kw_only=True, repr=False)
 

@@ -20,7 +20,7 @@ from dasktc.io.columns import edge_frame
 from dasktc.io.evidence import RUN, Choice, Notes, Reading
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import BLANKS, BadLine, Dialect, Rows, count_rows, parse, parse_weighted
-from dasktc.io.formats.sniff import LONG, Doubt, Layout, fields_of, sniff
+from dasktc.io.formats.sniff import LONG, Doubt, fields_of, sniff
 from dasktc.io.source import Part, ReadOptions
 from dasktc.options import Ids
 from dasktc.wording import advice, plural
@@ -220,7 +220,10 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
         return [replace(whole, counts=counts)], dialect.ids
-    _check_counts(url, stop, layout)
+    rows = (stop - layout.start) / layout.bytes_per_row
+    if layout.edges is not None and rows / 8 < layout.edges < rows * 8:  # else the first row is no header of counts
+        if sum(count_rows(block, dialect) for _, block in whole.blocks()) == layout.edges + 1:
+            raise _header_of_counts(url, layout.line, layout.edges)
     starts = range(layout.start, stop, options.blocksize)
     later = replace(whole, doubt=None, reading=None, aligned=False)
     cuts = [
@@ -228,18 +231,6 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         for start in starts
     ]
     return [*cuts], dialect.ids
-
-
-def _check_counts(url: str, stop: int, layout: Layout) -> None:
-    """Refuse a header of counts; rows are counted only if the file's size makes a header plausible."""
-    if layout.edges is None:
-        return
-    rows = (stop - layout.start) / layout.bytes_per_row
-    if not rows / 8 < layout.edges < rows * 8:
-        return
-    data = _Lines(url, layout.start, stop, layout.dialect)
-    if sum(count_rows(block, layout.dialect) for _, block in data.blocks()) == layout.edges + 1:
-        raise _header_of_counts(url, layout.line, layout.edges)
 
 
 def _header_of_counts(url: str, line: int, edges: int) -> InputError:

@@ -33,13 +33,7 @@ _MOST_STARS = 26  # 3^26 < 2^42
 
 @dataclass(frozen=True)
 class GeneratedPart:
-    """A part of a generated graph: edges first <= i < last of a recipe.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    first, last : int
-    """
+    """A part of a generated graph: edges first <= i < last of a recipe."""
 
     recipe: Recipe
     first: int
@@ -48,11 +42,6 @@ class GeneratedPart:
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Make the edges.
-
-        Parameters
-        ----------
-        backend : Backend
-        upstream : None
 
         Returns
         -------

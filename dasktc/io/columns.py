@@ -221,9 +221,9 @@ def settle_objects(values: Any, ids: Ids | None, place: Place) -> Column:
     """Convert an array of Python objects: all integers, all whole decimals, all strings, or (as text) both."""
     import pandas as pd
 
-    absent = pd.isna(values)
-    if absent.any():
-        raise place.missing(int(absent.argmax()), values[absent.argmax()])
+    nulls = pd.isna(values)
+    if nulls.any():
+        raise place.missing(int(nulls.argmax()), values[nulls.argmax()])
     if _only(values, (str, *INTEGER) if ids == "text" else str) and len(values):
         return text_of(values, place)
     if len(values) and _only(values, Decimal):
@@ -294,9 +294,9 @@ def _integers_of_floats(numbers: Any, place: Place) -> Any:
     if numbers.dtype.kind != "f":
         return numbers
     exact = 2.0 ** min(np.finfo(numbers.dtype).nmant + 1, 53)
-    wrong = ~((np.trunc(numbers) == numbers) & (np.abs(numbers) < exact))
-    if wrong.any():
-        row = int(wrong.argmax())
+    faults = ~((np.trunc(numbers) == numbers) & (np.abs(numbers) < exact))
+    if faults.any():
+        row = int(faults.argmax())
         value = numbers[row]
         if np.isnan(value):
             raise place.missing(row, value)

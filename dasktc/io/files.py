@@ -221,9 +221,9 @@ def _read_file(url: str, format: str, options: ReadOptions, start: _Start) -> _F
 
 def _files_of(urls: Sequence[str], options: ReadOptions) -> tuple[list[_File], HeaderAloneError | None]:
     """Cut each file with rows into parts; return the error of the first with a header alone, too."""
-    read = []
+    results = []
     for url in urls:
-        before = stamp(url)
+        first_stamp = stamp(url)
         head, path = streams.first_bytes(url)
         if not head and len(urls) > 1:
             continue  # writers of many files leave empty ones
@@ -237,14 +237,14 @@ def _files_of(urls: Sequence[str], options: ReadOptions) -> tuple[list[_File], H
                 )
         several = len(urls) > 1 and FORMATS[format].module == "text" and options.skip is None
         line = first_line(head) if several else ("", 0, False)
-        read.append(_read_file(url, format, options, _Start(*line, stamp=before)))
-    headers = _shared_headers([file for file in read if isinstance(file, _File)])
+        results.append(_read_file(url, format, options, _Start(*line, stamp=first_stamp)))
+    headers = _shared_headers([file for file in results if isinstance(file, _File)])
     again = replace(options, headers=headers)
-    for place, file in enumerate(read):
+    for place, file in enumerate(results):
         if isinstance(file, _File) and file.start.line in headers and file.reading.names is None:
-            read[place] = _read_file(file.url, file.format, again, file.start)  # its header was taken for a row
-    alone = next((file for file in read if isinstance(file, HeaderAloneError)), None)
-    return [file for file in read if isinstance(file, _File)], alone
+            results[place] = _read_file(file.url, file.format, again, file.start)  # its header was taken for a row
+    alone = next((file for file in results if isinstance(file, HeaderAloneError)), None)
+    return [file for file in results if isinstance(file, _File)], alone
 
 
 def _shared_headers(files: Sequence[_File]) -> frozenset[str]:

@@ -118,7 +118,9 @@ def choose(
             return pair
         if len(names) > 1 and kinds[0] == kinds[1] is not None:
             return 0, 1
-    names_by_kind = ([name for name, of in zip(names, kinds, strict=True) if of == kind] for kind in ("int", "text"))
+    names_by_kind = (
+        [name for name, id_kind in zip(names, kinds, strict=True) if id_kind == kind] for kind in ("int", "text")
+    )
     alike = next((group for group in names_by_kind if len(group) > 1), names)
     example = _for_example("name them", alike) or "write two columns of ids"
     proposal = proposed(columns or (), names)

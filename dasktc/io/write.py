@@ -288,17 +288,17 @@ def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
     from dasktc.backends.gpu_edges import make_on_host
 
     threads = max(1, min(WRITERS, len(os.sched_getaffinity(0))))
-    waiting, rows = deque[Future[int]](), 0
+    queue, rows = deque[Future[int]](), 0
     with ThreadPoolExecutor(threads) as writers:
         for part, path in jobs:
             ends = None if part is None else make_on_host(part)
             if ends is None:
-                waiting.append(writers.submit(_write_part, (part, path)))
+                queue.append(writers.submit(_write_part, (part, path)))
             else:
-                waiting.append(writers.submit(_write_table, pa.table([*ends], names=["src", "dst"]), path))
-            if len(waiting) > 2 * threads:  # each holds the edges of a part
-                rows += waiting.popleft().result()
-        return rows + sum(written.result() for written in waiting)
+                queue.append(writers.submit(_write_table, pa.table([*ends], names=["src", "dst"]), path))
+            if len(queue) > 2 * threads:  # each holds the edges of a part
+                rows += queue.popleft().result()
+        return rows + sum(future.result() for future in queue)
 
 
 def _write_frame(frame: Any, path: str, header: bool = False) -> int:

@@ -92,12 +92,12 @@ def write_arrays(folder: str, name: str, arrays: dict[str, Array | None]) -> dic
     DasktcError
         The file cannot be written.
     """
-    hosted = {key: np.ascontiguousarray(on_host(array)) for key, array in arrays.items() if array is not None}
+    host_arrays = {key: np.ascontiguousarray(on_host(array)) for key, array in arrays.items() if array is not None}
     stored, start = dict[str, StoredArray[Any]](), ALIGNMENT
     lock = None if streams.is_remote(folder) else Lock()
     with new_file(joined(folder, name)) as file:
         file.write(MAGIC.ljust(ALIGNMENT, b"\0"))
-        for key, array in hosted.items():
+        for key, array in host_arrays.items():
             data = array.astype(array.dtype.newbyteorder("<"), copy=False).view("u1")
             write = partial(_write_slab, file, lock, start, data)
             crc32 = in_threads(write, len(data)) if lock else map(write, range(0, len(data), host_threads.SLAB))
@@ -191,8 +191,8 @@ def read_array(
             fill(buffer, stored.start + base + start)
             _compare(stored, url, buffer, base + start)
             if look is not None:
-                inside = buffer[max(0, begin - base - start) : max(0, stop - base - start)]
-                look(np.frombuffer(inside, dtype))
+                entries = buffer[max(0, begin - base - start) : max(0, stop - base - start)]
+                look(np.frombuffer(entries, dtype))
 
         data = (read_bytes if backend is None else backend.upload)(last - base, checked)
     part = data[begin - base : stop - base]

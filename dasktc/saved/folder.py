@@ -178,7 +178,7 @@ def _entries(folder: str) -> dict[str, _Entry] | None:
         with suppress(FileNotFoundError):  # a plain web server may list no folder
             listed = {entry["name"].rstrip("/"): entry for entry in fs.ls(path, detail=True)}
         listed.pop(path.rstrip("/"), None)  # object stores list a marker of the folder itself
-        return {os.path.basename(name): _Entry(of["type"] == "file", of["size"]) for name, of in listed.items()}
+        return {os.path.basename(name): _Entry(info["type"] == "file", info["size"]) for name, info in listed.items()}
 
 
 def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
@@ -237,17 +237,17 @@ def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
     with streams.open_decompressed(path) as file:
         content = file.read()
     try:
-        own = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(content)))}
+        graph_files = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(content)))}
     except (MsgspecError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so {_FORCE} "
             "does not replace it; remove the folder yourself, or choose another name"
         ) from None
-    others = [name for name, entry in entries.items() if name not in own or not entry.is_file]
-    if others:
+    foreign = [name for name, entry in entries.items() if name not in graph_files or not entry.is_file]
+    if foreign:
         raise InputError(
-            f"{folder} has {plural(len(others), 'entry that is', 'entries that are')} not the saved graph's, "
-            f"{shown(others[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
+            f"{folder} has {plural(len(foreign), 'entry that is', 'entries that are')} not the saved graph's, "
+            f"{shown(foreign[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
         )
     return [MANIFEST, *(name for name in entries if name != MANIFEST)]
 

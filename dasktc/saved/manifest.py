@@ -196,8 +196,8 @@ class Manifest(_Record, frozen=True, kw_only=True):
     @property
     def kept(self) -> AttributeOptions:
         """The weights and directions."""
-        kept = self.attributes
-        return AttributeOptions() if kept is None else AttributeOptions(kept.weight, kept.directed)
+        record = self.attributes
+        return AttributeOptions() if record is None else AttributeOptions(record.weight, record.directed)
 
     @property
     def graph_shape(self) -> Shape:
@@ -276,8 +276,8 @@ def check_consistency(manifest: Manifest) -> None:
         raise ValueError(f"its layout is not one of {rows:,} by {plural(columns, 'block')} of {method.partition}")
     sizes = manifest.partition().sizes
     for first, end in pairwise([0, *accumulate(widths)]):
-        if (held := int(sizes.edges[:, first:end].sum())) != edges:
-            raise ValueError(f"its blocks hold {plural(held, 'edge')}, the graph {edges:,}")
+        if (total := int(sizes.edges[:, first:end].sum())) != edges:
+            raise ValueError(f"its blocks hold {plural(total, 'edge')}, the graph {edges:,}")
     for place, block in manifest.places.items():
         vertex_count, edge_count = int(sizes.rows[place]), int(sizes.edges[place])
         for name, expected in (

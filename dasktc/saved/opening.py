@@ -87,7 +87,7 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     names = list(source) if isinstance(source, list | tuple) else [source]
     if not all(isinstance(name, str | os.PathLike) for name in names):
         return None
-    opened = next((made for name in names if (made := manifest_of(name)) is not None), None)
+    opened = next((content for name in names if (content := manifest_of(name)) is not None), None)
     if opened is None:
         return None
     folder, graph = opened
@@ -110,10 +110,10 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
 def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
     if options is None:
         return
-    given = {"format": options.format, "columns": options.columns, "skip": options.skip}
+    values = {"format": options.format, "columns": options.columns, "skip": options.skip}
     if options.ids not in (None, ids):
-        given["ids"] = options.ids
-    for name, value in given.items():
+        values["ids"] = options.ids
+    for name, value in values.items():
         if value is not None:
             raise InputError(
                 f"{option(name, value)} is given for {folder}, a saved graph: it says how files of edges are read, "
@@ -274,13 +274,13 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
     blocks, totals = _read_blocks(executor, prepared, reads, (expected, degrees))
     # Degrees are those of the blocks in each family of columns, and all families have the same edges.
     families = [
-        checks.Totals.add_up(of for (_, column), of in totals.items() if first <= column < end)
+        checks.Totals.add_up(sums for (_, column), sums in totals.items() if first <= column < end)
         for first, end in pairwise([0, *accumulate(widths)])
         if totals
     ]
-    if any((of.sources, of.targets) != (expected.sources, expected.targets) for of in families):
+    if any((sums.sources, sums.targets) != (expected.sources, expected.targets) for sums in families):
         raise damaged(degrees, "its degrees, or those into the vertices, are not those of the blocks")
-    if any(of.pairs != families[0].pairs for of in families):
+    if any(sums.pairs != families[0].pairs for sums in families):
         raise damaged(saved.folder, "the blocks of its two families of columns have not the same edges")
     if isinstance(partition, ProxyPartition):
         _check_proxies(executor, saved, partition, blocks)
@@ -312,8 +312,8 @@ def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by
     """Read the vertex vectors, and return the sums over them; refuse an order that is no permutation, and wedges."""
     graph, manifest = prepared.graph, saved.manifest
     shards = zip(graph.order.parts, graph.out_degree.parts, graph.in_degree.parts, graph.order.starts, strict=False)
-    made = [executor.submit("open", checks.checked_vectors, *shard, by, executor.backend) for shard in shards]
-    vectors = VertexFacts.add_up(executor.gather(made))
+    handles = [executor.submit("open", checks.checked_vectors, *shard, by, executor.backend) for shard in shards]
+    vectors = VertexFacts.add_up(executor.gather(handles))
     if vectors.dense != vectors.ids:
         raise damaged(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
     if vectors.wedges != graph.wedges:
@@ -433,8 +433,8 @@ def _id_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
 
 def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes | None:
     """Read weights and directions; refuse numbers of neighbours that are not the degrees."""
-    kept, folder = saved.manifest.attributes, saved.folder
-    if kept is None:
+    record, folder = saved.manifest.attributes, saved.folder
+    if record is None:
         return None
     roots: dict[Block, Array] = {}
     directions: dict[Block, Array] = {}
@@ -446,12 +446,12 @@ def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes 
             if len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
                 raise damaged(joined(folder, block.directions.file), "a direction is none of an edge's")
     neighbours = None
-    if (numbers := kept.neighbours) is not None:
+    if (numbers := record.neighbours) is not None:
         url = joined(folder, numbers[0].file)
         neighbours = Neighbours(*(read_array(folder, stored) for stored in numbers))
         for array in neighbours:
             if len(array) and not 0 <= array.min() <= array.max() < len(array):
                 raise damaged(url, f"a vertex of {len(array):,} has not so many neighbours")
-        if not np.array_equal(sum(neighbours), sum(of.astype("int64") for of in degrees)):
+        if not np.array_equal(sum(neighbours), sum(vector.astype("int64") for vector in degrees)):
             raise damaged(url, "its numbers of neighbours are not the degrees")
-    return EdgeAttributes(kept.weight, kept.directed, kept.largest, roots, directions, neighbours)
+    return EdgeAttributes(record.weight, record.directed, record.largest, roots, directions, neighbours)

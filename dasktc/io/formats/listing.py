@@ -144,8 +144,8 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
     graphs = {name.removesuffix(".graph") for name in plain if name.endswith(".graph")}
     names = {name for name in names if not _is_side_file(name, graphs, named)}
     *_, pattern = _parts(source)
-    asked = glob.has_magic(pattern) and _LEFT_OVER.fullmatch(pattern)  # the pattern ends as such names do
-    leftovers = [] if asked else sorted(name for name in names if _LEFT_OVER.fullmatch(_parts(name)[-1]))
+    wants_leftovers = glob.has_magic(pattern) and _LEFT_OVER.fullmatch(pattern)  # the pattern ends as such names do
+    leftovers = [] if wants_leftovers else sorted(name for name in names if _LEFT_OVER.fullmatch(_parts(name)[-1]))
     if leftovers:
         log.warning(
             "dasktc: warning: %s of %s%s not read: by name a copy that an editor kept, or a file that was never "
@@ -208,9 +208,9 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) ->
 
 def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
     """Yield a folder and all folders below it, once each, with their entries."""
-    waiting, identities = [folder], {fs.identity(folder)}
-    while waiting:
-        folder = waiting.pop()
+    queue, identities = [folder], {fs.identity(folder)}
+    while queue:
+        folder = queue.pop()
         entries = _entries(fs, folder, named)
         yield folder, entries
         for entry in entries:
@@ -218,7 +218,7 @@ def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[st
                 identity = fs.identity(entry.path)
                 if identity not in identities:
                     identities.add(identity)
-                    waiting.append(entry.path)
+                    queue.append(entry.path)
 
 
 def _entries(fs: _FileSystem, folder: str, named: set[str]) -> list[_Entry]:

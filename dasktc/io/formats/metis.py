@@ -97,10 +97,10 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     header = _header(url)
     if streams.is_archive(url) or streams.size(url) <= options.blocksize:
         return [_File(url, header, options.blocksize)], "int"
-    cut: list[Part] = []
+    ranges: list[Part] = []
     vertices = numbers = 0
     for position, text in _blocks(url, header, options.blocksize):
-        cut.append(_File(url, header, options.blocksize, position))
+        ranges.append(_File(url, header, options.blocksize, position))
         vertices = _last_vertex(position, text)
         numbers += len(_starts(_uncommented(position, text)))
     neighbours = (numbers - header.lead * header.vertices) // header.stride
@@ -109,7 +109,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         pairs = (_neighbours(url, header, position, text) for position, text in _blocks(url, header, options.blocksize))
         loops = sum(int((src == dst).sum()) for src, dst in pairs)
     _check(url, header, vertices, neighbours, loops, options.blocksize)
-    return cut, "int"
+    return ranges, "int"
 
 
 def _header(url: str) -> Header:
@@ -139,20 +139,20 @@ def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Position, b
 
 def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[bytes, bool]]:
     """Cut a stream at line ends, or before a blank in a line too long to hold; yield whether a line was cut."""
-    rest, inside = b"", False
+    rest, is_continued = b"", False
     while data := stream.read(nbytes):
         rest += data
         end = rest.rfind(b"\n") + 1
         if end:
             yield rest[:end], False
-            start, rest, inside = start + end, rest[end:], False
+            start, rest, is_continued = start + end, rest[end:], False
         if len(rest) > lines.LONGEST:
             end = max(rest.rfind(b" "), rest.rfind(b"\t"))
             remainder = rest[: max(end, 0)].lstrip(b" \t\r")
-            if not remainder or (remainder.startswith(b"%") and not inside):
+            if not remainder or (remainder.startswith(b"%") and not is_continued):
                 raise lines.too_long(url, lines.line_number(url, start))
             yield rest[:end], True
-            start, rest, inside = start + end, rest[end:], True
+            start, rest, is_continued = start + end, rest[end:], True
     if rest:
         yield rest, False
 
@@ -183,10 +183,10 @@ def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Arr
     if not integral or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
         _refuse(url, header, position, raw)
     dtype = _dtype(header)
-    listed = _listed(line_counts, lead, header.stride)
-    listed[:1] -= _listed(np.array([position.before]), lead, header.stride)
-    vertices = np.arange(position.vertex, position.vertex + len(listed), dtype=dtype)
-    return np.stack([np.repeat(vertices, listed), numbers.astype(dtype)])
+    neighbour_counts = _listed(line_counts, lead, header.stride)
+    neighbour_counts[:1] -= _listed(np.array([position.before]), lead, header.stride)
+    vertices = np.arange(position.vertex, position.vertex + len(neighbour_counts), dtype=dtype)
+    return np.stack([np.repeat(vertices, neighbour_counts), numbers.astype(dtype)])
 
 
 def _listed(numbers: Array, lead: int, stride: int) -> Array:

@@ -204,12 +204,12 @@ def _parse_any(block: bytes, dialect: Dialect) -> Rows:
     if matched.null_count:
         _refuse(lines, places, matched.is_null(), dialect)
     source, target = matched.flatten()
-    alone = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
+    is_single = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
     if dialect.separator is not None and dialect.ids == "text":
         has_separator = pc.match_substring_regex(source, f"[,;|]|[{BLANKS}][^{BLANKS}]")
-        _refuse(lines, places, pc.and_(alone, has_separator), dialect)
+        _refuse(lines, places, pc.and_(is_single, has_separator), dialect)
     quoted = dialect.separator is not None and b'"' in block
-    pairs = np.flatnonzero(pc.invert(alone))
+    pairs = np.flatnonzero(pc.invert(is_single))
     ids = [
         _convert(source, dialect.ids, quoted, places).take(pairs),
         _convert(target.take(pairs), dialect.ids, quoted, places[pairs]),
@@ -239,9 +239,9 @@ def _data_lines(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
     comments = 0
     if dialect.widths is not None and (b"#" in block or b"%" in block):
         marked = np.flatnonzero(pc.match_substring_regex(lines, f"^[{BLANKS}]*[#%]"))
-        others = marked[~_has_fields(lines.take(marked), dialect, *dialect.widths)]
-        data, comments = data.to_numpy(zero_copy_only=False), len(others)
-        data[others] = False
+        comment_lines = marked[~_has_fields(lines.take(marked), dialect, *dialect.widths)]
+        data, comments = data.to_numpy(zero_copy_only=False), len(comment_lines)
+        data[comment_lines] = False
     return lines.filter(data), np.flatnonzero(data), comments
 
 

@@ -172,8 +172,8 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     table = bool(header) and reading.separator is not None
     bounds = None if table else (max(2, 1 + max(columns), min(widths[header:])), max(widths[header:]))
     weight = weight_position(url, names, columns, options.weight, max(map(len, reading.fields)))
-    named = (names[columns[0]], names[columns[1]]) if max(columns) < len(names) else None
-    dialect = Dialect(reading.separator, columns, ids, weight, named if ids == "text" else None, bounds)
+    id_names = (names[columns[0]], names[columns[1]]) if max(columns) < len(names) else None
+    dialect = Dialect(reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds)
     doubt = None
     if reading.doubtful and ids == "text":
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(header))
@@ -185,7 +185,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     result = Reading(
         "text file",
         (columns[0] + 1, columns[1] + 1),
-        named,
+        id_names,
         max(*widths, 1 + max(columns)),
         "given" if options.columns else "by position" if choice.by_position else "by name",
         comments_above=(rows[0] if table else first).comments,
@@ -205,17 +205,17 @@ def sniff(url: str, options: ReadOptions) -> Layout:
 
 def _choice(url: str, reading: _Reading, options: ReadOptions) -> Choice:
     """Return the choice of the id columns for judgement; refuse names of two pairs."""
-    names, given = reading.names, options.columns is not None
+    names, is_given = reading.names, options.columns is not None
     choice = Choice(
         url,
         reading.columns,
         tuple(names),
         reading.rows[0].line if names else None,
         blanks=reading.separator is None,
-        by_position=not given and reading.columns not in known_pairs(names),
-        header=len(names) if reading.separator is not None and not given and len(names) > 1 else 0,
+        by_position=not is_given and reading.columns not in known_pairs(names),
+        header=len(names) if reading.separator is not None and not is_given and len(names) > 1 else 0,
     )
-    if not given:
+    if not is_given:
         refuse_two_pairs(choice)
     return replace(choice, labels=choice.labels[:COLUMNS])
 
@@ -359,7 +359,7 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
     certain = [fields for row, fields in zip(rows, table, strict=True) if not row.marked]
     lengths = {*map(len, certain)}
     width = max(lengths)
-    named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
+    has_names = options.columns is not None and not all(name.isdecimal() for name in options.columns)
     readings = []
     for columns in _candidates(table[0], options.columns):
         if width > max(1, *columns):
@@ -371,10 +371,10 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
                 if not row.marked or (min(lengths) <= len(fields) <= width and len(fields) > 1 and kind in types)
             ]
             data, fields, kinds = map(list, zip(*rows_read, strict=True))
-            header, doubtful = named, False
+            header, doubtful = has_names, False
             if rows[0].text in options.headers and kinds[0] in ("text", "single text"):
                 header = True
-            elif options.skip is None and not named:
+            elif options.skip is None and not has_names:
                 header, doubtful = _has_header(rows[0].text, fields, kinds, columns)
             readings.append(_Reading(separator, columns, data, fields, int(header), kinds, doubtful))
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)

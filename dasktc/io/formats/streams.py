@@ -135,12 +135,12 @@ def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
         view, filled = memoryview(buffer), 0
         while filled < len(view):
             with naming(url):
-                read = read_some(view[filled:], start + filled)
-            if not read:
+                nbytes = read_some(view[filled:], start + filled)
+            if not nbytes:
                 raise InputError(
                     f"{url} ends at byte {start + filled:,}: it has become shorter; read it again, or fetch it again"
                 )
-            filled += read
+            filled += nbytes
 
     try:
         yield fill

@@ -146,21 +146,21 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
 def _partitions(obj: Any, options: ReadOptions, library: str) -> Source:
     """Make a part of every partition; the meta gives columns and id type, so nothing is computed."""
     meta = meta_of(obj)
-    named = hasattr(meta, "columns")
-    if not named:
+    has_names = hasattr(meta, "columns")
+    if not has_names:
         obj = an_edge_a_row(obj, kind(obj))
-    found = _columns(meta, meta, options, library) if named else _Columns([meta.reshape(-1)] * 2, [0, 1])
-    columns, labels = found.pair, found.labels
+    result = _columns(meta, meta, options, library) if has_names else _Columns([meta.reshape(-1)] * 2, [0, 1])
+    columns, labels = result.pair, result.labels
     places = places_of(labels, kind(obj))
     ids = agree([_ids(column, place.of) for column, place in zip(columns, places, strict=True)], places)
     names = None
-    if named:
+    if has_names:
         names = tuple(meta.columns[[str(name) for name in meta.columns].index(label)] for label in labels)
     parts = tuple(
-        DevicePartition(delayed, names, kind(obj), library, found.choice, begins=number == 0)
+        DevicePartition(delayed, names, kind(obj), library, result.choice, begins=number == 0)
         for number, delayed in enumerate(partitions(obj))
     )
-    return Source(kind(obj), parts, ids, frames="dask-cudf", reading=found.reading)
+    return Source(kind(obj), parts, ids, frames="dask-cudf", reading=result.reading)
 
 
 class _Columns(NamedTuple):

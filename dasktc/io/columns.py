@@ -19,11 +19,11 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.errors import DasktcError, InputError, shown
 from dasktc.options import Ids
-from dasktc.wording import advice
+from dasktc.wording import advice, plural
 
 __all__ = [
-    "FILE", "Column", "Place", "agree", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta", "places_of",
-    "readable", "settle", "settle_objects", "text_of", "to_ids", "weights_of",
+    "FILE", "Column", "Place", "agree", "check_lengths", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta",
+    "places_of", "readable", "settle", "settle_objects", "text_of", "to_ids", "weights_of",
 ]  # fmt: skip
 
 Column = Any
@@ -91,6 +91,15 @@ def agree(types: Sequence[Ids], places: Sequence[Place]) -> Ids:
             "one of them is perhaps no id column; name two others, or pass ids='text'"
         )
     return types[0]
+
+
+def check_lengths(source: int, target: int, places: Sequence[Place]) -> None:
+    """Refuse two columns of different lengths."""
+    if source != target:
+        raise InputError(
+            f"{places[0].of} has {plural(source, 'row')}, {places[1].of} {target:,}: an edge has two ends; pass "
+            "columns of equal length"
+        )
 
 
 def ids_of(column: Column) -> Ids:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -188,16 +188,13 @@ def _read_by_cudf(backend: Backend, part: _RowGroups) -> Any:
         return None
     table = backend.frame.read_parquet(urls, columns=[*part.names], row_groups=groups, use_pandas_metadata=False)
     pair = [table[name] for name in part.names]
-    if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, part.ids) for column in pair):
-        return None
+    for column in pair:  # which must equal the ids of this type that Arrow would read
+        fits = column.dtype.kind in "iu" and column.dtype != "uint64"
+        if part.ids == "text":
+            fits = column.dtype == "str" or column.dtype == object
+        if not fits or bool(column.isna().any()):
+            return None
     return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
-
-
-def _taken(column: Any, ids: Ids) -> bool:
-    """Return whether cuDF's column equals the ids of this type that Arrow would read."""
-    if ids == "int":
-        return bool(column.dtype.kind in "iu" and column.dtype != "uint64")
-    return bool(column.dtype == "str" or column.dtype == object)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -271,30 +268,20 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     ends = [schema.names.index(name) for name in names]
     place = weight_position(url, schema.names, ends, options.weight)
     weight = None if place is None else schema.names[place]
-    packed, first, parts = _pack(rows, max(1, options.blocksize // ROW_BYTES)), 0, list[Part]()
-    for groups in packed:
-        file = _Groups(url, groups, sum(rows[group] for group in groups), first)
-        parts.append(_RowGroups((file,), names, ids, weight, None if first else reading, choice))
-        first += file.rows
+    most, first, parts = max(1, options.blocksize // ROW_BYTES), 0, list[Part]()
+    groups, count = list[int](), 0
+    for group, size in enumerate([*rows, most + 1]):  # neighbouring ones up to `most` rows; a larger one by itself
+        if groups and count + size > most:
+            file = _Groups(url, tuple(groups), count, first)
+            parts.append(_RowGroups((file,), names, ids, weight, None if first else reading, choice))
+            groups, count, first = [], 0, first + count
+        groups, count = [*groups, group], count + size
     return parts, ids
 
 
 def _columns_of(schema: Any) -> list[str]:
     """Return the names of a file's columns, without those that pandas gives an index without a name."""
     return [name for name in schema.names if not name.startswith(UNNAMED_INDEX)]
-
-
-def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Group neighbouring row groups up to `most` rows; a larger one is a group of its own."""
-    packed: list[list[int]] = []
-    total = 0
-    for place, size in enumerate(sizes):
-        if not packed or total + size > most:
-            packed.append([])
-            total = 0
-        packed[-1].append(place)
-        total += size
-    return [tuple(places) for places in packed]
 
 
 def _kind(type_: Any) -> str | None:

@@ -28,8 +28,6 @@ SCRATCH = 1 << 22
 """Bytes of text that are parsed at a time; each takes a few more bytes in arrays."""
 LEAST = 1 << 16
 """Least size of a block in bytes; smaller ones are not worth a library call."""
-SEPARATORS = {None: r"\s+", ",": ","}
-"""Separators of `str.split`, and their spelling in pandas."""
 
 
 class HeaderLine(NamedTuple):
@@ -218,7 +216,7 @@ class IntegerRows(EntryPart):
             with np.errstate(invalid="ignore"):  # no warning for a "nan" among integers, which is refused
                 frame = pd.read_csv(
                     io.BytesIO(block),
-                    sep=SEPARATORS[self.separator],
+                    sep=self.separator or r"\s+",
                     header=None,
                     dtype=types,
                     na_filter=False,

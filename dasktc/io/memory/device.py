@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
-from dasktc.io.columns import agree, places_of
+from dasktc.io.columns import agree, check_lengths, places_of
 from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
 from dasktc.io.memory.kinds import ON_GPU, kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
@@ -133,10 +133,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     ids = agree([_ids(column, place.of) for column, place in zip(columns, places, strict=True)], places)
     if options.ids not in (None, ids):
         raise InputError(f"ids='{options.ids}' is given for {kind(first)}, which holds {ids} ids; convert its columns")
-    if len(columns[0]) != len(columns[1]):
-        raise InputError(
-            f"the columns have {len(columns[0])} and {plural(len(columns[1]), 'row')}: pass columns of equal length"
-        )
+    check_lengths(len(columns[0]), len(columns[1]), places)
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
     parts = (part,) if size.rows else ()

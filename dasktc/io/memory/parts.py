@@ -14,6 +14,7 @@ from dasktc.io.columns import (
     Column,
     Place,
     agree,
+    check_lengths,
     decode,
     edge_frame,
     ids_of,
@@ -140,11 +141,7 @@ def slices(
     """
     places = places_of(labels, name)
     src, dst = (settle(column, options.ids, place) for column, place in zip(columns, places, strict=True))
-    if len(src) != len(dst):
-        raise InputError(
-            f"{places[0].of} has {plural(len(src), 'row')}, {places[1].of} {len(dst)}: "
-            "an edge has two ends; pass columns of equal length"
-        )
+    check_lengths(len(src), len(dst), places)
     ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
     if weights is not None:
         weights = weights_of(weights, f"column {shown(options.weight)} of the {name}")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.errors import InputError, shown
-from dasktc.io.columns import agree, ids_of_meta, places_of
+from dasktc.io.columns import agree, check_lengths, ids_of_meta, places_of
 from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge, sample_of
 from dasktc.io.id_names import choose, weight_position
 from dasktc.io.memory.kinds import ON_GPU, are_two_columns, kind, meta_of, roots, unknown
@@ -200,28 +200,24 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
 
     `are_two_columns` decides which of the two a pair of items is.
     """
+    import pyarrow as pa
+
     if any(map(_is_dask_column, obj[:2])):
         return _from_dask_columns(obj, options)
     if not are_two_columns(obj):
         return from_edges(obj, options)
-    obj = [_column(item) for item in obj]
+    columns = []
     for item in obj:
+        if "torch" in roots(item):
+            item = _shared(item)
+        elif hasattr(item, "__arrow_c_stream__") and {"pandas", "pyarrow"}.isdisjoint(roots(item)):  # a Polars Series
+            item = pa.chunked_array(item)
         listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
         array = not {"numpy", "pandas", "pyarrow"}.isdisjoint(roots(item)) and hasattr(item, "__len__")
         if not (listed or array) or getattr(item, "ndim", 1) != 1:
             raise InputError(f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences")
-    return slices("pair", obj, options)
-
-
-def _column(item: Any) -> Any:
-    """Convert an item of a pair to a known column type: an object that exports Arrow, as a Polars Series, to Arrow."""
-    if "torch" in roots(item):
-        return _shared(item)
-    if hasattr(item, "__arrow_c_stream__") and {"pandas", "pyarrow"}.isdisjoint(roots(item)):
-        import pyarrow as pa
-
-        return pa.chunked_array(item)
-    return item
+        columns.append(item)
+    return slices("pair", columns, options)
 
 
 def from_edges(obj: Iterable[Any], options: ReadOptions) -> Source:
@@ -289,8 +285,7 @@ def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
     """Return the two columns in blocks of the same rows, as far as block lengths are known."""
     lengths = [column.shape[0] if hasattr(column, "chunks") else float("nan") for column in (src, dst)]
     if all(length == length for length in lengths):
-        if lengths[0] != lengths[1]:
-            raise _of_two_lengths("the pair", *lengths)
+        check_lengths(*lengths, places_of((0, 1), "pair"))
         return src, dst.rechunk(src.chunks)
     if src.npartitions != dst.npartitions:
         raise InputError(
@@ -301,19 +296,11 @@ def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
     return src, dst
 
 
-def _of_two_lengths(kind: str, src: Any, dst: Any) -> InputError:
-    return InputError(
-        f"column 0 of {kind} has {plural(src, 'row')}, column 1 {dst:,}: an edge has two ends; pass columns of equal "
-        "length"
-    )
-
-
 def _table(src: Any, dst: Any) -> Any:
     """Join a block of each column; runs on a worker."""
     import pandas as pd
 
-    if len(src) != len(dst):
-        raise _of_two_lengths("a block of the pair", len(src), len(dst))
+    check_lengths(len(src), len(dst), places_of((0, 1), "pair's block"))
     return pd.DataFrame(
         {name: pd.Series(getattr(ids, "array", ids)) for name, ids in enumerate((src, dst))}, copy=False
     )

@@ -23,7 +23,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import unchanged
 from dasktc.executors.process.gpu_discovery import installed
-from dasktc.io.memory.columns import Place, settle, to_ids
+from dasktc.io.columns import Place, settle, to_ids
 from dasktc.pipeline.planes import Answers
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.registry import check_choice

@@ -26,7 +26,7 @@ from dasktc.executors.place import Place
 from dasktc.executors.process.ucx import warn_of_tcp
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.executors.stores.file_store import blocksize_within
-from dasktc.io.formats.columns import check_two
+from dasktc.io.id_names import check_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, IdsOption, Options, RunOptions, check_keywords, format_size, read_ids
 from dasktc.pipeline.prepare import choose_backend

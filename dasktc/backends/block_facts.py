@@ -9,7 +9,7 @@ Blocks and shards of vectors are thus compared wherever they are, by one number 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -136,8 +136,15 @@ class ArrayFacts:
         The array module, of arrays that are on a device.
     """
 
+    step = 1 << 62  # one call for all
+
     def __init__(self, xp: ModuleType) -> None:
         self.xp = xp
+
+    def facts_of_file(self, read: Callable[[None], Array], by: Hash) -> tuple[Array, ColumnFacts]:
+        """Read columns with `read`, and return them with their facts."""
+        columns = read(None)
+        return columns, self.column_facts(columns, by)
 
     def column_facts(self, columns: Array, by: Hash) -> ColumnFacts:
         """Facts of consecutive columns, or of any other ids, an array of int32."""

@@ -356,6 +356,15 @@ class Buckets(Protocol):
 class BlockFacts(Protocol):
     """Facts of arrays from a file, by which they are checked before a kernel trusts them (`backends.block_facts`)."""
 
+    step: int
+    """Rows of a block, or entries of vectors, that a thread looks at in one call."""
+
+    def facts_of_file(self, read: Callable[[Callable[[Any], None] | None], Any], by: Hash) -> tuple[Any, ColumnFacts]:
+        """Read columns with `read`, and return them with their facts.
+
+        `read` may be given a function that it calls with each slab of the columns, in the thread that read the slab.
+        """
+
     def column_facts(self, columns: Any, by: Hash) -> ColumnFacts:
         """Facts of consecutive columns of a block, or of any other ids, an array of int32."""
 

@@ -96,10 +96,10 @@ def find(name: Any) -> PublicGraph | None:
 def cache_folder() -> Path:
     """Return the folder of fetched graphs: `dasktc/graphs` in the folder that the system has for caches."""
     if sys.platform == "win32":
-        above = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
     else:
-        above = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(above) / "dasktc" / "graphs"
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "dasktc" / "graphs"
 
 
 def fetch(graph: PublicGraph, folder: str | os.PathLike[str] | None = None) -> Path:
@@ -121,24 +121,19 @@ def fetch(graph: PublicGraph, folder: str | os.PathLike[str] | None = None) -> P
     InputError
         The address cannot be read, or what came is not the file that is published.
     """
-    above = Path(folder) if folder is not None else cache_folder()
-    path = above / graph.name.replace(":", "-") / graph.address.rsplit("/", 1)[-1]
+    cache = Path(folder) if folder is not None else cache_folder()
+    path = cache / graph.name.replace(":", "-") / graph.address.rsplit("/", 1)[-1]
     if path.exists():
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+        with tempfile.TemporaryDirectory(prefix=".", suffix=".part", dir=path.parent) as part:
+            _transfer(graph, f"{part}/{path.name}")
+            os.replace(f"{part}/{path.name}", path)
     except OSError as error:
         raise InputError(
             f"{path.parent} cannot keep {graph.name}: {error.strerror}; set XDG_CACHE_HOME to a folder of yours"
         ) from error
-    os.close(handle)
-    try:
-        _transfer(graph, part)
-        os.replace(part, path)
-    finally:
-        if os.path.exists(part):
-            os.unlink(part)
     return path
 
 
@@ -151,9 +146,9 @@ def _transfer(graph: PublicGraph, part: str) -> None:
         size = fs.info(path).get("size")
         bar = {"desc": graph.name, "unit": "B", "unit_scale": True, "disable": None, "leave": False}
         fs.get_file(path, part, callback=TqdmCallback(tqdm_kwargs=bar))
-    got = os.stat(part).st_size
-    if size is not None and got != size:
-        raise InputError(f"{graph.address} has {plural(size, 'byte')}, of which {got:,} came: cut off; run it again")
+    nbytes = os.stat(part).st_size
+    if size is not None and nbytes != size:
+        raise InputError(f"{graph.address} has {plural(size, 'byte')}, of which {nbytes:,} came: cut off; run it again")
     if graph.md5 is not None:
         with open(part, "rb") as file:
             digest = hashlib.file_digest(file, "md5").hexdigest()

@@ -26,10 +26,11 @@ __all__ = [
     "Notes",
     "Reading",
     "Sample",
+    "columns_taken",
     "index_refused",
+    "is_integer",
     "judge",
     "judge_all",
-    "like_ids",
     "note_frame",
     "refuse_two_pairs",
     "refuse_wider",
@@ -277,7 +278,8 @@ def note_frame(notes: Notes, frame: Any) -> None:
             columns = [rows.iloc[:, place].tolist() for place in range(min(COLUMNS, rows.shape[1]))]
         else:
             columns = [column.to_pylist() for column in frame.slice(run.start, len(run)).columns[:COLUMNS]]
-        notes.add(list(zip(*(map(_field, column) for column in columns), strict=True)))
+        texts = (["" if value is None or value != value else str(value) for value in column] for column in columns)
+        notes.add(list(zip(*texts, strict=True)))
     notes.count += len(frame)
 
 
@@ -286,10 +288,6 @@ def sample_of(frame: Any) -> Sample:
     notes = Notes()
     note_frame(notes, frame)
     return notes.sample()
-
-
-def _field(value: Any) -> str:
-    return "" if value is None or value != value else str(value)
 
 
 def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
@@ -363,10 +361,43 @@ def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) ->
     _judge_ids_in_rows(choice, table)
     if max(choice.columns) >= len(columns):
         return
-    if whole or _kinds_differ(choice, columns):
+    if whole or len({columns[place].kind for place in choice.columns}) > 1:
         _judge_numbering(choice, samples, columns)
     if whole:
         _judge_others(choice, columns, all(len(sample.rows) == sample.size for sample in samples))
+
+
+def columns_taken(what: str, choice: Choice, given: bool) -> tuple[Reading, Choice | None]:
+    """Describe the two columns that were taken of a table with names, and judge their names.
+
+    Parameters
+    ----------
+    what : str
+        What the table is, for results: "parquet file".
+    choice : Choice
+    given : bool
+        Whether the caller named the two.
+
+    Returns
+    -------
+    Reading
+    Choice or None
+        What is to be judged by the table's rows; None if the two are given or have names of ids, or are all columns.
+
+    Raises
+    ------
+    InputError
+        The names speak against the choice.
+    """
+    (source, target), labels = choice.columns, choice.labels
+    selection = "given" if given else "by name" if choice.columns in known_pairs(labels) else "by position"
+    reading = Reading(what, (source + 1, target + 1), (labels[source], labels[target]), len(labels), selection)
+    if not given:
+        refuse_two_pairs(choice)
+    if selection != "by position":
+        return reading, None
+    judge(choice)
+    return reading, choice if len(labels) > 2 else None
 
 
 def _refused(choice: Choice, fact: str, mend: str) -> InputError:
@@ -374,7 +405,7 @@ def _refused(choice: Choice, fact: str, mend: str) -> InputError:
 
 
 def is_integer(field: str) -> bool:
-    """Return whether a field is an integer in decimal digits."""
+    """Return whether a field is an integer: decimal digits, optionally after a minus sign."""
     return re.fullmatch(r"-?[0-9]+", field) is not None
 
 
@@ -397,11 +428,6 @@ def refuse_two_pairs(choice: Choice) -> None:
         )
 
 
-def like_ids(index: Sequence[str]) -> bool:
-    """Return whether a name of a frame's index is one of an id column."""
-    return any(plain(name) in INDEX for name in index)
-
-
 def index_refused(table: str, index: Sequence[str]) -> InputError:
     """Make the error for a frame with ids in its index."""
     names = ", ".join(map(repr, index))
@@ -414,7 +440,7 @@ def index_refused(table: str, index: Sequence[str]) -> InputError:
 def _judge_names(choice: Choice, columns: list[_Column]) -> None:
     """Refuse an index named like ids, and a column whose name says that it numbers the rows."""
     labels, kinds = choice.labels, choice.kinds or tuple(column.kind for column in columns)
-    if like_ids(choice.index):
+    if any(plain(name) in INDEX for name in choice.index):
         raise index_refused(choice.where, choice.index)
     numbers = set(NUMBERS)
     if len(labels) > 2 and kinds and kinds[0] != "other":
@@ -561,11 +587,6 @@ def _columns_of(samples: Sequence[Sample]) -> list[_Column]:
             kind = "int" if all(map(is_integer, filled)) else "other" if number else "text"
         columns.append(_Column(values, set(filled), kind))
     return columns
-
-
-def _kinds_differ(choice: Choice, columns: list[_Column]) -> bool:
-    i, j = choice.columns
-    return columns[i].kind != columns[j].kind
 
 
 def _shared(first: _Column, second: _Column) -> float:

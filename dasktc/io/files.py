@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from dasktc.errors import InputError
 from dasktc.io.evidence import Reading, warn_of_zeros
 from dasktc.io.formats import listing, streams
-from dasktc.io.formats.dialect import Doubt
-from dasktc.io.formats.sniff import HeaderAloneError, first_line
+from dasktc.io.formats.sniff import Doubt, HeaderAloneError, first_line
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.io.watched import Stamp, stamp, watched
 from dasktc.options import Ids
@@ -143,10 +142,6 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         Files, folders, glob patterns or fsspec URLs.
     options : ReadOptions
 
-    Returns
-    -------
-    Source
-
     Raises
     ------
     InputError
@@ -169,7 +164,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         first_of.setdefault(file.ids, file.url)
         reading = reading.joined(file.reading) if reading else file.reading
         parts.extend(watched(file.parts, file.url, file.start.stamp))
-        nbytes = inf if streams.is_remote(file.url) else _decompressed_size(file.url)
+        archive = os.path.splitext(file.url.lower())[1] in _COMPRESSION
+        nbytes = inf if streams.is_remote(file.url) else streams.size(file.url) * (COMPRESSED if archive else 1)
         row_bytes = FORMATS[file.format].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
@@ -225,24 +221,30 @@ def _read_file(url: str, format: str, options: ReadOptions, start: _Start) -> _F
 
 def _files_of(urls: Sequence[str], options: ReadOptions) -> tuple[list[_File], HeaderAloneError | None]:
     """Cut each file with rows into parts; return the error of the first with a header alone, too."""
-    read = []
+    results = []
     for url in urls:
-        before = stamp(url)
+        first_stamp = stamp(url)
         head, path = streams.first_bytes(url)
         if not head and len(urls) > 1:
             continue  # writers of many files leave empty ones
         format = options.format or detect(path, head)
-        _refuse_unused(url, format, options)
+        for unused, fact in _UNUSED.items():
+            value = getattr(options, unused)
+            if unused not in FORMATS[format].options and value not in (None, "int"):  # such formats have integer ids
+                raise InputError(
+                    f"{option(unused, value)} is given for {url}, of format {format}: {fact}; leave it out, or name "
+                    f"another format with {advice('format')}"
+                )
         several = len(urls) > 1 and FORMATS[format].module == "text" and options.skip is None
         line = first_line(head) if several else ("", 0, False)
-        read.append(_read_file(url, format, options, _Start(*line, stamp=before)))
-    headers = _shared_headers([file for file in read if isinstance(file, _File)])
+        results.append(_read_file(url, format, options, _Start(*line, stamp=first_stamp)))
+    headers = _shared_headers([file for file in results if isinstance(file, _File)])
     again = replace(options, headers=headers)
-    for place, file in enumerate(read):
+    for place, file in enumerate(results):
         if isinstance(file, _File) and file.start.line in headers and file.reading.names is None:
-            read[place] = _read_file(file.url, file.format, again, file.start)  # its header was taken for a row
-    alone = next((file for file in read if isinstance(file, HeaderAloneError)), None)
-    return [file for file in read if isinstance(file, _File)], alone
+            results[place] = _read_file(file.url, file.format, again, file.start)  # its header was taken for a row
+    alone = next((file for file in results if isinstance(file, HeaderAloneError)), None)
+    return [file for file in results if isinstance(file, _File)], alone
 
 
 def _shared_headers(files: Sequence[_File]) -> frozenset[str]:
@@ -311,7 +313,9 @@ def detect(url: str, head: bytes) -> str:
             return name
         if format.by_content and _module(name).looks_like(head):
             return name
-    extension = _extension(url)
+    stem, extension = os.path.splitext(url.lower())
+    while extension in _COMPRESSION:
+        stem, extension = os.path.splitext(stem)
     by_name = next((name for name, format in FORMATS.items() if extension in format.extensions), "text")
     if head.startswith(b"PK\x03\x04"):
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
@@ -341,28 +345,5 @@ def _module(name: str) -> Any:
     return import_module(f"dasktc.io.formats.{FORMATS[name].module}")
 
 
-def _decompressed_size(url: str) -> float:
-    """Decompressed bytes of a local file, estimated from the extension of its name."""
-    return streams.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
-
-
-def _extension(url: str) -> str:
-    stem, extension = os.path.splitext(url.lower())
-    while extension in _COMPRESSION:
-        stem, extension = os.path.splitext(stem)
-    return extension
-
-
 def _unread(url: str, kind: str) -> InputError:
     return InputError(f"{url} is {kind}; if it is not, name its format with {advice('format')} ({', '.join(FORMATS)})")
-
-
-def _refuse_unused(url: str, name: str, options: ReadOptions) -> None:
-    """Refuse an option that the format does not support; `ids="int"` holds for every such format."""
-    for unused, fact in _UNUSED.items():
-        value = getattr(options, unused)
-        if unused not in FORMATS[name].options and value not in (None, "int"):
-            raise InputError(
-                f"{option(unused, value)} is given for {url}, of format {name}: {fact}; leave it out, or name another "
-                f"format with {advice('format')}"
-            )

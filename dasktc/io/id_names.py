@@ -1,11 +1,17 @@
-"""Common names of id columns, of columns that number the rows, and of an index that holds ids."""
+"""Names of columns: common ones of ids, of numbers of rows and of an index with ids, and those that a caller gives."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["INDEX", "NUMBERS", "PAIRS", "known_pairs", "plain"]
+from dasktc.errors import InputError, shown
+from dasktc.wording import advice, nearest, option
+
+__all__ = [
+    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "known_pairs", "place_of", "plain", "position",
+    "proposed", "weight_position",
+]  # fmt: skip
 
 PAIRS: dict[tuple[str, ...], bool] = {
     ("src", "dst"): True,
@@ -68,3 +74,135 @@ def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
     for first, second in PAIRS:
         if first in plain_names and second in plain_names:
             yield plain_names.index(first), plain_names.index(second)
+
+
+def choose(
+    where: str, names: Sequence[str], columns: tuple[str, str] | None, kinds: Sequence[str | None]
+) -> tuple[int, int]:
+    """Choose the two id columns: the requested ones, those with common names, or the first two.
+
+    Parameters
+    ----------
+    where : str
+        The file or the object, for errors.
+    names : sequence of str
+        Its columns, in order.
+    columns : tuple of two str or None
+        Names, or positions as digits.
+    kinds : sequence of str or None
+        Type of ids in each column; the first two are chosen only if their types are equal and not None.
+
+    Returns
+    -------
+    tuple of two int
+        Positions from 0.
+
+    Raises
+    ------
+    InputError
+        A requested column does not exist, both are the same, or the choice is unclear.
+    """
+    if columns is not None:
+        source, target = (position(names, name) for name in columns)
+        if source is not None and target is not None:
+            check_two(columns, (source, target))
+            return source, target
+    else:
+        keys = re.findall(r"([^/=]+)=[^/]*/", where)
+        for pair in known_pairs([*names, *keys]):
+            if key := next((keys[place - len(names)] for place in pair if place >= len(names)), None):
+                raise InputError(
+                    f"{where} has the columns {', '.join(names)[:200]}, and {key!r} in the names of its folders, which "
+                    f"are not read as ids; write both ids into the files{_for_example(', or name two of these', names)}"
+                )
+            return pair
+        if len(names) > 1 and kinds[0] == kinds[1] is not None:
+            return 0, 1
+    names_by_kind = (
+        [name for name, id_kind in zip(names, kinds, strict=True) if id_kind == kind] for kind in ("int", "text")
+    )
+    alike = next((group for group in names_by_kind if len(group) > 1), names)
+    example = _for_example("name them", alike) or "write two columns of ids"
+    proposal = proposed(columns or (), names)
+    raise InputError(
+        f"{where} has the columns {', '.join(names)[:200] or '(none)'}: "
+        f"{_listed(columns, ' and ') + ' are not among them' if columns else 'which two hold ids is unclear'}; "
+        + (f"{proposal}name two of these" if proposal else example)
+    )
+
+
+def proposed(columns: Iterable[str], names: Sequence[str]) -> str:
+    """Return the question whether columns with nearly the requested names are meant, for an error; "" if none are."""
+    columns = [*columns]
+    nearest_names = [name if name in names or name.isdecimal() else nearest(name, names) for name in columns]
+    if nearest_names == columns or None in nearest_names or nearest_names[0] == nearest_names[1]:
+        return ""
+    return f"did you mean {advice(columns=tuple(nearest_names))}? Else "
+
+
+def _for_example(option: str, names: Sequence[str]) -> str:
+    """Return the advice to name two columns, with the first two of those that may hold ids."""
+    if len(names) < 2:
+        return ""
+    example = f", as with {advice(columns=tuple(names[:2]))}" if max(map(len, names[:2])) <= 40 else ""
+    return f"{option} with {advice('columns')}{example}"
+
+
+def check_two(columns: tuple[str, str], places: Sequence[object]) -> None:
+    """Refuse two names of one column, with which every edge would be a loop."""
+    if places[0] == places[1]:
+        raise InputError(f"{option('columns', columns)} is one column: an edge has two ends; give two")
+
+
+def _listed(columns: tuple[str, str], separator: str = ",") -> str:
+    """Return the requested names in the form of an error."""
+    return separator.join(name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in columns)
+
+
+def place_of(name: str) -> int | None:
+    """Parse a name as a column's position from 0; return None if it is not a number."""
+    return int(name) if name.isdecimal() and len(name) < 19 else None
+
+
+def position(names: Sequence[str], name: str) -> int | None:
+    """Return the position of a column that a caller gives by name, or by position in digits; None if there is none."""
+    place = names.index(name) if name in names else place_of(name)
+    return place if place is not None and place < len(names) else None
+
+
+def weight_position(
+    where: str, names: Sequence[str], ends: Sequence[int], name: str | None, width: int | None = None
+) -> int | None:
+    """Return the position of the column of weights, which a caller gives by name, or by position in digits.
+
+    Parameters
+    ----------
+    where : str
+        The file or the object, for errors.
+    names : sequence of str
+        Of the columns; empty where they have none.
+    ends : sequence of int
+        Positions of the two id columns.
+    name : str or None
+        None: weights are not read, and the result is None.
+    width : int, optional
+        Number of columns; default: as many as names.
+
+    Raises
+    ------
+    InputError
+        There is no such column, or it is an id column.
+    """
+    if name is None:
+        return None
+    place = names.index(name) if name in names else place_of(name)
+    if place is None or place >= (len(names) if width is None else width):
+        fact = f"its columns are {', '.join(names[:12])}" if names else "it has no header with names"
+        raise InputError(
+            f"{where} has no column {shown(name)} of weights: {fact}; name one of its columns, or a position from 0"
+        )
+    if place in ends:
+        raise InputError(
+            f"column {shown(name)} is named for ids and for weights of {where}: it cannot be both; name another"
+        )
+    return place

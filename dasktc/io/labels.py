@@ -109,7 +109,9 @@ def pairs_of_labels(edges: Any, name: str) -> list[tuple[Any, Any]]:
         edges = edges.to_pandas()
     if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
         return list(zip(edges.iloc[:, 0], edges.iloc[:, 1], strict=True))
-    if _are_columns(edges):
+    # Two lists or arrays are two columns; two tuples are two edges, because labels may be tuples.
+    columns = edges if isinstance(edges, Sequence) and len(edges) == 2 else [()]
+    if all(isinstance(column, list) or getattr(column, "ndim", 0) == 1 for column in columns):
         if len(edges[0]) != len(edges[1]):
             raise InputError(
                 f"{name} have {len(edges[0]):,} first ends and {len(edges[1]):,} second ones: an edge has two; pass "
@@ -123,15 +125,6 @@ def pairs_of_labels(edges: Any, name: str) -> list[tuple[Any, Any]]:
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise _no_pairs(pair, name)
     return [tuple(pair) for pair in pairs]
-
-
-def _are_columns(edges: Any) -> bool:
-    """Return whether edges are two lists or arrays; two tuples are two edges, because labels may be tuples."""
-    return (
-        isinstance(edges, Sequence)
-        and len(edges) == 2
-        and all(isinstance(column, list) or getattr(column, "ndim", 0) == 1 for column in edges)
-    )
 
 
 def _no_pairs(value: Any, name: str) -> InputError:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from dasktc.backends import Backend
 from dasktc.io.evidence import Reading
+from dasktc.io.labels import Labels
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.labels import Labels
 
 __all__ = ["Part", "ReadOptions", "Source"]
 

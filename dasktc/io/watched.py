@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,7 +108,7 @@ class WatchedPart:
             raise AttributeError(name)
         value = getattr(self.part, name)
         if name in _READS:
-            return self._chunks(value) if name.startswith("chunks") else self._watched(value)
+            return self._chunks(value) if name.startswith("chunks") else self._watching()(value)
         if name == "joined":
             return self._joined
         return (lambda *args: replace(self, part=value(*args))) if name == "noting" else value
@@ -115,7 +116,7 @@ class WatchedPart:
     def __reduce__(self) -> Any:
         if self.is_mapped:  # its rows are copied now
             self.refuse_changes()
-            return _unchanged, (self.part,)
+            return itemgetter(0), ((self.part,),)
         return WatchedPart, (self.part, self.files)
 
     def _joined(self, other: Any) -> Any:
@@ -123,13 +124,6 @@ class WatchedPart:
         part = self.part.joined(getattr(other, "part", other))
         files = dict.fromkeys((*self.files, *getattr(other, "files", ())))
         return None if part is None else replace(self, part=part, files=tuple(files))
-
-    def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(*args: Any) -> Any:
-            with self._watching():
-                return function(*args)
-
-        return watched
 
     def _chunks(self, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         def watched(*args: Any) -> Iterator[Any]:
@@ -151,22 +145,13 @@ class WatchedPart:
         self.refuse_changes()
 
     def refuse_changes(self) -> None:
-        """Compare the stamps with the files as they are.
-
-        Raises
-        ------
-        InputError
-        """
+        """Compare the stamps with the files as they are; InputError if they differ."""
         for url, expected in self.files:
             current = stamp(url)
             if self.is_mapped and (current is None or current.inode != expected.inode):
                 continue
             if current is None or not expected.same(current):
                 raise InputError(_changed(url, expected, current))
-
-
-def _unchanged(part: Any) -> Any:
-    return part
 
 
 def _changed(url: str, expected: Stamp, current: Stamp | None) -> str:

@@ -15,20 +15,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.base import starmap
+from dasktc.executors.base import Executor, starmap
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.process.paths import check_writable_folder
 from dasktc.executors.stores.claims import PREFIX, Claim, remove_abandoned
+from dasktc.io.source import Part, Source
 from dasktc.options import path_text
 from dasktc.wording import advice, option, plural
-
-if TYPE_CHECKING:
-    from dasktc.executors.base import Executor
-    from dasktc.io.source import Part, Source
 
 __all__ = [
     "FRAMES",
@@ -88,7 +85,16 @@ def write_edges(
     """
     check_target(out, EDGES, force)
     parts, on_gpus = source.parts or (None,), _on_gpus(executor, backend)
-    return _write_hidden(out, executor, len(parts), lambda paths: _write_parts(list(parts), paths, executor, on_gpus))
+
+    def write(paths: list[str]) -> list[Any]:
+        jobs = list(zip(parts, paths, strict=True))
+        if not on_gpus:
+            return executor.map("write", _write_part, jobs)
+        group = GPU_PARTS if isinstance(executor, DaskExecutor) else len(jobs)
+        groups = [jobs[first : first + group] for first in range(0, len(jobs), group)]
+        return executor.map("write", _write_made, groups)
+
+    return _write_hidden(out, executor, len(parts), write)
 
 
 def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor, force: bool | None = None) -> int:
@@ -119,7 +125,12 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Execu
         The operating system refused to write.
     """
     check_target(out, FRAMES, force)
-    return _write_hidden(out, executor, len(frames), lambda paths: _write_results(frames, paths, executor))
+
+    def write(paths: list[str]) -> list[Any]:
+        headers = [path.endswith(".csv") and number == 0 for number, path in enumerate(paths)]
+        return starmap(executor, "write", _write_frame, list(zip(frames, paths, headers, strict=True)))
+
+    return _write_hidden(out, executor, len(frames), write)
 
 
 def write_page(text: str, out: str | os.PathLike[str], force: bool | None = None) -> None:
@@ -211,15 +222,23 @@ def _folded(name: str) -> str:
 
 
 def _write_hidden(
-    out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], int]
+    out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], list[Any]]
 ) -> int:
-    """Write `count` part files, join them, and publish the result under the target's name."""
+    """Write `count` part files by tasks, which return their rows, join them, and publish the result as the target."""
     target = Path(out).absolute()
     with hidden_beside(target) as hidden:
-        paths = _part_paths(hidden / "parts", count, target.suffix)
-        rows = write(paths)
-        publish(_finished(paths, hidden, executor), target, hidden)
-    return rows
+        folder, finished = hidden / "parts", hidden / "joined"
+        folder.mkdir()
+        paths = [str(folder / f"part-{number:07d}{target.suffix}") for number in range(count)]
+        rows = sum(executor.gather(write(paths)))
+        if count == 1:
+            finished = Path(paths[0])
+        elif target.suffix == ".parquet":
+            finished = folder
+        else:
+            executor.gather([executor.submit("join", _join, paths, str(finished))])
+        publish(finished, target, hidden)
+    return int(rows)
 
 
 @contextmanager
@@ -237,21 +256,6 @@ def hidden_beside(target: Path) -> Iterator[Path]:
             f"{target} cannot be written: {error.strerror or error}; choose a folder with free space, which every "
             "worker sees"
         ) from error
-
-
-def _part_paths(folder: Path, count: int, suffix: str) -> list[str]:
-    """Make the folder and name the part files in it."""
-    folder.mkdir()
-    return [str(folder / f"part-{number:07d}{suffix}") for number in range(count)]
-
-
-def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor, on_gpus: bool) -> int:
-    jobs = list(zip(parts, paths, strict=True))
-    if on_gpus:
-        group = GPU_PARTS if isinstance(executor, DaskExecutor) else len(jobs)
-        groups = [jobs[first : first + group] for first in range(0, len(jobs), group)]
-        return sum(executor.gather(executor.map("write", _write_made, groups)))
-    return sum(executor.gather(executor.map("write", _write_part, jobs)))
 
 
 def _write_part(job: tuple[Part | None, str]) -> int:
@@ -279,31 +283,22 @@ def _on_gpus(executor: Executor, backend: str) -> bool:
 @said_in_one_line
 def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
     """Make parts on the GPU, one after another, while threads write the previous ones; runs on a worker."""
+    import pyarrow as pa
+
     from dasktc.backends.gpu_edges import make_on_host
 
     threads = max(1, min(WRITERS, len(os.sched_getaffinity(0))))
-    waiting, rows = deque[Future[int]](), 0
+    queue, rows = deque[Future[int]](), 0
     with ThreadPoolExecutor(threads) as writers:
         for part, path in jobs:
-            table = None if part is None else make_on_host(part)
-            waiting.append(
-                writers.submit(_write_part, (part, path)) if table is None else writers.submit(_write_pair, table, path)
-            )
-            if len(waiting) > 2 * threads:  # each holds the edges of a part
-                rows += waiting.popleft().result()
-        return rows + sum(written.result() for written in waiting)
-
-
-def _write_pair(ends: tuple[Any, Any], path: str) -> int:
-    import pyarrow as pa
-
-    return _write_table(pa.table(dict(zip(("src", "dst"), ends, strict=True))), path)
-
-
-def _write_results(frames: list[Any], paths: list[str], executor: Executor) -> int:
-    headers = [path.endswith(".csv") and number == 0 for number, path in enumerate(paths)]
-    jobs: list[tuple[Any, ...]] = list(zip(frames, paths, headers, strict=True))
-    return sum(executor.gather(starmap(executor, "write", _write_frame, jobs)))
+            ends = None if part is None else make_on_host(part)
+            if ends is None:
+                queue.append(writers.submit(_write_part, (part, path)))
+            else:
+                queue.append(writers.submit(_write_table, pa.table([*ends], names=["src", "dst"]), path))
+            if len(queue) > 2 * threads:  # each holds the edges of a part
+                rows += queue.popleft().result()
+        return rows + sum(future.result() for future in queue)
 
 
 def _write_frame(frame: Any, path: str, header: bool = False) -> int:
@@ -320,23 +315,20 @@ def _write_table(table: Any, path: str, header: bool = False) -> int:
 
             write_table(table, file, compression="zstd", use_dictionary=False)
         else:
-            _write_text(table, file, path.endswith(".csv"), header)
+            import pyarrow as pa
+            from pyarrow.csv import WriteOptions, write_csv
+
+            quotes, delimiter = ("needed", ",") if path.endswith(".csv") else ("none", "\t")
+            reason = None if delimiter == "," else _unreadable(table)
+            try:
+                if reason is None:
+                    options = WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes)
+                    write_csv(table, file, options)
+            except pa.ArrowInvalid as error:
+                reason = f"an id holds a tab, a quote or the end of a line ({error})"
+            if reason is not None:
+                raise InputError(f"{reason}: .txt cannot represent it; write .csv or .parquet")
     return int(table.num_rows)
-
-
-def _write_text(table: Any, file: Any, comma: bool, header: bool) -> None:
-    import pyarrow as pa
-    from pyarrow.csv import WriteOptions, write_csv
-
-    quotes, delimiter = ("needed", ",") if comma else ("none", "\t")
-    reason = None if comma else _unreadable(table)
-    try:
-        if reason is None:
-            write_csv(table, file, WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes))
-    except pa.ArrowInvalid as error:
-        reason = f"an id holds a tab, a quote or the end of a line ({error})"
-    if reason is not None:
-        raise InputError(f"{reason}: .txt cannot represent it; write .csv or .parquet")
 
 
 def _unreadable(table: Any) -> str | None:
@@ -350,17 +342,6 @@ def _unreadable(table: Any) -> str | None:
             if len(odd):
                 return f"id {odd[0].as_py()!r} would be read as a comment, as no id, or without its blanks"
     return None
-
-
-def _finished(paths: list[str], hidden: Path, executor: Executor) -> Path:
-    """Return the path to publish: the only part file, the folder of part files, or their concatenation."""
-    if len(paths) == 1:
-        return Path(paths[0])
-    if paths[0].endswith(".parquet"):
-        return Path(paths[0]).parent
-    joined = hidden / "joined"
-    executor.gather([executor.submit("join", _join, paths, str(joined))])
-    return joined
 
 
 def _join(paths: list[str], joined: str) -> None:

@@ -10,7 +10,6 @@ while the bytes are in their cache, at 0.3 s per gigabyte and thread.
 from __future__ import annotations
 
 import os
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -27,8 +26,7 @@ from dasktc.backends import Backend, host_threads
 from dasktc.backends.csr import on_host
 from dasktc.backends.host_threads import in_threads, read_bytes
 from dasktc.io.formats import streams
-from dasktc.saved.folder import FILE, damaged_file, joined, writing
-from dasktc.wording import plural
+from dasktc.saved.folder import FILE, damaged, joined, writing
 
 __all__ = ["CHUNK", "MAGIC", "MOST", "Count", "StoredArray", "read_array", "write_arrays"]
 
@@ -78,7 +76,7 @@ class StoredArray(Struct, Generic[Kind], frozen=True, forbid_unknown_fields=True
         return self.start + self.nbytes + -self.nbytes % ALIGNMENT
 
 
-def write_arrays(folder: str, name: str, arrays: dict[str, Array]) -> dict[str, StoredArray[Any]]:
+def write_arrays(folder: str, name: str, arrays: dict[str, Array | None]) -> dict[str, StoredArray[Any]]:
     """Write arrays to a new file (`new_file`).
 
     Parameters
@@ -86,21 +84,21 @@ def write_arrays(folder: str, name: str, arrays: dict[str, Array]) -> dict[str, 
     folder : str
         A path, or an fsspec URL.
     name : str
-    arrays : dict of str to array
-        One-dimensional NumPy or CuPy arrays.
+    arrays : dict of str to array or None
+        One-dimensional NumPy or CuPy arrays; those that are None are left out.
 
     Raises
     ------
     DasktcError
         The file cannot be written.
     """
-    hosted = {key: _little_endian(np.ascontiguousarray(on_host(array))) for key, array in arrays.items()}
+    host_arrays = {key: np.ascontiguousarray(on_host(array)) for key, array in arrays.items() if array is not None}
     stored, start = dict[str, StoredArray[Any]](), ALIGNMENT
     lock = None if streams.is_remote(folder) else Lock()
     with new_file(joined(folder, name)) as file:
         file.write(MAGIC.ljust(ALIGNMENT, b"\0"))
-        for key, array in hosted.items():
-            data = array.view("u1")
+        for key, array in host_arrays.items():
+            data = array.astype(array.dtype.newbyteorder("<"), copy=False).view("u1")
             write = partial(_write_slab, file, lock, start, data)
             crc32 = in_threads(write, len(data)) if lock else map(write, range(0, len(data), host_threads.SLAB))
             stored[key] = StoredArray(name, array.dtype.str[1:], len(array), start, "".join(crc32))
@@ -118,10 +116,6 @@ def _write_slab(file: BinaryIO, lock: Lock | None, start: int, data: Any, first:
             file.seek(start + first)
         file.write(slab)
     return crc32
-
-
-def _little_endian(array: Array) -> Array:
-    return array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
 
 
 def _crc32(data: Any) -> str:
@@ -191,42 +185,18 @@ def read_array(
     base, last = begin // CHUNK * CHUNK, min(stored.nbytes, -(-stop // CHUNK) * CHUNK)
     if begin >= stop:
         return (backend.array if backend else np).empty(0, dtype=dtype)
-    fill = _reader(url)
+    with streams.filling(url) as fill:
 
-    def checked(buffer: Any, start: int) -> None:
-        fill(buffer, stored.start + base + start)
-        _compare(stored, url, buffer, base + start)
-        if look is not None:
-            inside = buffer[max(0, begin - base - start) : max(0, stop - base - start)]
-            look(np.frombuffer(inside, dtype))
+        def checked(buffer: Any, start: int) -> None:
+            fill(buffer, stored.start + base + start)
+            _compare(stored, url, buffer, base + start)
+            if look is not None:
+                entries = buffer[max(0, begin - base - start) : max(0, stop - base - start)]
+                look(np.frombuffer(entries, dtype))
 
-    data = (read_bytes if backend is None else backend.upload)(last - base, checked)
+        data = (read_bytes if backend is None else backend.upload)(last - base, checked)
     part = data[begin - base : stop - base]
     return (part if len(part) == len(data) else part.copy()).view(dtype)
-
-
-def _reader(url: str) -> Callable[[Any, int], None]:
-    """Return a thread-safe function that reads bytes of a file at an offset into a buffer."""
-    if streams.is_remote(url):
-        fs, path = streams.filesystem(url)
-
-    def fill(buffer: Any, start: int) -> None:
-        view = memoryview(buffer)
-        with streams.naming(url):
-            if streams.is_remote(url):
-                data = fs.cat_file(path, start=start, end=start + len(view))
-                if len(data) > len(view):  # a plain web server may send all of a file, whatever was asked for
-                    data = data[start : start + len(view)]
-                view[: len(data)], view = data, view[len(data) :]
-            else:
-                with open(url, "rb", buffering=0) as file:
-                    file.seek(start)
-                    while view and (read := file.readinto(view)):
-                        view = view[read:]
-        if view:
-            raise damaged_file(url, f"it ends at least {plural(len(view), 'byte')} too early")
-
-    return fill
 
 
 def _compare(stored: StoredArray[Any], url: str, data: Any, start: int) -> None:
@@ -236,4 +206,4 @@ def _compare(stored: StoredArray[Any], url: str, data: Any, start: int) -> None:
     if crc32 != expected:
         digit = next(n for n, pair in enumerate(zip_longest(crc32, expected)) if pair[0] != pair[1])
         first = stored.start + start + digit // DIGITS * CHUNK
-        raise damaged_file(url, f"the bytes from {first:,} on have another checksum than those saved")
+        raise damaged(url, f"the bytes from {first:,} on have another checksum than those saved")

@@ -18,13 +18,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dasktc.backends import Backend, host_threads
-from dasktc.backends.block_facts import WORD, ColumnFacts, Hash, RowFacts, VertexFacts
+from dasktc.backends import Backend
+from dasktc.backends.block_facts import WORD, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.host_threads import in_threads
 from dasktc.executors.measured import Measured
 from dasktc.saved.arrays import read_array
-from dasktc.saved.folder import damaged_file, joined
+from dasktc.saved.folder import damaged, joined
 from dasktc.saved.manifest import BlockRecord
 from dasktc.wording import plural
 
@@ -34,8 +34,6 @@ __all__ = [
 ]  # fmt: skip
 
 Array = Any
-ROWS = 1 << 20
-"""Rows, or entries of vectors, that a thread of the CPU checks at a time."""
 EDGES = 1 << 22
 """Edges of a part with proxies, or in another order than by degree, that are checked at a time."""
 
@@ -107,62 +105,36 @@ def block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
     record, by, url = read.record, read.by, read.url
     stride, row_first, column_first, ordered, place = read.numbering
     offsets = read_array(read.folder, record.offsets, backend)
-    columns, descents, targets = _columns(read, by.over(stride, column_first), backend)
+    columns, (descents, targets) = backend.block_facts.facts_of_file(
+        lambda look_at: read_array(read.folder, record.columns, backend, look=look_at), by.over(stride, column_first)
+    )
     members = None if record.members is None else read_array(read.folder, record.members, backend)
     block = OrientedCSR(offsets, columns, *read.numbering, members)
     # Without a column below its row no number of a row may be compared with that of a column.
     behind = column_first - row_first if ordered else None
-    rows = _rows(block, by.over(stride, row_first), read.columns, behind, backend)
+    own, rows_by = backend.block_facts, by.over(stride, row_first)
+
+    def look(first: int) -> RowFacts:
+        end = min(block.rows, first + own.step)
+        return own.row_facts(offsets, columns, first, end, rows_by, read.columns, stride, behind)
+
+    rows = RowFacts.add_up(in_threads(look, block.rows, own.step))
     if rows.wrong or int(offsets[0]) != 0 or int(offsets[-1]) != block.edges:
-        raise damaged_file(url, f"its rows are not those of a block of {plural(block.edges, 'edge')}")
+        raise damaged(url, f"its rows are not those of a block of {plural(block.edges, 'edge')}")
     if rows.outside:
-        raise damaged_file(url, f"a column is none of a block of {read.rows:,} by {plural(read.columns, 'vertex')}")
+        raise damaged(url, f"a column is none of a block of {read.rows:,} by {plural(read.columns, 'vertex')}")
     if descents != rows.descents:
-        raise damaged_file(url, "the columns of a row do not ascend")
+        raise damaged(url, "the columns of a row do not ascend")
     if rows.above:
-        raise damaged_file(url, "a column is not below its row, as it is in degree order")
+        raise damaged(url, "a column is not below its row, as it is in degree order")
     totals = Totals(rows.total, targets)
     if members is not None:
         totals = _totals_of_members(block, members, read, backend)
     if read.pairs:
-        ends = by.over(stride, row_first), by.over(stride, column_first)
-        totals = totals._replace(pairs=backend.block_facts.pair_total(offsets, columns, *ends))
+        totals = totals._replace(pairs=own.pair_total(offsets, columns, rows_by, by.over(stride, column_first)))
     if read.expected is not None and totals != read.expected[0]:
-        raise damaged_file(read.expected[1], f"its degrees are not those of block {place}")
+        raise damaged(read.expected[1], f"its degrees are not those of block {place}")
     return [block, totals]
-
-
-def _columns(read: BlockRead, by: Hash, backend: Backend) -> tuple[Array, int, int]:
-    """Read columns; return them with their facts. On the CPU the threads that read them look at each slab."""
-    if backend.on_device:
-        columns = read_array(read.folder, read.record.columns, backend)
-        return (columns, *backend.block_facts.column_facts(columns, by))
-    facts: list[ColumnFacts] = []
-
-    def look(slab: Array) -> None:
-        facts.append(backend.block_facts.column_facts(slab, by))
-
-    columns = read_array(read.folder, read.record.columns, backend, look=look)
-    step = host_threads.SLAB // columns.itemsize
-    seams = int((columns[step::step] <= columns[step - 1 : len(columns) - 1 : step]).sum())
-    descents, totals = (sum(getattr(of, name) for of in facts) for name in ("descents", "total"))
-    return columns, descents + seams, totals % WORD
-
-
-def _rows(block: OrientedCSR, by: Hash, width: int, behind: int | None, backend: Backend) -> RowFacts:
-    """Facts of a block's rows; on the CPU several threads compute them."""
-    own, step = backend.block_facts, _step(block.rows, backend)
-
-    def look(first: int) -> RowFacts:
-        end = min(block.rows, first + step)
-        return own.row_facts(block.offsets, block.columns, first, end, by, width, block.stride, behind)
-
-    return RowFacts.add_up(in_threads(look, block.rows, step))
-
-
-def _step(size: int, backend: Backend) -> int:
-    """Number of rows or entries to check at a time: all at once on a device."""
-    return max(1, size) if backend.on_device else ROWS
 
 
 def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, backend: Backend) -> Totals:
@@ -170,7 +142,7 @@ def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, back
     url = read.url
     facts = backend.block_facts.column_facts(members, read.by)
     if facts.descents or (len(members) and not 0 <= int(members[0]) <= int(members[-1]) < read.vertices):
-        raise damaged_file(url, f"its members do not ascend, or are none of {plural(read.vertices, 'vertex')}")
+        raise damaged(url, f"its members do not ascend, or are none of {plural(read.vertices, 'vertex')}")
     sources = targets = 0
     for row, column in _ends(block, backend):
         sources += backend.block_facts.column_facts(members.take(row), read.by).total
@@ -198,7 +170,7 @@ def proxy_wedges(local: OrientedCSR, part: OrientedCSR, backend: Backend) -> int
 
 def checked_vectors(order: Array, outward: Array, inward: Array, first: int, by: Hash, backend: Backend) -> VertexFacts:
     """Facts of a shard of the vertex vectors, whose first entry is that of vertex `first`. Runs on a worker."""
-    step = _step(len(order), backend)
+    step = backend.block_facts.step
 
     def look(start: int) -> VertexFacts:
         dense, out, into = (vector[start : start + step] for vector in (order, outward, inward))
@@ -221,4 +193,4 @@ def refuse_against_ranks(block: OrientedCSR, rank: Array, url: str, backend: Bac
     """Refuse a block with an edge that does not lead to its end of higher degree. Runs on a worker."""
     for row, column in _ends(block, backend):
         if bool((rank.take(block.row_ids(row)) <= rank.take(block.column_ids(column))).any()):
-            raise damaged_file(url, "an edge does not lead from its end of lower degree to that of higher")
+            raise damaged(url, "an edge does not lead from its end of lower degree to that of higher")

@@ -27,7 +27,7 @@ from dasktc.options import path_text
 from dasktc.wording import option, plural
 
 __all__ = [
-    "FILE", "FORMAT", "MANIFEST", "check_new", "check_sizes", "damaged", "damaged_file", "joined", "manifest_of",
+    "FILE", "FORMAT", "MANIFEST", "check_new", "check_sizes", "damaged", "joined", "manifest_of",
     "write_folder", "writing",
 ]  # fmt: skip
 
@@ -72,11 +72,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
-    """Read the manifest of a saved graph, and verify its format and checksum.
-
-    Parameters
-    ----------
-    source : path or fsspec URL
+    """Read the manifest of a saved graph, a path or fsspec URL, and verify its format and checksum.
 
     Returns
     -------
@@ -96,11 +92,10 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
     path = joined(folder, MANIFEST)
     if not _is_file(path):
         return None
+    with streams.open_decompressed(path) as file:
+        content = file.read()
     try:
-        with streams.open_decompressed(path) as file:
-            manifest = msgspec.json.decode(file.read(), type=_Manifest)
-    except InputError:
-        raise
+        manifest = msgspec.json.decode(content, type=_Manifest)
     except (MsgspecError, ValueError, RecursionError) as error:
         raise damaged(path, str(error)) from None
     if manifest.format != FORMAT:
@@ -114,16 +109,8 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
 
 
 def damaged(path: str, why: str) -> InputError:
-    """Make the error for a damaged manifest."""
-    return InputError(
-        f"{path} is damaged ({' '.join(why.split())}): it was cut short or changed; fetch it again, or save the graph "
-        "again"
-    )
-
-
-def damaged_file(path: str, why: str) -> InputError:
-    """Make the error for a file, or a folder, that cannot be a saved graph's."""
-    return InputError(f"{path} is damaged: {why}; fetch it again, or save the graph again")
+    """Make the error for a manifest, a file or a folder that cannot be a saved graph's."""
+    return InputError(f"{path} is damaged: {' '.join(why.split())}; fetch it again, or save the graph again")
 
 
 def _is_file(path: str) -> bool:
@@ -153,10 +140,6 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
     folder : str
     sizes : dict of str to int
         Least number of bytes of each file.
-
-    Raises
-    ------
-    InputError
     """
     entries = _entries(folder) or {}
     for name, size in sizes.items():
@@ -167,9 +150,9 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
                 held = fs.info(path)["size"]
                 entries[name] = _Entry(True, held)
         if name not in entries:
-            raise damaged_file(folder, f"{name} is missing")
+            raise damaged(folder, f"{name} is missing")
         if held is not None and held < size:
-            raise damaged_file(folder, f"{name} has {plural(held, 'byte')} instead of {size:,}")
+            raise damaged(folder, f"{name} has {plural(held, 'byte')} instead of {size:,}")
 
 
 class _Entry(NamedTuple):
@@ -195,7 +178,7 @@ def _entries(folder: str) -> dict[str, _Entry] | None:
         with suppress(FileNotFoundError):  # a plain web server may list no folder
             listed = {entry["name"].rstrip("/"): entry for entry in fs.ls(path, detail=True)}
         listed.pop(path.rstrip("/"), None)  # object stores list a marker of the folder itself
-        return {os.path.basename(name): _Entry(of["type"] == "file", of["size"]) for name, of in listed.items()}
+        return {os.path.basename(name): _Entry(info["type"] == "file", info["size"]) for name, info in listed.items()}
 
 
 def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
@@ -213,10 +196,6 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
     -------
     str
         Its absolute path, or its URL.
-
-    Raises
-    ------
-    InputError
     """
     text = _local(path_text("path", out))
     if streams.is_remote(text):
@@ -245,15 +224,7 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
 def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
     """Return the files that replacing a saved graph removes, the manifest first; refuse a folder with any other entry.
 
-    Parameters
-    ----------
-    folder : str
-    entries : dict, or None
-        As from `_entries`.
-
-    Raises
-    ------
-    InputError
+    `entries` are those of `_entries`.
     """
     if not entries:
         return []
@@ -263,21 +234,20 @@ def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
             f"{_FORCE} replaces only these; choose another name"
         )
     path = joined(folder, MANIFEST)
+    with streams.open_decompressed(path) as file:
+        content = file.read()
     try:
-        with streams.open_decompressed(path) as file:
-            own = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(file.read())))}
-    except InputError:
-        raise
+        graph_files = {MANIFEST, *filter(_IS_FILE, _file_names(msgspec.json.decode(content)))}
     except (MsgspecError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so {_FORCE} "
             "does not replace it; remove the folder yourself, or choose another name"
         ) from None
-    others = [name for name, entry in entries.items() if name not in own or not entry.is_file]
-    if others:
+    foreign = [name for name, entry in entries.items() if name not in graph_files or not entry.is_file]
+    if foreign:
         raise InputError(
-            f"{folder} has {plural(len(others), 'entry that is', 'entries that are')} not the saved graph's, "
-            f"{shown(others[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
+            f"{folder} has {plural(len(foreign), 'entry that is', 'entries that are')} not the saved graph's, "
+            f"{shown(foreign[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
         )
     return [MANIFEST, *(name for name in entries if name != MANIFEST)]
 

@@ -20,7 +20,7 @@ from dasktc.backends.kernel import Facts
 from dasktc.backends.vertex_maps import MAX_VERTICES
 from dasktc.errors import InputError, neutral_text
 from dasktc.io.evidence import Reading
-from dasktc.options import AttributeOptions, Ids, Options
+from dasktc.options import AttributeOptions, Options
 from dasktc.pipeline.build_blocks import GridPartition, Partition
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.planes.vectors import Sharded
@@ -66,10 +66,6 @@ class MethodRecord(_Record, frozen=True, kw_only=True):
     proxies: str
     seed: int
 
-    def fields(self) -> dict[str, Any]:
-        """Fields of `Options`."""
-        return msgspec.structs.asdict(self)
-
 
 class GridRecord(_Record, frozen=True, tag="grid"):
     """A grid of blocks: the parts of its rows, and those of its families of columns."""
@@ -79,16 +75,15 @@ class GridRecord(_Record, frozen=True, tag="grid"):
 
     def layout(self, graph: Shape) -> Layout:
         """The layout of the grid for a graph; a ValueError if it has ranges of other vertices."""
-        rows, *families = (_axis(graph.vertices, ranges) for ranges in (self.rows, *self.families))
-        return Layout(rows, tuple(families), graph)
-
-
-def _axis(vertices: int, ranges: int | tuple[int, ...]) -> Axis:
-    if isinstance(ranges, int):
-        return Axis(vertices, ranges)
-    if not ranges or (ranges[0], ranges[-1]) != (0, vertices) or list(ranges) != sorted(ranges):
-        raise ValueError(f"its grid has ranges that are not those of {plural(vertices, 'vertex')}")
-    return Axis(vertices, len(ranges) - 1, ranges)
+        axes, vertices = list[Axis](), graph.vertices
+        for parts in (self.rows, *self.families):
+            if isinstance(parts, int):
+                axes.append(Axis(vertices, parts))
+            elif not parts or (parts[0], parts[-1]) != (0, vertices) or list(parts) != sorted(parts):
+                raise ValueError(f"its grid has ranges that are not those of {plural(vertices, 'vertex')}")
+            else:
+                axes.append(Axis(vertices, len(parts) - 1, parts))
+        return Layout(axes[0], tuple(axes[1:]), graph)
 
 
 class PartsRecord(_Record, frozen=True, tag="parts"):
@@ -199,15 +194,10 @@ class Manifest(_Record, frozen=True, kw_only=True):
         return {divmod(number, columns): block for number, block in enumerate(self.blocks)}
 
     @property
-    def id_type(self) -> Ids:
-        """The type of ids."""
-        return "text" if isinstance(self.ids, TextIds) else "int"
-
-    @property
     def kept(self) -> AttributeOptions:
         """The weights and directions."""
-        kept = self.attributes
-        return AttributeOptions() if kept is None else AttributeOptions(kept.weight, kept.directed)
+        record = self.attributes
+        return AttributeOptions() if record is None else AttributeOptions(record.weight, record.directed)
 
     @property
     def graph_shape(self) -> Shape:
@@ -230,11 +220,6 @@ class Manifest(_Record, frozen=True, kw_only=True):
         for stored in arrays_of(self):
             sizes[stored.file] = max(sizes.get(stored.file, 0), stored.end)
         return sizes
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(stored.nbytes for stored in arrays_of(self))
 
 
 def arrays_of(record: Any) -> Iterator[StoredArray[Any]]:
@@ -272,7 +257,7 @@ def decoded(folder: str, graph: Raw) -> Manifest:
 def check_consistency(manifest: Manifest) -> None:
     """Refuse fields that do not fit each other (ValueError, or any error of interpreting them)."""
     vertices, edges, method, layout = manifest.vertices, manifest.edges, manifest.method, manifest.layout
-    Options(**method.fields(), backend=manifest.backend)
+    Options(**msgspec.structs.asdict(method), backend=manifest.backend)
     if manifest.facts.keys() != set(FACTS):
         raise ValueError(f"its facts are not {', '.join(FACTS)}")
     if manifest.loops > manifest.rows - edges:
@@ -291,8 +276,8 @@ def check_consistency(manifest: Manifest) -> None:
         raise ValueError(f"its layout is not one of {rows:,} by {plural(columns, 'block')} of {method.partition}")
     sizes = manifest.partition().sizes
     for first, end in pairwise([0, *accumulate(widths)]):
-        if (held := int(sizes.edges[:, first:end].sum())) != edges:
-            raise ValueError(f"its blocks hold {plural(held, 'edge')}, the graph {edges:,}")
+        if (total := int(sizes.edges[:, first:end].sum())) != edges:
+            raise ValueError(f"its blocks hold {plural(total, 'edge')}, the graph {edges:,}")
     for place, block in manifest.places.items():
         vertex_count, edge_count = int(sizes.rows[place]), int(sizes.edges[place])
         for name, expected in (

@@ -16,6 +16,7 @@ from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
@@ -23,9 +24,9 @@ from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor, starmap
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import AttributeOptions, Options
+from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.autotune import Facts, choose
-from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
+from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.planes.choice import choose as choose_plane
 from dasktc.pipeline.planes.graph import Handles, Oriented
@@ -40,19 +41,10 @@ from dasktc.planning.plan import Limits
 from dasktc.planning.schemes import Block
 from dasktc.planning.scratch import plan_count
 from dasktc.registry import KERNELS, SCHEMES
+from dasktc.saved import checks
 from dasktc.saved.arrays import StoredArray, read_array
-from dasktc.saved.checks import (
-    BlockRead,
-    Totals,
-    checked_block,
-    checked_vectors,
-    open_block,
-    proxy_wedges,
-    ranks,
-    refuse_against_ranks,
-)
-from dasktc.saved.folder import MANIFEST, check_sizes, damaged, damaged_file, joined, manifest_of
-from dasktc.saved.manifest import VECTORS, Manifest, TextRecord, arrays_of, decoded
+from dasktc.saved.folder import MANIFEST, check_sizes, damaged, joined, manifest_of
+from dasktc.saved.manifest import VECTORS, Manifest, TextIds, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph"]
@@ -62,12 +54,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class SavedGraph(Source):
-    """A saved graph as a source: it has no parts to read as edges.
-
-    Attributes
-    ----------
-    manifest : Manifest
-    """
+    """A saved graph as a source: it has no parts to read as edges, but a manifest."""
 
     manifest: Manifest = field(kw_only=True, repr=False)
 
@@ -100,7 +87,7 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     names = list(source) if isinstance(source, list | tuple) else [source]
     if not all(isinstance(name, str | os.PathLike) for name in names):
         return None
-    opened = next((made for name in names if (made := manifest_of(name)) is not None), None)
+    opened = next((content for name in names if (content := manifest_of(name)) is not None), None)
     if opened is None:
         return None
     folder, graph = opened
@@ -110,7 +97,8 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
             f"{folder} is a saved graph, and {plural(len(names) - 1, 'more source is', 'more sources are')} given: it "
             "is opened as it is, and no edges are added; give it alone"
         )
-    sizes, ids = manifest.files(), manifest.id_type
+    sizes = manifest.files()
+    ids: Ids = "text" if isinstance(manifest.ids, TextIds) else "int"
     check_sizes(folder, sizes)
     _refuse_reading(folder, ids, options)
     size = SourceSize(manifest.rows, sum(sizes.values()))
@@ -122,10 +110,10 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
 def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
     if options is None:
         return
-    given = {"format": options.format, "columns": options.columns, "skip": options.skip}
+    values = {"format": options.format, "columns": options.columns, "skip": options.skip}
     if options.ids not in (None, ids):
-        given["ids"] = options.ids
-    for name, value in given.items():
+        values["ids"] = options.ids
+    for name, value in values.items():
         if value is not None:
             raise InputError(
                 f"{option(name, value)} is given for {folder}, a saved graph: it says how files of edges are read, "
@@ -141,7 +129,7 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
     InputError
         An option asks for another value than the one that was saved.
     """
-    kept, default = {"sort_rows": True, **saved.manifest.method.fields()}, Options()
+    kept, default = {"sort_rows": True, **asdict(saved.manifest.method)}, Options()
     scheme = SCHEMES[kept["partition"]]
     free = {"parts": scheme.replicated, "seed": not scheme.dealing.members}  # what no block depends on
     for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
@@ -274,65 +262,60 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
         widths = [axis.parts for axis in partition.layout.families]
     reads = {}
     for place, record in manifest.places.items():
+        stride, row_first, column_first = 1, 0, 0
+        if isinstance(partition, GridPartition):
+            stride, row_first = partition.layout.rows.stride, partition.layout.rows.firsts[place[0]]
+            column_first = partition.layout.numbering(place[1])[0]
+        numbering = stride, row_first, column_first, manifest.graph_shape.ordered, place
         shape = int(sizes.rows[place]), int(sizes.columns[place])
-        numbering = *_numbering(manifest, partition, place), place
-        reads[place] = BlockRead(saved.folder, record, numbering, *shape, manifest.vertices, by, len(widths) > 1)
+        reads[place] = checks.BlockRead(saved.folder, record, numbering, *shape, manifest.vertices, by, len(widths) > 1)
     vectors = _check_vectors(executor, saved, prepared, by)
-    expected = Totals(vectors.sources, vectors.targets)
+    expected = checks.Totals(vectors.sources, vectors.targets)
     blocks, totals = _read_blocks(executor, prepared, reads, (expected, degrees))
     # Degrees are those of the blocks in each family of columns, and all families have the same edges.
     families = [
-        Totals.add_up(of for (_, column), of in totals.items() if first <= column < end)
+        checks.Totals.add_up(sums for (_, column), sums in totals.items() if first <= column < end)
         for first, end in pairwise([0, *accumulate(widths)])
         if totals
     ]
-    if any((of.sources, of.targets) != (expected.sources, expected.targets) for of in families):
-        raise damaged_file(degrees, "its degrees, or those into the vertices, are not those of the blocks")
-    if any(of.pairs != families[0].pairs for of in families):
-        raise damaged_file(saved.folder, "the blocks of its two families of columns have not the same edges")
+    if any((sums.sources, sums.targets) != (expected.sources, expected.targets) for sums in families):
+        raise damaged(degrees, "its degrees, or those into the vertices, are not those of the blocks")
+    if any(sums.pairs != families[0].pairs for sums in families):
+        raise damaged(saved.folder, "the blocks of its two families of columns have not the same edges")
     if isinstance(partition, ProxyPartition):
         _check_proxies(executor, saved, partition, blocks)
     elif not manifest.graph_shape.ordered and len(prepared.graph.order.parts) == 1:
         # Ids do not show whether an edge leads to its end of higher degree.
         wholes = (getattr(prepared.graph, name).whole for name in VECTORS)
-        rank = executor.submit("open", ranks, *wholes, executor.backend)
+        rank = executor.submit("open", checks.ranks, *wholes, executor.backend)
         calls = [(block, rank, reads[place].url, executor.backend) for place, block in blocks.items()]
-        executor.wait(starmap(executor, "open", refuse_against_ranks, calls))
+        executor.wait(starmap(executor, "open", checks.refuse_against_ranks, calls))
     return blocks
 
 
 def _read_blocks(
-    executor: Executor, prepared: Prepared, reads: dict[Block, BlockRead], expected: tuple[Totals, str]
-) -> tuple[Blocks, dict[Block, Totals]]:
+    executor: Executor, prepared: Prepared, reads: dict[Block, checks.BlockRead], expected: tuple[checks.Totals, str]
+) -> tuple[Blocks, dict[Block, checks.Totals]]:
     """Read and check each block by itself; return the sums over each, but of a single block compare them at once."""
     backend, plan, plane = executor.backend, prepared.plan, choose_plane(executor, prepared.options)
     if len(reads) == 1:  # each worker may read its own
         ((place, read),) = reads.items()
         make = plane.replicated if plan.scheme.replicated else executor.submit
-        return {place: make("open", open_block, replace(read, expected=expected), backend)}, {}
+        return {place: make("open", checks.open_block, replace(read, expected=expected), backend)}, {}
     where = builders(plan, prepared.sizes, executor.worker_threads)
     calls, workers = [(read, backend) for read in reads.values()], [where.get(place) for place in reads]
-    handles, totals = plane.measured("open", checked_block, calls, workers)
+    handles, totals = plane.measured("open", checks.checked_block, calls, workers)
     return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
-
-
-def _numbering(manifest: Manifest, partition: Partition, place: Block) -> tuple[int, int, int, bool]:
-    """Fields of a block, from `stride` to `ordered`."""
-    ordered = manifest.graph_shape.ordered
-    if not isinstance(partition, GridPartition):
-        return 1, 0, 0, ordered
-    rows = partition.layout.rows
-    return rows.stride, rows.firsts[place[0]], partition.layout.numbering(place[1])[0], ordered
 
 
 def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by: Hash) -> VertexFacts:
     """Read the vertex vectors, and return the sums over them; refuse an order that is no permutation, and wedges."""
     graph, manifest = prepared.graph, saved.manifest
     shards = zip(graph.order.parts, graph.out_degree.parts, graph.in_degree.parts, graph.order.starts, strict=False)
-    made = [executor.submit("open", checked_vectors, *shard, by, executor.backend) for shard in shards]
-    vectors = VertexFacts.add_up(executor.gather(made))
+    handles = [executor.submit("open", checks.checked_vectors, *shard, by, executor.backend) for shard in shards]
+    vectors = VertexFacts.add_up(executor.gather(handles))
     if vectors.dense != vectors.ids:
-        raise damaged_file(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
+        raise damaged(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
     if vectors.wedges != graph.wedges:
         why = f"it says {plural(graph.wedges, 'wedge')}, but the degrees give {vectors.wedges:,}"
         raise damaged(joined(saved.folder, MANIFEST), why)
@@ -342,10 +325,10 @@ def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by
 def _check_proxies(executor: Executor, saved: SavedGraph, partition: ProxyPartition, blocks: Blocks) -> None:
     """Refuse the blocks of parts with proxies if they do not close the wedges that their tasks must stream."""
     calls = [(blocks[part, 0], blocks[part, 1], executor.backend) for part in range(len(partition.proxies))]
-    wedges = executor.gather([executor.submit("open", proxy_wedges, *call) for call in calls])
+    wedges = executor.gather([executor.submit("open", checks.proxy_wedges, *call) for call in calls])
     if None in wedges:
         file = joined(saved.folder, saved.manifest.places[wedges.index(None), 0].columns.file)
-        raise damaged_file(file, "its members are not those of its part")
+        raise damaged(file, "its members are not those of its part")
     if sum(wedges) != partition.wedges:
         raise damaged(
             joined(saved.folder, MANIFEST),
@@ -388,7 +371,7 @@ class _Files:
 
     def damaged(self, stored: StoredArray[Any], why: str) -> InputError:
         """Make the error for a file with wrong entries."""
-        return damaged_file(joined(self.folder, stored.file), why)
+        return damaged(joined(self.folder, stored.file), why)
 
 
 def _vector(files: _Files, first: int, end: int, backend: Backend, dtype: str = "int32") -> Array:
@@ -450,8 +433,8 @@ def _id_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
 
 def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes | None:
     """Read weights and directions; refuse numbers of neighbours that are not the degrees."""
-    kept, folder = saved.manifest.attributes, saved.folder
-    if kept is None:
+    record, folder = saved.manifest.attributes, saved.folder
+    if record is None:
         return None
     roots: dict[Block, Array] = {}
     directions: dict[Block, Array] = {}
@@ -461,14 +444,14 @@ def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes 
         if block.directions is not None:
             array = directions[place] = read_array(folder, block.directions)
             if len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
-                raise damaged_file(joined(folder, block.directions.file), "a direction is none of an edge's")
+                raise damaged(joined(folder, block.directions.file), "a direction is none of an edge's")
     neighbours = None
-    if (numbers := kept.neighbours) is not None:
+    if (numbers := record.neighbours) is not None:
         url = joined(folder, numbers[0].file)
         neighbours = Neighbours(*(read_array(folder, stored) for stored in numbers))
         for array in neighbours:
             if len(array) and not 0 <= array.min() <= array.max() < len(array):
-                raise damaged_file(url, f"a vertex of {len(array):,} has not so many neighbours")
-        if not np.array_equal(sum(neighbours), sum(of.astype("int64") for of in degrees)):
-            raise damaged_file(url, "its numbers of neighbours are not the degrees")
-    return EdgeAttributes(kept.weight, kept.directed, kept.largest, roots, directions, neighbours)
+                raise damaged(url, f"a vertex of {len(array):,} has not so many neighbours")
+        if not np.array_equal(sum(neighbours), sum(vector.astype("int64") for vector in degrees)):
+            raise damaged(url, "its numbers of neighbours are not the degrees")
+    return EdgeAttributes(record.weight, record.directed, record.largest, roots, directions, neighbours)

@@ -18,23 +18,10 @@ from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared
-from dasktc.pipeline.stages.attributes import EdgeAttributes
 from dasktc.planning.plan import Proxies
+from dasktc.saved import manifest
 from dasktc.saved.arrays import MOST, StoredArray, write_arrays
 from dasktc.saved.folder import write_folder
-from dasktc.saved.manifest import (
-    FACTS,
-    VECTORS,
-    AttributeRecord,
-    BlockRecord,
-    GridRecord,
-    IntegerIds,
-    Manifest,
-    MethodRecord,
-    PartsRecord,
-    TextIds,
-    TextRecord,
-)
 from dasktc.wording import option
 
 __all__ = ["write_graph"]
@@ -66,15 +53,18 @@ def write_graph(executor: Executor, prepared: Prepared, blocks: Blocks, options:
     DasktcError
         A file cannot be written.
     """
-    return write_folder(out, partial(_write_files, executor, prepared, blocks, options)).nbytes
+    content = write_folder(out, partial(_write_files, executor, prepared, blocks, options))
+    return sum(stored.nbytes for stored in manifest.arrays_of(content))
 
 
-def _write_files(executor: Executor, prepared: Prepared, blocks: Blocks, options: Options, folder: str) -> Manifest:
+def _write_files(
+    executor: Executor, prepared: Prepared, blocks: Blocks, options: Options, folder: str
+) -> manifest.Manifest:
     """Write all files but the manifest, and return what that will say."""
     graph, plan, source = prepared.graph, prepared.plan, prepared.source
     layout, kept = _layout_record(prepared.partition, plan.partition), prepared.attributes
     places, vertices = sorted(blocks), prepared.vertices
-    vectors = {name: getattr(graph, name).parts for name in VECTORS}
+    vectors = {name: getattr(graph, name).parts for name in manifest.VECTORS}
     ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
     calls: list[tuple[Any, ...]] = [(blocks[place], _write_block, folder, _name("block", *place)) for place in places]
     for name, parts in vectors.items():
@@ -82,10 +72,22 @@ def _write_files(executor: Executor, prepared: Prepared, blocks: Blocks, options
         calls += [(part, _write_vector, folder, _name(file, number)) for number, part in enumerate(parts)]
     calls += [(part, _write_ids, folder, _name("ids", number)) for number, part in enumerate(ids)]
     written: Iterator[Any] = iter(executor.gather(starmap(executor, "save", _write, calls)))
-    of_blocks = [next(written) | _write_attributes(kept, folder, place) for place in places]
+    of_blocks = [next(written) for _ in places]
     of_vectors = {name: [next(written) for _ in parts] for name, parts in vectors.items()}
     shards, facts = list(written), look(executor, graph)
-    return Manifest(
+    attributes = None
+    if kept is not None:
+        for place, arrays in zip(places, of_blocks, strict=True):
+            values = {"roots": kept.roots.get(place), "directions": kept.directions.get(place)}
+            arrays |= write_arrays(folder, _name("attributes", *place), values)
+        neighbours = None
+        if kept.neighbours is not None:
+            stored = write_arrays(folder, "neighbours.bin", kept.neighbours._asdict())
+            neighbours = stored["out"], stored["into"], stored["both"]
+        attributes = manifest.AttributeRecord(
+            weight=kept.weight, directed=kept.directed, largest=kept.largest, neighbours=neighbours
+        )
+    return manifest.Manifest(
         name=without_secrets(source.name),
         triangles=source.triangles,
         vertices=plan.vertices,
@@ -94,7 +96,7 @@ def _write_files(executor: Executor, prepared: Prepared, blocks: Blocks, options
         loops=prepared.loops,
         wedges=graph.wedges,
         read=replace(source.read, what=without_secrets(source.read.what)),
-        method=MethodRecord(
+        method=manifest.MethodRecord(
             partition=plan.partition,
             parts=plan.parts,
             column_parts=plan.column_parts,
@@ -107,12 +109,12 @@ def _write_files(executor: Executor, prepared: Prepared, blocks: Blocks, options
         backend=options.chosen_backend,  # type: ignore[arg-type]
         kernel=None if plan.lean else options.chosen_kernel,
         choice=plan.choice,
-        facts={name: int(getattr(facts, name)) for name in FACTS},
+        facts={name: int(getattr(facts, name)) for name in manifest.FACTS},
         layout=layout,
-        blocks=[BlockRecord(**arrays) for arrays in of_blocks],
+        blocks=[manifest.BlockRecord(**arrays) for arrays in of_blocks],
         **of_vectors,
-        ids=TextIds(shards=shards) if source.ids == "text" else IntegerIds(shards=shards),
-        attributes=None if kept is None else _attribute_record(kept, folder),
+        ids=manifest.TextIds(shards=shards) if source.ids == "text" else manifest.IntegerIds(shards=shards),
+        attributes=attributes,
     )
 
 
@@ -126,8 +128,7 @@ def _write(value: Any, function: Callable[..., Any], folder: str, name: str) -> 
 
 
 def _write_block(block: OrientedCSR, folder: str, name: str) -> dict[str, StoredArray[Any]]:
-    arrays = {"offsets": block.offsets, "columns": block.columns}
-    return write_arrays(folder, name, arrays if block.members is None else {**arrays, "members": block.members})
+    return write_arrays(folder, name, {"offsets": block.offsets, "columns": block.columns, "members": block.members})
 
 
 def _write_vector(vector: Array, folder: str, name: str) -> StoredArray[Any]:
@@ -135,15 +136,14 @@ def _write_vector(vector: Array, folder: str, name: str) -> StoredArray[Any]:
     return write_arrays(folder, name, {"values": values})["values"]
 
 
-def _write_ids(ids: Any, folder: str, name: str) -> StoredArray[Any] | TextRecord:
+def _write_ids(ids: Any, folder: str, name: str) -> StoredArray[Any] | manifest.TextRecord:
     """Write the ids of a map or of a shard: integers in the narrowest type that fits, or the buffers of texts."""
     external: Any = ids.external(np.arange(ids.size)) if hasattr(ids, "external") else ids
     if hasattr(external, "__array_interface__") or hasattr(external, "get"):
         values = on_host(external)
         narrow = not len(values) or (values[0] >= -(2**31) and values[-1] < 2**31)  # ascending
-        return write_arrays(folder, name, {"values": values.astype("int32" if narrow else "int64", copy=False)})[
-            "values"
-        ]
+        values = values.astype("int32" if narrow else "int64", copy=False)
+        return write_arrays(folder, name, {"values": values})["values"]
     import pyarrow as pa
 
     text = external if isinstance(external, pa.Array) else external.combine_chunks()
@@ -151,33 +151,17 @@ def _write_ids(ids: Any, folder: str, name: str) -> StoredArray[Any] | TextRecor
     _, places, data = text.buffers()
     offsets = np.frombuffer(places, "int64", len(text) + 1, 8 * text.offset) if len(text) else np.zeros(1, "int64")
     letters = np.frombuffer(data or b"", np.uint8)[int(offsets[0]) : int(offsets[-1])]
-    return TextRecord(**write_arrays(folder, name, {"offsets": offsets - offsets[0], "letters": letters}))
+    return manifest.TextRecord(**write_arrays(folder, name, {"offsets": offsets - offsets[0], "letters": letters}))
 
 
-def _layout_record(partition: Partition, scheme: str) -> GridRecord | PartsRecord:
+def _layout_record(partition: Partition, scheme: str) -> manifest.GridRecord | manifest.PartsRecord:
     if isinstance(partition, GridPartition):
         rows, *families = (axis.starts or axis.parts for axis in (partition.layout.rows, *partition.layout.families))
-        return GridRecord(rows=rows, families=families)
+        return manifest.GridRecord(rows=rows, families=families)
     if isinstance(partition, ProxyPartition):
         proxies = [Proxies(*map(int, sizes)) for sizes in partition.proxies]
-        return PartsRecord(wedges=partition.wedges, proxies=proxies)
+        return manifest.PartsRecord(wedges=partition.wedges, proxies=proxies)
     raise InputError(
         f"{option('partition', scheme)} has a partition of its own, {type(partition).__name__}, which is not saved; "
         "prepare the graph with another"
     )
-
-
-def _write_attributes(kept: EdgeAttributes | None, folder: str, place: tuple[int, int]) -> dict[str, StoredArray[Any]]:
-    if kept is None:
-        return {}
-    arrays = {"roots": kept.roots.get(place), "directions": kept.directions.get(place)}
-    stored = {name: array for name, array in arrays.items() if array is not None}
-    return write_arrays(folder, _name("attributes", *place), stored)
-
-
-def _attribute_record(kept: EdgeAttributes, folder: str) -> AttributeRecord:
-    neighbours = None
-    if kept.neighbours is not None:
-        stored = write_arrays(folder, "neighbours.bin", kept.neighbours._asdict())
-        neighbours = stored["out"], stored["into"], stored["both"]
-    return AttributeRecord(weight=kept.weight, directed=kept.directed, largest=kept.largest, neighbours=neighbours)

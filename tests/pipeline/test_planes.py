@@ -23,10 +23,6 @@ FLAGS = {
     "transpose_submits",
 }
 ROOMS = {"answers", "api", "counting", "pipeline", "questions", "saved"}
-LEFT = {"checks.py": 3}
-"""Modules that still read a mode, and how often; entries are only ever lowered."""
-
-
 PROTOCOL = 14
 """Most public members of an executor: what every mode needs; only ever lowered."""
 OTHERS = {LocalExecutor: 1, DaskExecutor: 7}
@@ -44,7 +40,7 @@ def test_planes_alone_ask_how_a_run_goes():
         for path in (ROOT / room).rglob("*.py"):
             if path.parent.name != "planes":
                 read[path.name] += flags(path.read_text())
-    assert {name: number for name, number in read.items() if number > LEFT.get(name, 0)} == {}
+    assert {name: number for name, number in read.items() if number} == {}
 
 
 def test_the_protocol_of_executors_does_not_grow():

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 from dasktc.wording import plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["parts", "properties_url"]
 
@@ -98,24 +96,24 @@ class _Decoder:
         """Decode nodes from `first` up to `stop` with at most `most` arcs; return their degrees and successors."""
         from dasktc.io.formats import bvstream
 
-        before, properties = len(self.degrees), self.properties
+        window_size, properties = len(self.degrees), self.properties
         if stop - first > 8 * len(self.stream) - int(self.at[0]):  # a node takes a bit or more
             raise InputError(_wrong_arcs(self.url, properties))
-        offsets = np.zeros(before + stop - first + 1, np.int64)
-        np.cumsum(self.degrees, out=offsets[1 : before + 1])
+        offsets = np.zeros(window_size + stop - first + 1, np.int64)
+        np.cumsum(self.degrees, out=offsets[1 : window_size + 1])
         lists = np.empty(len(self.lists) + most, self.dtype)
         lists[: len(self.lists)] = self.lists
         layout = np.array([*properties[:1], *properties[2:5], *properties.codes], np.int64)
         try:
-            end = bvstream.decode(self.stream, self.at, layout, first, before, offsets, lists)
+            end = bvstream.decode(self.stream, self.at, layout, first, window_size, offsets, lists)
         except ValueError as error:
             raise InputError(
                 f"{self.url} cannot be decoded near bit {self.at[0]:,} of its part: {error}: it is damaged, "
                 "cut short or does not belong to its .properties file; fetch both again"
             ) from error
-        kept = max(0, end - properties.window)
-        self.carry(np.diff(offsets[kept : end + 1]), lists[offsets[kept] : offsets[end]].copy())
-        return np.diff(offsets[before : end + 1]), lists[offsets[before] : offsets[end]]
+        window_start = max(0, end - properties.window)
+        self.carry(np.diff(offsets[window_start : end + 1]), lists[offsets[window_start] : offsets[end]].copy())
+        return np.diff(offsets[window_size : end + 1]), lists[offsets[window_size] : offsets[end]]
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
-from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, judge, note_frame, refuse_two_pairs
-from dasktc.io.formats import columns, npy, streams
-from dasktc.io.id_names import known_pairs
-from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
-from dasktc.io.weights import weights_of
-from dasktc.wording import advice, option, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
+from dasktc.io.columns import FILE, Place, edge_frame, readable, settle, to_ids, weights_of
+from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, columns_taken, note_frame
+from dasktc.io.formats import npy, streams
+from dasktc.io.id_names import choose, weight_position
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
+from dasktc.wording import advice, plural
 
 __all__ = ["parts"]
 
@@ -34,194 +32,169 @@ ROW_BYTES = 16
 """Bytes of `ReadOptions.blocksize` per Parquet row: two 64-bit ids."""
 FIRST_ROWS = 1 << 16
 """Rows of a row group among which rows are sampled; decoding it takes them all."""
+UNNAMED_INDEX = "__index_level_"
+"""Beginning of the names that pandas gives levels of an index without a name."""
 PAGE_BYTES = 1 << 18
 """Bytes read at a time if a row group is not read as a whole."""
 
 
-@dataclass(frozen=True)
-class _RowGroups:
+class _Groups(NamedTuple):
+    """Row groups of a file: their numbers, their rows, and the number of rows before them, for errors."""
+
     url: str
-    names: tuple[str, str]
     groups: tuple[int, ...]
     rows: int
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class _RowGroups:
+    """Row groups of a file, or of several, which cuDF reads together because one file leaves most of a device idle."""
+
+    files: tuple[_Groups, ...]
+    names: tuple[str, str]
     ids: Ids
     weight: str | None = None
-    first: int = 0
-    """Number of preceding rows in the file, for errors."""
     reading: Reading | None = None
     choice: Choice | None = None
     notes: Notes | None = None
-    upstream: None = None
+    upstream: ClassVar[None] = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of all row groups."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the part begins with the first row of a file."""
+        return self.files[0].first == 0
 
     def noting(self, notes: Notes) -> _RowGroups:
         """Return this part, which notes rows of all columns when it is read."""
         return replace(self, notes=notes)
 
-    def note(self) -> None:
+    def joined(self, other: Any) -> _RowGroups | None:
+        """Return one part for this and another; None if one call of cuDF cannot read both."""
+        if not isinstance(other, _RowGroups) or (other.names, other.ids) != (self.names, self.ids):
+            return None
+        return None if self.ids == "text" else replace(self, files=self.files + other.files)
+
+    def note(self, files: Iterable[_Groups]) -> None:
         """Note rows of each row group, of all columns: evenly spaced ones of its first `FIRST_ROWS`."""
-        if self.notes is None:
-            return
-        rows = self.notes.count + self.rows
-        if self.choice is None:
-            self.notes.count = rows
-            return
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
-            file = ParquetFile(stream)
-            names = _columns_of(file.schema_arrow)[:COLUMNS]
-            for group in [group for group in self.groups if self.notes.wanted()]:
-                for batch in islice(file.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False), 1):
-                    note_frame(self.notes, batch)
-        self.notes.count = rows
+        if (notes := self.notes) is None:
+            return
+        for file in files:
+            rows = notes.count + file.rows
+            if self.choice is not None:
+                with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
+                    opened = ParquetFile(stream)
+                    names = _columns_of(opened.schema_arrow)[:COLUMNS]
+                    for group in [group for group in file.groups if notes.wanted()]:
+                        batches = opened.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False)
+                        for batch in islice(batches, 1):
+                            note_frame(notes, batch)
+            notes.count = rows
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
-            table = ParquetFile(stream, pre_buffer=True).read_row_groups(
-                self.groups, columns=self._columns, use_threads=False
-            )
-        self._check(table.num_rows)
-        self.note()
-        frame = self._frame(backend, table)
-        del table
-        pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of decoding
-        return frame
+        frames = []
+        for file in self.files:
+            with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
+                table = ParquetFile(stream, pre_buffer=True).read_row_groups(
+                    file.groups, columns=self._columns, use_threads=False
+                )
+            _check(file, table.num_rows)
+            self.note([file])
+            frames.append(self._frame(backend, file, table))
+            del table
+            pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of decoding
+        return frames[0] if len(frames) == 1 else backend.frame.concat(frames, ignore_index=True)
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most `most` rows; row groups are decoded page by page."""
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
-            file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
-            if not self.rows:
-                yield self._frame(backend, file.read_row_groups(self.groups, columns=self._columns, use_threads=False))
-            for batch in file.iter_batches(most, self.groups, columns=self._columns, use_threads=False):
-                yield self._frame(backend, pa.table(batch), rows)
-                rows += len(batch)
-                pa.default_memory_pool().release_unused()
-        self._check(rows)
-        self.note()
-
-    @property
-    def begins(self) -> bool:
-        """Whether the part begins with the first row of its file."""
-        return self.first == 0
+        for file in self.files:
+            with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
+                opened, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
+                if not file.rows:
+                    table = opened.read_row_groups(file.groups, columns=self._columns, use_threads=False)
+                    yield self._frame(backend, file, table)
+                for batch in opened.iter_batches(most, file.groups, columns=self._columns, use_threads=False):
+                    yield self._frame(backend, file, pa.table(batch), rows)
+                    rows += len(batch)
+                    pa.default_memory_pool().release_unused()
+            _check(file, rows)
+            self.note([file])
 
     @property
     def _columns(self) -> list[str]:
         return [*self.names, *([] if self.weight is None else [self.weight])]
 
-    def _check(self, rows: int) -> None:
-        if rows != self.rows:
-            raise InputError(
-                f"{self.url} holds {plural(rows, 'row')} in row groups that should hold {self.rows:,}: damaged; save "
-                "it again"
-            )
-
-    def _frame(self, backend: Backend, table: Any, row: int = 0) -> Any:
-        import pyarrow as pa
-
-        with columns.one_line(self.url):
-            pair = [_arrow_ids(self.url, name, table.column(name), self.ids, self.first + row) for name in self.names]
-        if self.ids == "text":
-            frame = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
-        else:
-            frame = columns.frame(backend, *(column.to_numpy() for column in pair))
+    def _frame(self, backend: Backend, file: _Groups, table: Any, row: int = 0) -> Any:
+        pair, weights = [], None
+        for name in self.names:
+            place, column = Place(f"column {name!r} of {file.url}", file.first + row, FILE), table.column(name)
+            if self.ids == "int" and _kind(column.type) == "text":
+                with readable(place.of, FILE):
+                    column = column.cast("int64")
+            pair.append(to_ids(settle(column, self.ids, place), self.ids, place))
         if self.weight is not None:
-            name = f"column {shown(self.weight)} of {self.url}"
-            frame["weight"] = weights_of(table.column(self.weight), name, self.first + row)
-        return frame
+            name = f"column {shown(self.weight)} of {file.url}"
+            weights = weights_of(table.column(self.weight), name, file.first + row)
+        return edge_frame(backend, pair[0], pair[1], weights)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read with cuDF; return None if ids are missing or of a type that only the host's reader supports."""
-        with columns.one_line(self.url):
-            frame = _read_by_cudf(backend, [self])
-        if frame is not None:
-            self.note()
-        return frame
+        """Read with cuDF, all files in one call, or one by one if that fails.
 
-    def joined(self, other: Any) -> _Files | None:
-        """Return one part for this and another; None if one call of cuDF cannot read both."""
-        return _Files((self,)).joined(other)
-
-
-@dataclass(frozen=True)
-class _Files:
-    """Row groups of several files that cuDF reads together, because pages of one file leave most of a device idle."""
-
-    parts: tuple[_RowGroups, ...]
-    upstream: None = None
-
-    @property
-    def rows(self) -> int:
-        """Rows of all row groups."""
-        return sum(part.rows for part in self.parts)
-
-    @property
-    def begins(self) -> bool:
-        """Whether the parts begin with the first row of a file."""
-        return self.parts[0].begins
-
-    @property
-    def choice(self) -> Choice | None:
-        """The choice of the id columns, which is the same in all files."""
-        return self.parts[0].choice
-
-    def noting(self, notes: Notes) -> _Files:
-        """Return these parts, which note rows of all columns when they are read."""
-        return _Files(tuple(part.noting(notes) for part in self.parts))
-
-    def joined(self, other: Any) -> _Files | None:
-        """Return one part for these and another; None if one call of cuDF cannot read all."""
-        first = self.parts[0]
-        if not isinstance(other, _RowGroups) or (other.names, other.ids) != (first.names, first.ids):
-            return None
-        return None if other.ids == "text" else _Files((*self.parts, other))
-
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read the row groups one after another."""
-        return backend.frame.concat([part.read(backend) for part in self.parts], ignore_index=True)
-
-    def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read all row groups in one call, or one by one if that fails; return None as for one file."""
+        Return None if ids are missing or of a type that only the host's reader supports.
+        """
         try:
-            if (frame := _read_by_cudf(backend, self.parts)) is not None:
-                for part in self.parts:
-                    part.note()
+            with readable(self.files[0].url, FILE) if len(self.files) == 1 else nullcontext():
+                frame = _read_by_cudf(backend, self)
+            if frame is not None:
+                self.note(self.files)
+            if frame is not None or len(self.files) == 1:
                 return frame
-        except MemoryError:
-            raise
         except Exception as error:  # reading files one by one shows which one is damaged
+            if isinstance(error, MemoryError) or len(self.files) == 1:
+                raise
             log.info(
-                "%d files are read one by one, because cuDF cannot read them in one call: %s", len(self.parts), error
+                "%d files are read one by one, because cuDF cannot read them in one call: %s", len(self.files), error
             )
-        frames = [part.read_on_device(backend) for part in self.parts]
+        frames = [replace(self, files=(file,)).read_on_device(backend) for file in self.files]
         if any(frame is None for frame in frames):
             return None
         return tuple(backend.array.concatenate([frame[end].values for frame in frames]) for end in ("src", "dst"))
 
 
-def _read_by_cudf(backend: Backend, parts: Sequence[_RowGroups]) -> Any:
-    names, ids = parts[0].names, parts[0].ids
-    if any(streams.is_remote(part.url) for part in parts) or names[0] == names[1]:
+def _check(file: _Groups, rows: int) -> None:
+    if rows != file.rows:
+        raise InputError(
+            f"{file.url} holds {plural(rows, 'row')} in row groups that should hold {file.rows:,}: damaged; save it "
+            "again"
+        )
+
+
+def _read_by_cudf(backend: Backend, part: _RowGroups) -> Any:
+    urls, groups = [file.url for file in part.files], [[*file.groups] for file in part.files]
+    if any(map(streams.is_remote, urls)) or part.names[0] == part.names[1]:
         return None
-    urls, groups = [part.url for part in parts], [[*part.groups] for part in parts]
-    table = backend.frame.read_parquet(urls, columns=[*names], row_groups=groups, use_pandas_metadata=False)
-    pair = [table[name] for name in names]
-    if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, ids) for column in pair):
-        return None
+    table = backend.frame.read_parquet(urls, columns=[*part.names], row_groups=groups, use_pandas_metadata=False)
+    pair = [table[name] for name in part.names]
+    for column in pair:  # which must equal the ids of this type that Arrow would read
+        fits = column.dtype.kind in "iu" and column.dtype != "uint64"
+        if part.ids == "text":
+            fits = column.dtype == "str" or column.dtype == object
+        if not fits or bool(column.isna().any()):
+            return None
     return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
-
-
-def _taken(column: Any, ids: Ids) -> bool:
-    """Return whether cuDF's column equals the ids of this type that Arrow would read."""
-    if ids == "int":
-        return bool(column.dtype.kind in "iu" and column.dtype != "uint64")
-    return bool(column.dtype == "str" or column.dtype == object)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -250,7 +223,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         return _parquet(url, options)
     if format == "npy":
         return npy.array_parts(url, start, options), "int"
-    return npy.archive_parts(url, options), "int"
+    return [npy.Archive(url, options.columns)], "int"
 
 
 def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -260,20 +233,30 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         raise InputError(
             f"{url} is a compressed Parquet file, whose row groups cannot be read one by one; decompress it first"
         )
-    with streams.open_decompressed(url) as stream, columns.one_line(url):
+    with streams.open_decompressed(url) as stream, readable(url, FILE):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
-        kinds = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
+        exact = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {plural(sum(rows), 'row')} where it says {metadata.num_rows:,}")
     # By position two columns have one type: fractions before two integers are weights or times, not ids.
-    exact = {
-        name: "other" if kind == "int" and not _is_integer(schema.field(name).type) else kind
-        for name, kind in kinds.items()
-    }
-    names = columns.choose(url, list(kinds), options.columns, exact)
-    reading, choice = _reading(url, names, kinds, options, _index_of(schema))
+    labels = tuple(exact)
+    columns = choose(url, labels, options.columns, [*exact.values()])
+    names = labels[columns[0]], labels[columns[1]]
+    kinds = {name: "int" if kind == "number" else kind for name, kind in exact.items()}
+    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    reading, choice = columns_taken(
+        "parquet file",
+        Choice(
+            url,
+            columns,
+            labels,
+            kinds=tuple(kind or "other" for kind in kinds.values()),
+            index=tuple(name for name in index if isinstance(name, str) and not name.startswith(UNNAMED_INDEX)),
+        ),
+        given=options.columns is not None,
+    )
     types = {kinds[name] for name in names}
     if None in types or (len(types) > 1 and options.ids is None):
         chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
@@ -282,107 +265,31 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
             f"with {advice('columns')}, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if types == {"int"} else "text")
-    weight = None if options.weight is None else columns.named(schema.names, options.weight)
-    if weight in names or (options.weight is not None and weight is None):
-        raise InputError(
-            f"{url} has the columns {', '.join(schema.names)[:200]}: {option('weight', options.weight)} is "
-            f"{'none of them' if weight is None else 'one of the two of ids'}; name another"
-        )
-    together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
-    counts = [sum(rows[group] for group in groups) for groups in together]
-    firsts = accumulate(counts, initial=0)
-    of_parts = zip(together, counts, firsts, strict=False)
-    parts = [
-        _RowGroups(url, names, groups, count, ids, weight, first, choice=choice) for groups, count, first in of_parts
-    ]
-    return [replace(part, reading=reading) if not part.first else part for part in parts], ids
-
-
-def _reading(
-    url: str, names: tuple[str, str], kinds: Mapping[str, Ids | None], options: ReadOptions, index: tuple[str, ...]
-) -> tuple[Reading, Choice | None]:
-    """Describe the choice of the id columns, and return what is to be judged if it was made by position."""
-    labels = list(kinds)
-    source, target = (labels.index(name) for name in names)
-    selection = "given" if options.columns else "by name" if (source, target) in known_pairs(labels) else "by position"
-    reading = Reading("parquet file", (source + 1, target + 1), names, len(labels), selection)
-    choice = Choice(url, (source, target), tuple(labels), kinds=tuple(kind or "other" for kind in kinds.values()))
-    if selection == "given":
-        return reading, None
-    refuse_two_pairs(choice)
-    if selection == "by name":
-        return reading, None
-    judge(replace(choice, index=index))
-    return reading, choice if len(labels) > 2 else None
+    ends = [schema.names.index(name) for name in names]
+    place = weight_position(url, schema.names, ends, options.weight)
+    weight = None if place is None else schema.names[place]
+    most, first, parts = max(1, options.blocksize // ROW_BYTES), 0, list[Part]()
+    groups, count = list[int](), 0
+    for group, size in enumerate([*rows, most + 1]):  # neighbouring ones up to `most` rows; a larger one by itself
+        if groups and count + size > most:
+            file = _Groups(url, tuple(groups), count, first)
+            parts.append(_RowGroups((file,), names, ids, weight, None if first else reading, choice))
+            groups, count, first = [], 0, first + count
+        groups, count = [*groups, group], count + size
+    return parts, ids
 
 
 def _columns_of(schema: Any) -> list[str]:
     """Return the names of a file's columns, without those that pandas gives an index without a name."""
-    return [name for name in schema.names if not name.startswith("__index_level_")]
+    return [name for name in schema.names if not name.startswith(UNNAMED_INDEX)]
 
 
-def _index_of(schema: Any) -> tuple[str, ...]:
-    """Return the names of the columns that pandas wrote of a frame's index."""
-    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    return tuple(name for name in index if isinstance(name, str) and not name.startswith("__index_level_"))
-
-
-def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Group neighbouring row groups up to `most` rows; a larger one is a group of its own."""
-    packed: list[list[int]] = []
-    total = 0
-    for place, size in enumerate(sizes):
-        if not packed or total + size > most:
-            packed.append([])
-            total = 0
-        packed[-1].append(place)
-        total += size
-    return [tuple(places) for places in packed]
-
-
-def _is_integer(type_: Any) -> bool:
-    import pyarrow.types as pt
-
-    return _is_integer(type_.value_type) if pt.is_dictionary(type_) else bool(pt.is_integer(type_))
-
-
-def _kind(type_: Any) -> Ids | None:
+def _kind(type_: Any) -> str | None:
+    """Return which ids a column of a type may hold: "int", "text", or "number" if integers in another type; or None."""
     import pyarrow.types as pt
 
     if pt.is_dictionary(type_):
         return _kind(type_.value_type)
     if pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_):
         return "text"
-    return "int" if pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_) else None
-
-
-def _arrow_ids(url: str, name: str, column: Any, ids: Ids, first: int) -> Any:
-    """Convert a column to ids; numbers other than integers as in a column in memory."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if column.null_count:
-        raise InputError(
-            f"column {name!r} of {url} lacks {plural(column.null_count, 'id')}: an edge needs both ends; drop these "
-            "rows"
-        )
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    place = Place(f"column {name!r} of {url}", first)
-    if pa.types.is_decimal(column.type):
-        if ids == "text":
-            column = pa.chunked_array([list(map(str, whole_numbers(column.to_pylist(), place)))], pa.string())
-        else:
-            column = pa.chunked_array([integers_of_decimals(column, place)])
-    elif pa.types.is_floating(column.type):
-        column = pa.chunked_array([pa.array(integers_of_floats(column.to_numpy(), place))])
-    if ids == "text":
-        column = column.cast(pa.string())
-        column.validate(full=True)  # bytes that are not UTF-8 would fail later, anywhere
-        return column
-    if column.type == pa.uint64() and len(column) and (top := pc.max(column).as_py()) >= 1 << 63:
-        raise InputError(
-            f"column {name!r} of {url} holds {top}: integer ids are below 2^63; renumber the vertices, or use "
-            f"{advice(ids='text')}"
-        )
-    return column.cast(pa.int32() if column.type in (pa.int8(), pa.int16(), pa.int32()) else pa.int64())
+    return "int" if pt.is_integer(type_) else "number" if pt.is_floating(type_) or pt.is_decimal(type_) else None

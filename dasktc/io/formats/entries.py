@@ -11,17 +11,15 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import even_columns
 from dasktc.wording import advice, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = ["BlockPart", "EntryPart", "HeaderLine", "IntegerRows", "bad_header", "check_square", "header_line"]
 
@@ -30,8 +28,6 @@ SCRATCH = 1 << 22
 """Bytes of text that are parsed at a time; each takes a few more bytes in arrays."""
 LEAST = 1 << 16
 """Least size of a block in bytes; smaller ones are not worth a library call."""
-SEPARATORS = {None: r"\s+", ",": ","}
-"""Separators of `str.split`, and their spelling in pandas."""
 
 
 class HeaderLine(NamedTuple):
@@ -90,17 +86,7 @@ def bad_header(url: str, header: HeaderLine, expected: str) -> InputError:
 
 
 def check_square(url: str, shape: Sequence[int]) -> None:
-    """Refuse a matrix that is not square, because it is not the adjacency matrix of a graph.
-
-    Parameters
-    ----------
-    url : str
-    shape : sequence of int
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a matrix that is not square, because it is not the adjacency matrix of a graph."""
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(
             f"{url} is a matrix of {' x '.join(f'{n:,}' for n in shape)}: only a square one is the adjacency of a "
@@ -171,14 +157,18 @@ class EntryPart(BlockPart):
         """Yield the edges of the part; raise InputError if their number is wrong."""
         yield np.empty((2, 0), self.dtype)
         total = 0
+        for start, block in self.blocks(nbytes):
+            pairs = self.pairs(block, start)
+            total += pairs.shape[1]
+            if total <= self.entries:  # excess entries are counted but not kept
+                yield pairs
+        check_total(self.url, total, self.entries)
+
+    def blocks(self, nbytes: int) -> Iterator[tuple[int, bytes]]:
+        """Cut the bytes into blocks of whole lines, each with its offset."""
         with streams.open_decompressed(self.url) as stream:
             streams.skip(stream, self.start)
-            for start, block in lines.blocks(stream, nbytes, self.url, self.start, self.stop):
-                pairs = self.pairs(block, start)
-                total += pairs.shape[1]
-                if total <= self.entries:  # excess entries are counted but not kept
-                    yield pairs
-        check_total(self.url, total, self.entries)
+            yield from lines.blocks(stream, nbytes, self.url, self.start, self.stop)
 
 
 def check_total(url: str, total: int, expected: int) -> None:
@@ -226,7 +216,7 @@ class IntegerRows(EntryPart):
             with np.errstate(invalid="ignore"):  # no warning for a "nan" among integers, which is refused
                 frame = pd.read_csv(
                     io.BytesIO(block),
-                    sep=SEPARATORS[self.separator],
+                    sep=self.separator or r"\s+",
                     header=None,
                     dtype=types,
                     na_filter=False,
@@ -243,7 +233,13 @@ class IntegerRows(EntryPart):
         """Raise an error that names the first wrong line of a block; slow, and only run if there is one."""
         for number, raw in enumerate(block.split(b"\n"), lines.line_number(self.url, start)):
             fields = raw.decode("utf-8", "replace").strip().split(self.separator)
-            if fields not in ([], [""]) and not self._is_row(fields):
+            if fields in ([], [""]):
+                continue
+            try:
+                numbers = [int(fields[0]), int(fields[1]), *map(float, fields[2:])]
+            except (ValueError, IndexError):
+                numbers = []
+            if len(numbers) != self.width or not all(number in self.ids for number in numbers[:2]):
                 raise InputError(
                     f"line {number} of {self.url} holds {' '.join(fields)[:40]!r} where two integers from "
                     f"{self.ids.start} to {self.ids.stop - 1}{' and a value' * (self.width == 3)} are expected: "
@@ -252,10 +248,3 @@ class IntegerRows(EntryPart):
         raise InputError(
             f"{self.url} cannot be read as lines of two integers: damaged, or another format; check {advice('format')}"
         )
-
-    def _is_row(self, fields: list[str]) -> bool:
-        try:
-            numbers = [int(fields[0]), int(fields[1]), *map(float, fields[2:])]
-        except (ValueError, IndexError):
-            return False
-        return len(numbers) == self.width and all(number in self.ids for number in numbers[:2])

@@ -6,13 +6,9 @@ refused, because the rows of one would be counted as edges of another.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dasktc.io.formats import entries, lines
-
-if TYPE_CHECKING:
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 
 __all__ = ["looks_like", "parts"]
 

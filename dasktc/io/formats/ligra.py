@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 from dasktc.wording import advice
-
-if TYPE_CHECKING:
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["looks_like", "parts"]
 

@@ -87,7 +87,7 @@ def may_be_long(text: Array) -> bool:
     """
     half = LONGEST // 2
     halves = (text[start : start + half] for start in range(0, len(text) - half + 1, half))
-    return any(b"\n" not in of[:4096].tobytes() and not bool((of == ord("\n")).any()) for of in halves)
+    return any(b"\n" not in piece[:4096].tobytes() and not bool((piece == ord("\n")).any()) for piece in halves)
 
 
 def too_long(url: str, number: int) -> InputError:

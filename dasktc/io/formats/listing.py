@@ -18,8 +18,8 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from dasktc.errors import InputError
@@ -60,22 +60,6 @@ class _Entry(NamedTuple):
     name: str
     path: str
     is_folder: bool
-
-
-class _FileSystem(Protocol):
-    def is_file(self, path: str) -> bool: ...
-
-    def is_folder(self, path: str) -> bool: ...
-
-    def exists(self, path: str) -> bool: ...
-
-    def entries(self, folder: str) -> list[_Entry]:
-        """List a folder; InputError if that fails."""
-        ...
-
-    def identity(self, folder: str) -> object:
-        """Return a key that is the same for every link to this folder."""
-        ...
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
@@ -140,23 +124,28 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
     """List the files that `path` names on a file system, without those beside the data."""
     if fs.is_file(path):
         return [path]
-    named = set(re.split(r"[/\\]", source))
+    named = set(_parts(source))
     if fs.is_folder(path):
-        _refuse_part_of_table(fs, path)
+        _refuse_tables(fs, _above(path))
         names = set(_below(fs, path, named))
-    elif fs.exists(path) or not glob.has_magic(path):
-        return [path] if fs.exists(path) else _missing(source)
+    elif fs.exists(path):
+        return [path]
+    elif not glob.has_magic(path):
+        raise InputError(f"{source} does not exist; check the path{_here(source)}")
     else:
         root, parts = _split(path)
-        _refuse_part_of_table(fs, root)
+        _refuse_tables(fs, _above(root))
         matches = set(_matches(fs, root, parts, named)) if fs.is_folder(root) else set()
         if not matches:
             raise InputError(f"no file matches {source}; check the pattern{_here(source)}")
         folders = {match for match in matches if fs.is_folder(match)}
         names = (matches - folders).union(*(_below(fs, folder, named) for folder in folders))
-    graphs = {_without_gz(name)[: -len(".graph")] for name in names if _without_gz(name).endswith(".graph")}
+    plain = {name.removesuffix(".gz") for name in names}
+    graphs = {name.removesuffix(".graph") for name in plain if name.endswith(".graph")}
     names = {name for name in names if not _is_side_file(name, graphs, named)}
-    leftovers = sorted(name for name in names if _is_left_over(name, source))
+    *_, pattern = _parts(source)
+    wants_leftovers = glob.has_magic(pattern) and _LEFT_OVER.fullmatch(pattern)  # the pattern ends as such names do
+    leftovers = [] if wants_leftovers else sorted(name for name in names if _LEFT_OVER.fullmatch(_parts(name)[-1]))
     if leftovers:
         log.warning(
             "dasktc: warning: %s of %s%s not read: by name a copy that an editor kept, or a file that was never "
@@ -168,14 +157,8 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
     return list(names.difference(leftovers))
 
 
-def _is_left_over(path: str, source: str) -> bool:
-    """Return whether a file is a copy or incomplete by its name; a pattern that ends as the name does asks for it."""
-    name, pattern = (re.split(r"[/\\]", text)[-1] for text in (path, source))
-    return _LEFT_OVER.fullmatch(name) is not None and not (glob.has_magic(pattern) and _LEFT_OVER.fullmatch(pattern))
-
-
-def _missing(source: str) -> list[str]:
-    raise InputError(f"{source} does not exist; check the path{_here(source)}")
+def _parts(path: str) -> list[str]:
+    return re.split(r"[/\\]", path)
 
 
 def _here(source: str) -> str:
@@ -208,7 +191,7 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) ->
         for below, _ in _folders(fs, folder, named):
             yield from _matches(fs, below, rest, named)
     elif not glob.has_magic(first):
-        _refuse_table(fs, folder)
+        _refuse_tables(fs, [folder])
         path = os.path.join(folder, first)
         if fs.is_folder(path) if rest else fs.exists(path):
             yield from _matches(fs, path, rest, named)
@@ -225,9 +208,9 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) ->
 
 def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
     """Yield a folder and all folders below it, once each, with their entries."""
-    waiting, identities = [folder], {fs.identity(folder)}
-    while waiting:
-        folder = waiting.pop()
+    queue, identities = [folder], {fs.identity(folder)}
+    while queue:
+        folder = queue.pop()
         entries = _entries(fs, folder, named)
         yield folder, entries
         for entry in entries:
@@ -235,7 +218,7 @@ def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[st
                 identity = fs.identity(entry.path)
                 if identity not in identities:
                     identities.add(identity)
-                    waiting.append(entry.path)
+                    queue.append(entry.path)
 
 
 def _entries(fs: _FileSystem, folder: str, named: set[str]) -> list[_Entry]:
@@ -252,24 +235,19 @@ def _is_of_table(fs: _FileSystem, entry: _Entry) -> bool:
     return entry.name != "metadata" or any(file.name.endswith(".metadata.json") for file in fs.entries(entry.path))
 
 
-def _refuse_part_of_table(fs: _FileSystem, folder: str) -> None:
-    """Refuse a folder inside a table: one of its partitions (`day=1`), or the `data` of Iceberg."""
-    for above in _above(folder):
-        _refuse_table(fs, above)
-
-
 def _above(folder: str) -> Iterator[str]:
-    """Yield the folders above partitions, up to the first that is none by its name."""
+    """Yield the folders above a partition (`day=1`, the `data` of Iceberg), up to one that is none by its name."""
     folder, name = os.path.split(folder.rstrip("/"))
     while name == "data" or "=" in name:
         yield folder
         folder, name = os.path.split(folder)
 
 
-def _refuse_table(fs: _FileSystem, folder: str) -> None:
-    """Refuse a folder that is a table, without listing it."""
-    if name := _kind_of_table(fs, folder):
-        raise _table(fs, folder, name)
+def _refuse_tables(fs: _FileSystem, folders: Iterable[str]) -> None:
+    """Refuse folders that are tables, without listing them."""
+    for folder in folders:
+        if name := _kind_of_table(fs, folder):
+            raise _table(fs, folder, name)
 
 
 def _kind_of_table(fs: _FileSystem, folder: str) -> str | None:
@@ -313,15 +291,11 @@ def _is_side_folder(name: str, named: set[str]) -> bool:
 
 
 def _is_side_file(path: str, graphs: set[str], named: set[str]) -> bool:
-    *folders, name = re.split(r"[/\\]", path)
-    stem, suffix = os.path.splitext(_without_gz(path))
+    *folders, name = _parts(path)
+    stem, suffix = os.path.splitext(path.removesuffix(".gz"))
     if any(_is_side_folder(folder, named) for folder in folders):
         return True
     return name.startswith(".") or name in _SIDE_FILES or (suffix in _BVGRAPH_SIDE and stem in graphs)
-
-
-def _without_gz(name: str) -> str:
-    return name.removesuffix(".gz")
 
 
 class _Local:
@@ -337,6 +311,7 @@ class _Local:
         return self._mode(path) != 0
 
     def entries(self, folder: str) -> list[_Entry]:
+        """List a folder; InputError if that fails."""
         try:
             with os.scandir(folder or ".") as items:
                 return [_Entry(e.name, os.path.join(folder, e.name), _leads_to_folder(e)) for e in items]
@@ -344,6 +319,7 @@ class _Local:
             raise _unreadable(folder, error) from error
 
     def identity(self, folder: str) -> object:
+        """Return a key that is the same for every link to this folder."""
         try:
             status = os.stat(folder or ".")
         except OSError as error:
@@ -390,6 +366,9 @@ class _Remote:
 
     def identity(self, folder: str) -> object:
         return folder
+
+
+_FileSystem = _Local | _Remote
 
 
 def _leads_to_folder(entry: os.DirEntry[str]) -> bool:

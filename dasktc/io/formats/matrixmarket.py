@@ -18,19 +18,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
+from dasktc.io.columns import edge_frame, weights_of
 from dasktc.io.formats import entries, lines, streams
-from dasktc.io.weights import weights_of
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 from dasktc.wording import advice
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["looks_like", "parts"]
 
@@ -51,15 +49,12 @@ class _Entries(entries.EntryPart):
         if not self.weighted:
             return super().read(backend)
         rows, columns, values = [np.empty(0, self.dtype)], [np.empty(0, self.dtype)], [np.empty(0)]
-        with streams.open_decompressed(self.url) as stream:
-            streams.skip(stream, self.start)
-            for start, block in lines.blocks(stream, entries.SCRATCH, self.url, self.start, self.stop):
-                for column, of_block in zip((rows, columns, values), self._parsed(block, start), strict=True):
-                    column.append(of_block)
+        for start, block in self.blocks(entries.SCRATCH):
+            for column, of_block in zip((rows, columns, values), self._parsed(block, start), strict=True):
+                column.append(of_block)
         src, dst, weights = (np.concatenate(column) for column in (rows, columns, values))
         entries.check_total(self.url, len(src), self.entries)
-        weights = weights_of(weights, f"the values of {self.url}")
-        return backend.frame.DataFrame({"src": src + 1, "dst": dst + 1, "weight": weights})
+        return edge_frame(backend, src + 1, dst + 1, weights_of(weights, f"the values of {self.url}"))
 
     def pairs(self, block: bytes, start: int) -> Array:
         pairs = np.stack(self._parsed(block, start)[:2])
@@ -139,12 +134,10 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 def _cut(file: _Entries, nbytes: int) -> Iterator[Part]:
     """Cut a file into parts of about `nbytes` bytes; count their entries and compare them with the header."""
     total = 0
-    with streams.open_decompressed(file.url) as stream:
-        streams.skip(stream, file.start)
-        for start, block in lines.blocks(stream, nbytes, file.url, file.start):
-            count = lines.count_nonblank(block)
-            yield replace(file, entries=count, start=start, stop=start + len(block))
-            total += count
+    for start, block in file.blocks(nbytes):
+        count = lines.count_nonblank(block)
+        yield replace(file, entries=count, start=start, stop=start + len(block))
+        total += count
     entries.check_total(file.url, total, file.entries)
 
 

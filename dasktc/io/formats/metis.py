@@ -16,17 +16,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 from dasktc.wording import advice, plural
-
-if TYPE_CHECKING:
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["parts"]
 
@@ -64,12 +62,19 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class _File(entries.BlockPart):
+    """A file, or some of its lines, whose sizes have been checked."""
+
     url: str
     header: Header
     blocksize: int
+    lines: Position | None = None
     row_bytes = 2
 
     def arrays(self, nbytes: int) -> Iterator[Array]:
+        if self.lines is not None:
+            text = streams.read_range(self.url, self.lines.start, self.lines.stop)
+            yield _neighbours(self.url, self.header, self.lines, text)
+            return
         yield np.empty((2, 0), _dtype(self.header))
         vertices = neighbours = loops = 0
         for position, text in _blocks(self.url, self.header, min(nbytes, self.blocksize)):
@@ -79,17 +84,6 @@ class _File(entries.BlockPart):
             if neighbours <= 2 * self.header.edges:  # excess neighbours are counted but not kept
                 yield pairs
         _check(self.url, self.header, vertices, neighbours, loops, self.blocksize)
-
-
-@dataclass(frozen=True)
-class _Lines(entries.BlockPart):
-    url: str
-    header: Header
-    position: Position
-
-    def arrays(self, nbytes: int) -> Iterator[Array]:
-        text = streams.read_range(self.url, self.position.start, self.position.stop)
-        yield _neighbours(self.url, self.header, self.position, text)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -103,16 +97,19 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     header = _header(url)
     if streams.is_archive(url) or streams.size(url) <= options.blocksize:
         return [_File(url, header, options.blocksize)], "int"
-    cut: list[Part] = []
+    ranges: list[Part] = []
     vertices = numbers = 0
     for position, text in _blocks(url, header, options.blocksize):
-        cut.append(_Lines(url, header, position))
+        ranges.append(_File(url, header, options.blocksize, position))
         vertices = _last_vertex(position, text)
         numbers += len(_starts(_uncommented(position, text)))
     neighbours = (numbers - header.lead * header.vertices) // header.stride
-    loops = 0 if neighbours == 2 * header.edges else _loops(url, header, options.blocksize)
+    loops = 0
+    if neighbours != 2 * header.edges:  # a loop may be listed once
+        pairs = (_neighbours(url, header, position, text) for position, text in _blocks(url, header, options.blocksize))
+        loops = sum(int((src == dst).sum()) for src, dst in pairs)
     _check(url, header, vertices, neighbours, loops, options.blocksize)
-    return cut, "int"
+    return ranges, "int"
 
 
 def _header(url: str) -> Header:
@@ -142,20 +139,20 @@ def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Position, b
 
 def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[bytes, bool]]:
     """Cut a stream at line ends, or before a blank in a line too long to hold; yield whether a line was cut."""
-    rest, inside = b"", False
+    rest, is_continued = b"", False
     while data := stream.read(nbytes):
         rest += data
         end = rest.rfind(b"\n") + 1
         if end:
             yield rest[:end], False
-            start, rest, inside = start + end, rest[end:], False
+            start, rest, is_continued = start + end, rest[end:], False
         if len(rest) > lines.LONGEST:
             end = max(rest.rfind(b" "), rest.rfind(b"\t"))
             remainder = rest[: max(end, 0)].lstrip(b" \t\r")
-            if not remainder or (remainder.startswith(b"%") and not inside):
+            if not remainder or (remainder.startswith(b"%") and not is_continued):
                 raise lines.too_long(url, lines.line_number(url, start))
             yield rest[:end], True
-            start, rest, inside = start + end, rest[end:], True
+            start, rest, is_continued = start + end, rest[end:], True
     if rest:
         yield rest, False
 
@@ -186,10 +183,10 @@ def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Arr
     if not integral or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
         _refuse(url, header, position, raw)
     dtype = _dtype(header)
-    listed = _listed(line_counts, lead, header.stride)
-    listed[:1] -= _listed(np.array([position.before]), lead, header.stride)
-    vertices = np.arange(position.vertex, position.vertex + len(listed), dtype=dtype)
-    return np.stack([np.repeat(vertices, listed), numbers.astype(dtype)])
+    neighbour_counts = _listed(line_counts, lead, header.stride)
+    neighbour_counts[:1] -= _listed(np.array([position.before]), lead, header.stride)
+    vertices = np.arange(position.vertex, position.vertex + len(neighbour_counts), dtype=dtype)
+    return np.stack([np.repeat(vertices, neighbour_counts), numbers.astype(dtype)])
 
 
 def _listed(numbers: Array, lead: int, stride: int) -> Array:
@@ -235,11 +232,6 @@ def _dtype(header: Header) -> Any:
     return np.dtype(np.int32 if header.vertices < 1 << 31 else np.int64)
 
 
-def _loops(url: str, header: Header, nbytes: int) -> int:
-    pairs = (_neighbours(url, header, position, text) for position, text in _blocks(url, header, nbytes))
-    return sum(int((src == dst).sum()) for src, dst in pairs)
-
-
 _FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 """Odd factors that spread ids over 64 bits."""
 
@@ -249,14 +241,14 @@ def _is_symmetric(url: str, header: Header, nbytes: int) -> bool:
     total = 0
     for position, text in _blocks(url, header, nbytes):
         src, dst = _neighbours(url, header, position, text).astype(np.uint64)
-        first, second = (ids * np.uint64(factor) for ids, factor in ((src, _FACTORS[0]), (dst, _FACTORS[1])))
-        back, forth = (ids * np.uint64(factor) for ids, factor in ((dst, _FACTORS[0]), (src, _FACTORS[1])))
-        total += int((_mixed(first) * _mixed(second) - _mixed(back) * _mixed(forth)).sum(dtype=np.uint64))
+        forth, back = _hash(src, dst), _hash(dst, src)
+        total += int((forth - back).sum(dtype=np.uint64))
     return total % (1 << 64) == 0
 
 
-def _mixed(values: Any) -> Any:
-    return values ^ (values >> np.uint64(31))
+def _hash(src: Array, dst: Array) -> Array:
+    first, second = (ids * np.uint64(factor) for ids, factor in zip((src, dst), _FACTORS, strict=True))
+    return (first ^ first >> np.uint64(31)) * (second ^ second >> np.uint64(31))
 
 
 def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int, nbytes: int) -> None:
@@ -301,16 +293,11 @@ def _fault(header: Header, vertex: int, fields: list[str], fields_read: int, is_
     if not is_open and (total < header.lead or (total - header.lead) % header.stride):
         return f"holds {total} numbers, which does not fit the header's weights"
     for place, field in enumerate(fields, fields_read - header.lead):
-        neighbour = place >= 0 and place % header.stride == 0
-        if neighbour and not _is_vertex(field, header):
+        number = lines.counts([field.encode()]) or [0]
+        if place >= 0 and place % header.stride == 0 and not 1 <= number[0] <= header.vertices:
             return f"holds {field[:40]!r} where a neighbour from 1 to {header.vertices} is expected"
         try:
             float(field)
         except ValueError:
             return f"holds {field[:40]!r} where a weight is expected"
     return None
-
-
-def _is_vertex(field: str, header: Header) -> bool:
-    number = lines.counts([field.encode()])
-    return number is not None and 1 <= number[0] <= header.vertices

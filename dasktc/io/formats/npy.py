@@ -11,20 +11,21 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
-from dasktc.io.formats import columns, streams
+from dasktc.io.columns import FILE, edge_frame, readable
+from dasktc.io.formats import streams
 from dasktc.io.formats.entries import check_square
+from dasktc.io.id_names import choose
+from dasktc.io.source import Part, ReadOptions
+from dasktc.io.sparse import entries
 from dasktc.wording import advice, option, plural
 
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-
-__all__ = ["archive_parts", "array_parts"]
+__all__ = ["Archive", "array_parts"]
 
 Array = Any
 DEFLATED = 1100
@@ -60,65 +61,90 @@ class _Rows:
                 streams.skip(stream, self.offset + start * dtype.itemsize)
             for first in range(self.start, max(self.stop, self.start + 1), most):
                 count = min(most, self.stop - first)
-                items = [self._items(stream, dtype, 2 * count // len(inputs)) for stream in inputs]
+                nbytes, items = 2 * count // len(inputs) * dtype.itemsize, []
+                for stream in inputs:
+                    data = streams.read_exactly(stream, nbytes)
+                    _check_length(self.url, self.rows, nbytes - len(data))
+                    items.append(np.frombuffer(data, dtype))
                 src, dst = items if self.by_column else items[0].reshape(-1, 2).T
-                yield columns.frame(
-                    backend,
-                    columns.integers(self.url, "its array", src),
-                    columns.integers(self.url, "its array", dst),
-                )
-            if self.stop == self.rows and inputs[-1].read(1):
-                raise _longer(self.url, self.rows)
-
-    def _items(self, stream: BinaryIO, dtype: Any, count: int) -> Array:
-        data = streams.read_exactly(stream, count * dtype.itemsize)
-        if len(data) < count * dtype.itemsize:
-            raise _shorter(self.url, count * dtype.itemsize - len(data), self.rows)
-        return np.frombuffer(data, dtype)
+                yield edge_frame(backend, *(_integers(self.url, "its array", ends) for ends in (src, dst)))
+            if self.stop == self.rows:
+                _check_length(self.url, self.rows, -len(inputs[-1].read(1)))
 
 
-def _shorter(url: str, missing: int, rows: int) -> InputError:
-    return InputError(
-        f"{url} ends {plural(missing, 'byte')} before its {plural(rows, 'row does', 'rows do')}: the file was cut "
-        "short, or its header is wrong; fetch it again"
-    )
+def _check_length(url: str, rows: int, missing: int) -> None:
+    """Refuse a file in which bytes of its rows are missing, or, if that number is negative, follow them."""
+    if missing > 0:
+        raise InputError(
+            f"{url} ends {plural(missing, 'byte')} before its {plural(rows, 'row does', 'rows do')}: the file was cut "
+            "short, or its header is wrong; fetch it again"
+        )
+    if missing < 0:
+        raise InputError(
+            f"{url} continues after its {plural(rows, 'row')}: several arrays in one file, of which only the first "
+            "would be read, or a wrong header; save each array in a file of its own"
+        )
 
 
-def _longer(url: str, rows: int) -> InputError:
-    return InputError(
-        f"{url} continues after its {plural(rows, 'row')}: several arrays in one file, of which only the first would "
-        "be read, or a wrong header; save each array in a file of its own"
-    )
+def _integers(url: str, name: str, array: Array) -> Array:
+    """Convert integers to int32 or int64 of this machine's byte order.
+
+    Parameters
+    ----------
+    url, name : str
+        The file and the array, for errors.
+    array : array
+        Of any shape.
+
+    Raises
+    ------
+    InputError
+        The array holds no integers, or one of 2^63 or more.
+    """
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} in {url} holds {array.dtype}: ids in NumPy files are integers; save it as int64, or "
+            "text ids in a Parquet or text file"
+        )
+    if array.dtype.kind == "u" and len(array) and array.max() >= 1 << 63:
+        raise InputError(f"{name} in {url} holds {array.max()}: ids must be below 2^63; renumber the vertices")
+    return np.ascontiguousarray(array, np.int32 if np.can_cast(array.dtype, np.int32) else np.int64)
 
 
 @dataclass(frozen=True)
-class _Archive:
+class Archive:
+    """An .npz file, of NumPy or SciPy, from which arrays of these names are read."""
+
     url: str
     names: tuple[str, str] | None
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
+        """Read two arrays, or a sparse matrix, as one frame."""
+        from scipy.sparse import load_npz
+
+        with streams.open_decompressed(self.url) as stream, readable(self.url, FILE):
             file = io.BytesIO(stream.read()) if streams.is_archive(self.url) else stream
             with np.load(file, allow_pickle=False) as archive:
-                sparse = {"format", "shape"} <= set(archive.files)
-                if sparse and self.names is not None:
+                if not {"format", "shape"} <= set(archive.files):
+                    return edge_frame(backend, *_arrays(self.url, archive, self.names))
+                if self.names is not None:
                     raise InputError(
                         f"{option('columns', self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
                         "columns to choose from; leave it out"
                     )
-                if sparse:
-                    _check_sparse(self.url, archive)
-                pair = () if sparse else _arrays(self.url, archive, self.names)
-            if sparse:
-                file.seek(0)
-                pair = _sparse(self.url, file)
-        return columns.frame(backend, *pair)
-
-
-def archive_parts(url: str, options: ReadOptions) -> list[Part]:
-    """Return an .npz file, of NumPy or SciPy, as one part."""
-    return [_Archive(url, options.columns)]
+                for name in archive.files:
+                    _check_member(self.url, archive, name)
+                    if name in INDICES and (dtype := archive[name].dtype).kind not in "iu":
+                        raise InputError(f"{name!r} in {self.url} holds {dtype}: indices are integers; save it again")
+            file.seek(0)
+            matrix = load_npz(file)
+            check_square(self.url, matrix.shape)
+            try:
+                rows, cols, _ = entries(matrix)
+            except InputError as error:
+                raise InputError(f"{self.url}: {error}") from None
+        return edge_frame(backend, rows, cols)
 
 
 def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
@@ -130,11 +156,7 @@ def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
     rows, packed = shape[0], streams.is_archive(url)
     row_bytes = 2 * dtype.itemsize
     if not packed:
-        beyond = streams.size(url) - header.tell() - rows * row_bytes
-        if beyond < 0:
-            raise _shorter(url, -beyond, rows)
-        if beyond > 0:
-            raise _longer(url, rows)
+        _check_length(url, rows, header.tell() + rows * row_bytes - streams.size(url))
     step = max(1, rows if packed else options.blocksize // row_bytes)
     ranges = [(first, min(rows, first + step)) for first in range(0, rows, step)]
     return [_Rows(url, *span, rows, dtype.str, by_column, header.tell()) for span in ranges]
@@ -144,7 +166,7 @@ def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, An
     """Parse the header of an array: shape, whether it is in Fortran order, and dtype."""
     from numpy.lib import format as npy
 
-    with columns.one_line(url):
+    with readable(url, FILE):
         try:
             version = npy.read_magic(stream)
             reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -191,7 +213,7 @@ def _check_member(url: str, archive: Any, name: str) -> None:
 
 def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple[Array, Array]:
     """Read two arrays of a NumPy archive, or its only array of shape (m, 2)."""
-    names = list(archive.files)
+    names = list(dict.fromkeys(archive.files))
     if len(names) == 1 and pair_names is None:
         _check_member(url, archive, names[0])
         array = archive[names[0]]
@@ -199,39 +221,14 @@ def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple
             raise InputError(_no_pairs(url, repr(names[0]), array.shape, array.dtype))
         pair = [(names[0], array[:, 0]), (names[0], array[:, 1])]
     else:
-        places = columns.choose(url, names, pair_names, dict.fromkeys(names))
-        for name in places:
+        chosen = [names[place] for place in choose(url, names, pair_names, [None] * len(names))]
+        for name in chosen:
             _check_member(url, archive, name)
-        pair = [(name, archive[name]) for name in places]
+        pair = [(name, archive[name]) for name in chosen]
     (first, src), (second, dst) = pair
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(
             f"arrays {first!r} and {second!r} of {url} have shapes {src.shape} and {dst.shape}: the ends of "
             f"m edges are two arrays of shape (m,); name others with {advice('columns')}"
         )
-    return columns.integers(url, repr(first), src), columns.integers(url, repr(second), dst)
-
-
-def _check_sparse(url: str, archive: Any) -> None:
-    for name in archive.files:
-        _check_member(url, archive, name)
-    for name in INDICES.intersection(archive.files):
-        if archive[name].dtype.kind not in "iu":
-            raise InputError(f"{name!r} in {url} holds {archive[name].dtype}: indices are integers; save it again")
-
-
-def _sparse(url: str, file: BinaryIO) -> tuple[Array, Array]:
-    from scipy.sparse import load_npz
-
-    matrix = load_npz(file)
-    check_square(url, matrix.shape)
-    if matrix.format in ("csr", "csc", "bsr"):
-        matrix.check_format(full_check=True)  # indices from a file may be outside the matrix
-    entries = matrix.tocoo()
-    rows, cols = entries.row, entries.col
-    if matrix.format == "bsr":
-        stored = entries.data != 0
-        rows, cols = rows[stored], cols[stored]
-    if len(rows) and not 0 <= min(rows.min(), cols.min()) <= max(rows.max(), cols.max()) < matrix.shape[0]:
-        raise InputError(f"{url} indexes outside its {plural(matrix.shape[0], 'row')}: damaged; save it again")
-    return rows, cols
+    return _integers(url, repr(first), src), _integers(url, repr(second), dst)

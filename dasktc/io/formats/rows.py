@@ -1,4 +1,4 @@
-"""Parses blocks of text rows into columns of ids with Arrow.
+"""Parses lines of text, and blocks of them into columns of ids with Arrow.
 
 There are two parsers with equal results. Arrow's CSV reader is fast, but requires rows of equal width without quotes
 or comments. All other blocks are matched line by line against one regular expression, which defines a row; the first
@@ -8,20 +8,54 @@ is a comment only if it has not the fields of a row (`Dialect.widths`); comments
 
 from __future__ import annotations
 
+import csv
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.io.evidence import is_integer
 from dasktc.once import once
+from dasktc.options import Ids
 from dasktc.wording import advice, plural
 
-__all__ = ["BadLine", "Rows", "WeightedRows", "count_rows", "even_columns", "parse", "parse_weighted"]
+__all__ = ["BLANKS", "BadLine", "Dialect", "Rows", "count_rows", "even_columns", "parse", "parse_weighted", "split"]
 
 Array = Any
+BLANKS = " \t\r\x0b\x0c"
 _ORDINARY = b"0123456789-. \t\r\n,;|"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Description of how to read a line.
+
+    Attributes
+    ----------
+    separator : str or None
+        One character, with blanks around it, or None for any run of blanks.
+    columns : tuple of two int
+        Positions of the source's and the target's id, from 0.
+    ids : {"int", "text"}
+    weight : int or None
+        Position of the weight, from 0; None: it is not read.
+    names : tuple of two str or None
+        Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
+        files that were joined.
+    widths : tuple of two int or None
+        Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between
+        and its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file.
+    """
+
+    separator: str | None
+    columns: tuple[int, int]
+    ids: Ids
+    weight: int | None = None
+    names: tuple[str, str] | None = None
+    widths: tuple[int, int] | None = (2, 2)
 
 
 class BadLine(Exception):
@@ -51,16 +85,6 @@ class Rows(NamedTuple):
     comments: int
 
 
-class WeightedRows(NamedTuple):
-    """The ids in a block of lines, as in `Rows`, with the weights of edges, an array of float64."""
-
-    source: Array
-    target: Array
-    weight: Array
-    rows: int
-    comments: int
-
-
 def parse(block: bytes, dialect: Dialect) -> Rows:
     """Read the ids in a block of whole lines.
 
@@ -74,35 +98,32 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
             block.count(b"\n", 0, stray.start()),
             "holds a carriage return that ends no line: line ends of an old Mac; convert them, with tr '\\r' '\\n'",
         )
-    pair = _parse_even(block, dialect)
-    return Rows(*pair, len(pair[0]), 0) if pair else _parse_any(block, dialect)
+    if dialect.ids == "int" and (dialect.separator is not None or sorted(dialect.columns) == [0, 1]):
+        if columns := even_columns(block, dialect.separator, dict.fromkeys(dialect.columns, "int64")):
+            return Rows(columns[0], columns[-1], len(columns[0]), 0)
+    return _parse_any(block, dialect)
 
 
-def parse_weighted(block: bytes, dialect: Dialect) -> WeightedRows:
-    """Read ids as `parse` does, and weights.
+def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
+    """Read ids as `parse` does, and weights, an array of float64.
 
     Raises
     ------
     BadLine
         A line does not hold two ids and a finite number.
     """
+    import pyarrow.compute as pc
+
     place = dialect.weight
     assert place is not None
     if dialect.ids == "int" and (dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]):
         types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
         columns = even_columns(block, dialect.separator, types)
         if columns and np.isfinite(columns[-1]).all():
-            return WeightedRows(columns[0], columns[1], columns[2], len(columns[0]), 0)
-    return _weighted(block, dialect, place)
-
-
-def _weighted(block: bytes, dialect: Dialect, place: int) -> WeightedRows:
-    """Read the ids of each line as `parse` does, and its weight with a regular expression."""
-    import pyarrow.compute as pc
-
-    source, target, rows, comments = parse(block, dialect)
+            return Rows(columns[0], columns[1], len(columns[0]), 0), columns[2]
+    rows = parse(block, dialect)
     lines, places, _ = _data_lines(block, dialect)
-    if len(source) < rows:  # a line with one id is no edge
+    if len(rows.source) < rows.rows:  # a line with one id is no edge
         _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
         pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
         lines, places = lines.take(pairs), places[pairs]
@@ -118,20 +139,12 @@ def _weighted(block: bytes, dialect: Dialect, place: int) -> WeightedRows:
         raise BadLine(
             int(places[wrong[0]]), f"holds {weights[wrong[0]]} as its weight: weights are finite; drop the line"
         )
-    return WeightedRows(source, target, weights, rows, comments)
+    return rows, weights
 
 
 def count_rows(block: bytes, dialect: Dialect) -> int:
     """Count the lines that are neither blank nor comments."""
     return len(_data_lines(block, dialect)[1])
-
-
-def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
-    """Read rows of equal width with Arrow's CSV reader; return None if they are not."""
-    if dialect.ids == "text" or (dialect.separator is None and sorted(dialect.columns) != [0, 1]):
-        return None
-    columns = even_columns(block, dialect.separator, dict.fromkeys(dialect.columns, "int64"))
-    return (columns[0], columns[-1]) if columns else None
 
 
 def even_columns(
@@ -159,7 +172,7 @@ def even_columns(
     if any(mark in odd for mark in b'#%"xX'):  # comments, quotes, and hexadecimal numbers
         return None
     import pyarrow
-    from pyarrow import csv
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
     first = block[: block.find(b"\n")]
     if separator is None:
@@ -168,11 +181,11 @@ def even_columns(
         return None
     names = {f"f{place}": getattr(pyarrow, kind)() for place, kind in types.items()}
     try:
-        table = csv.read_csv(
+        table = read_csv(
             pyarrow.BufferReader(block),
-            csv.ReadOptions(use_threads=False, block_size=len(block) + 1, autogenerate_column_names=True),
-            csv.ParseOptions(delimiter=separator, quote_char=False),
-            csv.ConvertOptions(include_columns=list(names), column_types=names, null_values=[]),
+            ReadOptions(use_threads=False, block_size=len(block) + 1, autogenerate_column_names=True),
+            ParseOptions(delimiter=separator, quote_char=False),
+            ConvertOptions(include_columns=list(names), column_types=names, null_values=[]),
         )
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError):
         return None
@@ -191,12 +204,12 @@ def _parse_any(block: bytes, dialect: Dialect) -> Rows:
     if matched.null_count:
         _refuse(lines, places, matched.is_null(), dialect)
     source, target = matched.flatten()
-    alone = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
+    is_single = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
     if dialect.separator is not None and dialect.ids == "text":
         has_separator = pc.match_substring_regex(source, f"[,;|]|[{BLANKS}][^{BLANKS}]")
-        _refuse(lines, places, pc.and_(alone, has_separator), dialect)
+        _refuse(lines, places, pc.and_(is_single, has_separator), dialect)
     quoted = dialect.separator is not None and b'"' in block
-    pairs = np.flatnonzero(pc.invert(alone))
+    pairs = np.flatnonzero(pc.invert(is_single))
     ids = [
         _convert(source, dialect.ids, quoted, places).take(pairs),
         _convert(target.take(pairs), dialect.ids, quoted, places[pairs]),
@@ -226,9 +239,9 @@ def _data_lines(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
     comments = 0
     if dialect.widths is not None and (b"#" in block or b"%" in block):
         marked = np.flatnonzero(pc.match_substring_regex(lines, f"^[{BLANKS}]*[#%]"))
-        others = marked[~_has_fields(lines.take(marked), dialect, *dialect.widths)]
-        data, comments = data.to_numpy(zero_copy_only=False), len(others)
-        data[others] = False
+        comment_lines = marked[~_has_fields(lines.take(marked), dialect, *dialect.widths)]
+        data, comments = data.to_numpy(zero_copy_only=False), len(comment_lines)
+        data[comment_lines] = False
     return lines.filter(data), np.flatnonzero(data), comments
 
 
@@ -294,16 +307,25 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
     import pyarrow
     import pyarrow.compute as pc
 
-    try:
+    def converted(values: Array) -> Array:
         text = pc.ascii_trim(values.cast(pyarrow.large_string()), BLANKS)
         if quoted:
             inside = pc.replace_substring(pc.utf8_slice_codeunits(text, 1, -1), '""', '"')
             text = pc.if_else(pc.starts_with(text, '"'), inside, text)
         return text if ids == "text" else text.cast(pyarrow.int64()).to_numpy()
+
+    def fails(last: int) -> bool:
+        try:
+            converted(values[: last + 1])
+        except pyarrow.ArrowInvalid:
+            return True
+        return False
+
+    try:
+        return converted(values)
     except pyarrow.ArrowInvalid:
-        fits = _is_utf8 if ids == "text" else _is_int64
-        row, value = next((i, v) for i, v in enumerate(values.to_pylist()) if not fits(v))
-    shown = value[:40].decode("utf-8", "replace")
+        row = bisect_left(range(len(values)), True, key=fails)
+    shown = values[row].as_py()[:40].decode("utf-8", "replace")
     if ids == "text":
         reason = f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
     else:
@@ -311,18 +333,16 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
     raise BadLine(int(places[row]), reason)
 
 
-def _is_utf8(value: bytes) -> bool:
+def split(text: str, separator: str | None) -> list[str]:
+    """Split a line into fields, without surrounding blanks and quotes."""
+    if separator is None:
+        return re.split(f"[{BLANKS}]+", text.strip(BLANKS + "\n"))
+    blanks = BLANKS.replace(separator, "")
     try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _is_int64(value: bytes) -> bool:
-    text = value.strip(b' \t\r\x0b\x0c"')
-    digits = text.lstrip(b"-").lstrip(b"0") or b"0"
-    return len(digits) < 20 and -(1 << 63) <= int(digits) * (-1 if text.startswith(b"-") else 1) < 1 << 63
+        fields = next(csv.reader([text.strip(blanks + "\n")], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:  # a field exceeds the limit of the csv module
+        fields = text.split(separator)
+    return [field.strip(blanks + "\n") for field in fields]
 
 
 def _reason(line: str, dialect: Dialect) -> str:

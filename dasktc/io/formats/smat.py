@@ -5,13 +5,9 @@ Ids are those of the file. An entry is an edge whatever its value, as in `dasktc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dasktc.io.formats import entries, lines
-
-if TYPE_CHECKING:
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 
 __all__ = ["parts"]
 

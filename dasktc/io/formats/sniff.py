@@ -18,17 +18,26 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
-from dasktc.errors import InputError, shown
-from dasktc.io.evidence import COLUMNS, Choice, Reading, Sample, judge, refuse_two_pairs, refuse_wider, row_with_zeros
+from dasktc.errors import InputError
+from dasktc.io.evidence import (
+    COLUMNS,
+    Choice,
+    Reading,
+    Sample,
+    is_integer,
+    judge,
+    refuse_two_pairs,
+    refuse_wider,
+    row_with_zeros,
+)
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.columns import check_two, place_of, proposed
-from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
-from dasktc.io.id_names import PAIRS, known_pairs, plain
+from dasktc.io.formats.rows import BLANKS, Dialect, split
+from dasktc.io.id_names import PAIRS, check_two, known_pairs, place_of, plain, proposed, weight_position
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 from dasktc.wording import advice, option
 
-__all__ = ["HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
+__all__ = ["Doubt", "HeaderAloneError", "Layout", "fields_of", "first_line", "sniff"]
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
@@ -44,10 +53,23 @@ LONG = 4096
 _HEAD, _MOST = 1 << 16, 1 << 20
 
 
+class Doubt(NamedTuple):
+    """A first row that was read as a header or as an edge and may be the other.
+
+    With `zeros` it is a row of integers of which one begins with zeros, which are not kept.
+    """
+
+    url: str
+    line: int
+    row: str
+    header: bool
+    zeros: bool = False
+
+
 class Layout(NamedTuple):
     """How to read a file: the dialect, and where the data begins in the (decompressed) file.
 
-    `start` is its byte, `line` its line from 1. Above are `comments` comment lines and `headers` header lines.
+    `start` is its byte, `line` its line from 1.
     `edges` is not None if the first data row may be a header of vertex and edge counts: it is one if exactly `edges`
     data rows follow. `doubt` describes a first row that may be a header or an edge, or leading zeros of integers.
     `reading` and `choice` say which columns were taken.
@@ -61,8 +83,6 @@ class Layout(NamedTuple):
     doubt: Doubt | None
     reading: Reading
     choice: Choice
-    comments: int = 0
-    headers: int = 0
 
 
 class HeaderAloneError(InputError):
@@ -86,14 +106,28 @@ class _Row(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """The sampled rows under one separator; `header` is the number of rows above the data, perhaps `doubtful`."""
+    """The sampled rows under one separator, and their fields; `header` of them are above the data, perhaps `doubtful`.
+
+    `kinds` are those of `_kind`.
+    """
 
     separator: str | None
     columns: tuple[int, int]
     rows: list[_Row]
+    fields: list[list[str]]
     header: int
     kinds: list[str]
     doubtful: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The names in the header, if there is one."""
+        return self.fields[0] if self.header else []
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of fields per row, without the attributes in brackets that NetworkX writes."""
+        return [len(split(without_attributes(row.text), self.separator)) for row in self.rows]
 
 
 def sniff(url: str, options: ReadOptions) -> Layout:
@@ -117,75 +151,81 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if not readings:
         raise _no_reading(url, rows, options)
     reading = _choose(readings)
-    rows = reading.rows
-    if reading.header == len(rows):
+    rows, names, columns, header = reading.rows, reading.names, reading.columns, reading.header
+    if header == len(rows):
         raise HeaderAloneError(f"{url} holds no data line below its header: cut short; check the file")
-    names = split(rows[0].text, reading.separator) if reading.header else []
-    result, choice = _taken(url, rows, reading, names, options)
+    choice = _choice(url, reading, options)
+    if names and choice.header:
+        for row, fields in zip(rows[1:], reading.fields[1:], strict=True):
+            refuse_wider(choice, fields, f"line {row.line} of {url}", repr(row.text[:40].strip()))
     if names:
-        _refuse_wider(rows, reading, choice)
-        _refuse_names(url, names, rows, reading, options)
+        _refuse_names(url, reading, options)
     mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
     if mixed:
-        _judge_head(url, rows, reading, choice)
-    ids = options.ids or _ids(url, rows[reading.header :], reading, options)
+        _judge_head(url, reading, choice)
+    ids = options.ids or _ids(url, reading, options)
     if not mixed:
-        _judge_head(url, rows, reading, choice)
-    first = rows[reading.header]
-    weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
-    source, target = reading.columns
-    called = (names[source], names[target]) if ids == "text" and max(reading.columns) < len(names) else None
-    # Below the header of a CSV file nothing is a comment, so that its data begins in the next line.
-    table = bool(reading.header) and reading.separator is not None
-    start = rows[0].stop if table else first.start
-    fields = _widths(reading.separator, rows[reading.header :])
-    widths = None if table else (max(2, 1 + max(reading.columns), min(fields)), max(fields))
-    dialect = Dialect(reading.separator, reading.columns, ids, weight, called, widths)
-    width = sum(len(row.text) + 1 for row in rows) / len(rows)
+        _judge_head(url, reading, choice)
+    # What the other rows are read by. Below the header of a CSV file nothing is a comment, so that its data begins in
+    # the next line.
+    first, widths = rows[header], reading.widths
+    table = bool(header) and reading.separator is not None
+    bounds = None if table else (max(2, 1 + max(columns), min(widths[header:])), max(widths[header:]))
+    weight = weight_position(url, names, columns, options.weight, max(map(len, reading.fields)))
+    id_names = (names[columns[0]], names[columns[1]]) if max(columns) < len(names) else None
+    dialect = Dialect(reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds)
     doubt = None
     if reading.doubtful and ids == "text":
-        doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(reading.header))
+        doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(header))
     if ids == "int" and options.ids is None:
-        doubt, choice = _zeros(url, rows[reading.header :], reading), replace(choice, zeros=True)
-    edges = _edge_count(rows, reading, options)
-    comments = rows[0].comments if table else first.comments
+        choice = replace(choice, zeros=True)
+        data = zip(rows[header:], reading.fields[header:], strict=True)
+        if zeros := next((row for row, fields in data if row_with_zeros(columns, [fields])), None):
+            doubt = Doubt(url, zeros.line, zeros.text[:60].strip(), False, True)
+    result = Reading(
+        "text file",
+        (columns[0] + 1, columns[1] + 1),
+        id_names,
+        max(*widths, 1 + max(columns)),
+        "given" if options.columns else "by position" if choice.by_position else "by name",
+        comments_above=(rows[0] if table else first).comments,
+        headers=header + first.excel,
+    )
     return Layout(
-        dialect, start, first.line, edges, width, doubt, result, choice, comments, reading.header + first.excel
+        dialect,
+        rows[0].stop if table else first.start,
+        first.line,
+        _edge_count(reading, options),
+        sum(len(row.text) + 1 for row in rows) / len(rows),
+        doubt,
+        result,
+        choice,
     )
 
 
-def _taken(
-    url: str, rows: list[_Row], reading: _Reading, names: list[str], options: ReadOptions
-) -> tuple[Reading, Choice]:
-    """Describe the choice of the id columns, and return it for judgement."""
-    source, target = reading.columns
-    width = max(len(split(without_attributes(row.text), reading.separator)) for row in rows)
-    selection = "given" if options.columns else "by name" if (source, target) in known_pairs(names) else "by position"
-    named = (names[source], names[target]) if max(source, target) < len(names) else None
-    result = Reading("text file", (source + 1, target + 1), named, max(width, source + 1, target + 1), selection)
-    line = rows[0].line if names else None
-    is_guess = reading.separator is not None and selection != "given" and len(names) > 1
+def _choice(url: str, reading: _Reading, options: ReadOptions) -> Choice:
+    """Return the choice of the id columns for judgement; refuse names of two pairs."""
+    names, is_given = reading.names, options.columns is not None
     choice = Choice(
         url,
         reading.columns,
-        tuple(names[:COLUMNS]),
-        line,
+        tuple(names),
+        reading.rows[0].line if names else None,
         blanks=reading.separator is None,
-        by_position=selection == "by position",
-        header=len(names) if is_guess else 0,
+        by_position=not is_given and reading.columns not in known_pairs(names),
+        header=len(names) if reading.separator is not None and not is_given and len(names) > 1 else 0,
     )
-    if selection != "given":
-        refuse_two_pairs(replace(choice, labels=tuple(names)))
-    return result, choice
+    if not is_given:
+        refuse_two_pairs(choice)
+    return replace(choice, labels=choice.labels[:COLUMNS])
 
 
-def _judge_head(url: str, rows: list[_Row], reading: _Reading, choice: Choice) -> None:
+def _judge_head(url: str, reading: _Reading, choice: Choice) -> None:
     """Judge the first rows of a file: all of a short one, else only what they show for themselves."""
     if not choice.by_position:
         return
-    short = not streams.is_archive(url) and streams.size(url) < _HEAD
-    data, whole = rows[reading.header :], len(rows) < _ROWS and short
-    fields = [fields_of(row.text, reading.separator) for row in data]
+    whole = len(reading.rows) < _ROWS and not streams.is_archive(url) and streams.size(url) < _HEAD
+    fields = [fields_of(row.text, reading.separator) for row in reading.rows[reading.header :]]
     judge(choice, [Sample(len(fields), [fields])], whole=whole)
 
 
@@ -213,50 +253,20 @@ def _refuse_comments(url: str, rows: list[_Row]) -> None:
         )
 
 
-def _zeros(url: str, rows: list[_Row], reading: _Reading) -> Doubt | None:
-    """Describe the first sampled row with an integer id that begins with a zero."""
-    for row in rows:
-        if row_with_zeros(reading.columns, [split(row.text, reading.separator)]):
-            return Doubt(url, row.line, row.text[:60].strip(), False, True)
-    return None
-
-
-def _refuse_wider(rows: list[_Row], reading: _Reading, choice: Choice) -> None:
-    """Refuse first rows that are wider than their header."""
-    for row in rows[1:] if choice.header else ():
-        fields = split(row.text, reading.separator)
-        refuse_wider(choice, fields, f"line {row.line} of {choice.where}", repr(row.text[:40].strip()))
-
-
-def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
+def _refuse_names(url: str, reading: _Reading, options: ReadOptions) -> None:
     """Refuse a header with one name fewer than the rows below it have fields."""
-    named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
-    if options.columns is not None and not named:
+    if options.columns is not None and all(name.isdecimal() for name in options.columns):
         return
-    table = [[*filter(None, split(row.text, reading.separator))] for row in rows[1:]]
+    names, line = reading.names, reading.rows[0].line
+    table = [[*filter(None, fields)] for fields in reading.fields[1:]]
     distinct = len({fields[0] for fields in table if fields}) == len(table)
     if distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
         raise InputError(
-            f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}, and rows have one "
+            f"line {line} of {url} names the columns {', '.join(map(repr, names[:8]))}, and rows have one "
             "more: the first perhaps names the row, as R writes it; use "
-            f"{advice(skip=rows[0].line, columns=(1, 2))} if it does, {advice(columns=(0, 1))} if the last column has "
+            f"{advice(skip=line, columns=(1, 2))} if it does, {advice(columns=(0, 1))} if the last column has "
             "no name"
         )
-
-
-def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], name: str) -> int:
-    """Return the position of the weight, given by name in the header or by position in digits."""
-    place = names.index(name) if name in names else place_of(name)
-    if place is None or place >= max(len(split(row.text, reading.separator)) for row in rows):
-        fact = f"its header names {', '.join(map(repr, names[:12]))}" if names else "it has no header with names"
-        raise InputError(
-            f"{url} has no column {shown(name)} of weights: {fact}; name one of its columns, or a position from 0"
-        )
-    if place in reading.columns:
-        raise InputError(
-            f"column {name!r} of {url} is one of the two id columns: a weight needs another column; name one"
-        )
-    return place
 
 
 def _sample(url: str, skip: int) -> list[_Row]:
@@ -304,18 +314,10 @@ def first_line(data: bytes) -> tuple[str, int, bool]:
 
 def _line_start(url: str, skip: int) -> int:
     """Return the offset of the line after the first `skip` lines."""
-    if skip == 0:
-        return 0
     start = 0
     with streams.open_decompressed(url) as stream:
-        while data := stream.read(_MOST):
-            ends = data.count(b"\n")
-            if ends >= skip:
-                place = -1
-                for _ in range(skip):
-                    place = data.index(b"\n", place + 1)
-                return start + place + 1
-            start, skip = start + len(data), skip - ends
+        while skip > 0 and (text := stream.readline(_MOST)):
+            start, skip = start + len(text), skip - text.endswith(b"\n")
     return start
 
 
@@ -357,7 +359,7 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
     certain = [fields for row, fields in zip(rows, table, strict=True) if not row.marked]
     lengths = {*map(len, certain)}
     width = max(lengths)
-    named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
+    has_names = options.columns is not None and not all(name.isdecimal() for name in options.columns)
     readings = []
     for columns in _candidates(table[0], options.columns):
         if width > max(1, *columns):
@@ -369,12 +371,12 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
                 if not row.marked or (min(lengths) <= len(fields) <= width and len(fields) > 1 and kind in types)
             ]
             data, fields, kinds = map(list, zip(*rows_read, strict=True))
-            header, doubtful = named, False
+            header, doubtful = has_names, False
             if rows[0].text in options.headers and kinds[0] in ("text", "single text"):
                 header = True
-            elif options.skip is None and not named:
+            elif options.skip is None and not has_names:
                 header, doubtful = _has_header(rows[0].text, fields, kinds, columns)
-            readings.append(_Reading(separator, columns, data, int(header), kinds, doubtful))
+            readings.append(_Reading(separator, columns, data, fields, int(header), kinds, doubtful))
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
 
 
@@ -461,11 +463,11 @@ def _choose(readings: list[_Reading]) -> _Reading:
         return next((k for k in reading.kinds[reading.header :] if k != "single"), "") == "int"
 
     def even(reading: _Reading) -> bool:
-        widths = set(_widths(reading.separator, reading.rows))
+        widths = set(reading.widths)
         return len(widths) == 1 and widths != {1}
 
     def every(reading: _Reading) -> bool:
-        return min(_widths(reading.separator, reading.rows)) > 1
+        return min(reading.widths) > 1
 
     for fits in (clean, starts, even, every):
         # Names hold commas rather than other separators.
@@ -473,11 +475,6 @@ def _choose(readings: list[_Reading]) -> _Reading:
             if fits(reading):
                 return reading
     return readings[0]
-
-
-def _widths(separator: str | None, rows: list[_Row]) -> list[int]:
-    """Return the number of fields per row, without the attributes in brackets that NetworkX writes."""
-    return [len(split(without_attributes(row.text), separator)) for row in rows]
 
 
 def without_attributes(text: str) -> str:
@@ -489,56 +486,39 @@ def without_attributes(text: str) -> str:
     return text
 
 
-def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) -> Ids:
+def _ids(url: str, reading: _Reading, options: ReadOptions) -> Ids:
     """Return the type of the first row's ids; refuse a file whose first row may not be an edge."""
-    kinds = reading.kinds[reading.header :]
+    data = slice(reading.header, None)
+    rows, table, kinds = reading.rows[data], reading.fields[data], reading.kinds[data]
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
     if kind == "int":
         return "int"
     where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
-    fields = [split(rows[place].text, reading.separator)[column] for column in reading.columns if kind == "text"]
     if kind == "short":
         raise InputError(
             f"{where}, and column {max(reading.columns) + 1} should be an id: text above the data, or another "
             f"column is meant; use {advice(skip=rows[place].line)}, or name others with {advice('columns')}"
         )
-    _refuse_weights(url, rows[place : kinds.index("int")] if "int" in kinds else [rows[place]], reading)
-    words = split(rows[place].text, reading.separator)
+    stop = kinds.index("int") if "int" in kinds else place + 1
+    _refuse_weights(url, rows[place:stop], table[place:stop], reading.columns)
+    words = table[place]
     ids_beside = [column for column, word in enumerate(words) if not re.fullmatch(_SIGN, word)]
     if options.columns is None and any(column not in ids_beside for column in reading.columns) and len(ids_beside) > 1:
         raise InputError(
             f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
             f"{advice(columns=tuple(ids_beside[:2]))}, or use {advice(ids='text')} if it is an id"
         )
-    if open_bracket := re.search(r"\w\(", rows[place].text) if kind == "mixed" else None:
-        raise InputError(
-            f"{where}: brackets around edges are not read; write two ids a line, with "
-            f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use {advice(ids='text')} if brackets belong to ids"
-        )
-    if kind == "mixed" and any(
-        re.fullmatch(r"-?[0-9]+([,;:|\s]+-?[0-9]+)+", words[column]) for column in reading.columns
-    ):
-        raise InputError(
-            f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
-            f"{advice(ids='text')} if ids are names"
-        )
-    if kind == "mixed" and reading.header:
-        raise InputError(
-            f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
-            f"which two hold ids with {advice('columns')}, or use {advice(ids='text')} if ids are names"
-        )
     if kind == "mixed":
-        raise InputError(
-            f"{where} where the first edge is expected, with one integer and one that is not: text above the "
-            f"data, or names; use {advice(skip=rows[place].line)} to skip it, or {advice(ids='text')} if ids are names"
-        )
+        raise _mixed_ids(where, rows[place], words, reading)
+    # Both ends are text: above integers that is no edge, and numbers, brackets and quotes are perhaps no names.
     if "int" in kinds and (options.skip is None or kind == "single text"):
         line = rows[kinds.index("int")].line
         raise InputError(
             f"{where}, but line {line} holds integers: text above the data, or names; use "
             f"{advice(skip=line - 1)} to skip the lines above, or {advice(ids='text')} if ids are names"
         )
+    fields = [words[column] for column in reading.columns if kind == "text"]
     if all(re.fullmatch(_FIGURES, field) for field in fields):
         raise InputError(
             f"{where}: ids with a decimal point or signs between digits, of which '1' and '1.0' may be one vertex; "
@@ -555,7 +535,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}: quotes are read between commas, ';', '|' or tabs, not between blanks; write the file with one "
             f"of these, or use {advice(ids='text')} if quotes belong to ids"
         )
-    widths = sorted(_widths(reading.separator, rows))
+    widths = sorted(reading.widths[reading.header :])
     if options.columns is None and widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
         raise InputError(
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
@@ -564,11 +544,33 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     return "text"
 
 
-def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
+def _mixed_ids(where: str, row: _Row, words: list[str], reading: _Reading) -> InputError:
+    """Make the error for a row with an integer and another word where two ids are expected."""
+    if open_bracket := re.search(r"\w\(", row.text):
+        return InputError(
+            f"{where}: brackets around edges are not read; write two ids a line, with "
+            f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use {advice(ids='text')} if brackets belong to ids"
+        )
+    if any(re.fullmatch(r"-?[0-9]+([,;:|\s]+-?[0-9]+)+", words[column]) for column in reading.columns):
+        return InputError(
+            f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
+            f"{advice(ids='text')} if ids are names"
+        )
+    if reading.header:
+        return InputError(
+            f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
+            f"which two hold ids with {advice('columns')}, or use {advice(ids='text')} if ids are names"
+        )
+    return InputError(
+        f"{where} where the first edge is expected, with one integer and one that is not: text above the "
+        f"data, or names; use {advice(skip=row.line)} to skip it, or {advice(ids='text')} if ids are names"
+    )
+
+
+def _refuse_weights(url: str, rows: list[_Row], table: list[list[str]], columns: tuple[int, int]) -> None:
     """Refuse rows with an integer and a fraction, because skipping them like text would lose edges."""
-    for row in rows:
-        fields = split(row.text, reading.separator)
-        first, second = (fields[column] if column < len(fields) else "" for column in reading.columns)
+    for row, fields in zip(rows, table, strict=True):
+        first, second = (fields[column] if column < len(fields) else "" for column in columns)
         for weight, id_ in ((first, second), (second, first)):
             if re.fullmatch(_FRACTION, weight) and re.fullmatch("-?[0-9]+", id_):
                 places = [place for place, field in enumerate(fields) if is_integer(field)][:2]
@@ -580,15 +582,14 @@ def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
                 )
 
 
-def _edge_count(rows: list[_Row], reading: _Reading, options: ReadOptions) -> int | None:
+def _edge_count(reading: _Reading, options: ReadOptions) -> int | None:
     """Return the edge count if the first row may be a header `vertices [vertices] edges`, else None.
 
     A header has at least as many vertices as the sample has ids.
     """
     if options.skip is not None or options.columns is not None or reading.header or reading.kinds[0] != "int":
         return None
-    table = [split(row.text, reading.separator) for row in rows]
-    counts, below = table[0], table[1:]
+    counts, *below = reading.fields
     if any(not is_integer(field) or len(field) > 18 for field in counts):
         return None
     if len(counts) != 2 and not (len(counts) == 3 and all(len(fields) < 3 for fields in below)):

@@ -109,7 +109,7 @@ def read_range(url: str, start: int, stop: int) -> bytes:
 
 @contextmanager
 def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
-    """Open a local file for threads that read ranges of it.
+    """Open a file for threads that read ranges of it.
 
     Yields
     ------
@@ -118,21 +118,35 @@ def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
     """
     check_regular(url)
     with naming(url):
-        opened = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
+        (fs, path), opened = filesystem(url) if is_remote(url) else (None, url), -1
+        if fs is None:
+            opened = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read_some(view: memoryview, start: int) -> int:
+        if fs is None:
+            return os.preadv(opened, [view], start)
+        data = fs.cat_file(path, start=start, end=start + len(view))
+        if len(data) > len(view):  # a plain web server may send all of a file, whatever was asked for
+            data = data[start : start + len(view)]
+        view[: len(data)] = data
+        return len(data)
 
     def fill(buffer: Any, start: int) -> None:
         view, filled = memoryview(buffer), 0
         while filled < len(view):
             with naming(url):
-                read = os.preadv(opened, [view[filled:]], start + filled)
-            if not read:
-                raise InputError(f"{url} ends at byte {start + filled:,}: it has become shorter; read it again")
-            filled += read
+                nbytes = read_some(view[filled:], start + filled)
+            if not nbytes:
+                raise InputError(
+                    f"{url} ends at byte {start + filled:,}: it has become shorter; read it again, or fetch it again"
+                )
+            filled += nbytes
 
     try:
         yield fill
     finally:
-        os.close(opened)
+        if fs is None:
+            os.close(opened)
 
 
 def read_exactly(stream: BinaryIO, nbytes: int) -> bytes:

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
+from dasktc.io.columns import edge_frame
 from dasktc.io.evidence import RUN, Choice, Notes, Reading
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt
-from dasktc.io.formats.rows import BadLine, Rows, count_rows, parse, parse_weighted
-from dasktc.io.formats.sniff import LONG, Layout, fields_of, sniff
+from dasktc.io.formats.rows import BLANKS, BadLine, Dialect, Rows, count_rows, parse, parse_weighted
+from dasktc.io.formats.sniff import LONG, Doubt, fields_of, sniff
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids
 from dasktc.wording import advice, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
-    from dasktc.io.source import Part, ReadOptions
-    from dasktc.options import Ids
 
 __all__ = ["parts"]
 
@@ -74,39 +71,25 @@ class _Lines:
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most about `most` rows, at least one frame."""
-        if self.dialect.weight is not None:
-            yield self._weighted(backend)
-            return
-        column = _Names if self.dialect.ids == "text" else _Integers
-        source, target = column(), column()
-        rows = pending = 0
-        for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
-            sources, targets, count, _ = self._parsed(offset, block)
-            self._note(block)
-            source.append(sources)
-            target.append(targets)
-            rows, pending = rows + count, pending + count
-            if pending >= most:
-                yield _frame(backend, source.array(), target.array())
-                source, target, pending = column(), column(), 0
-        self._refuse_counts(rows)
-        yield _frame(backend, source.array(), target.array())
-
-    def _weighted(self, backend: Backend) -> Any:
-        """Read one frame of ids and weights."""
         column = _Names if self.dialect.ids == "text" else _Integers
         source, target, weights = column(), column(), [np.empty(0)]
-        for offset, block in self.blocks():
-            with self._numbered(offset):
-                sources, targets, of_block, *counts = parse_weighted(block, self.dialect)
+        rows = pending = 0
+        for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
+            parsed, of_block = self._parsed(offset, block)
             self._note(block)
-            self._count(*counts)
-            source.append(sources)
-            target.append(targets)
-            weights.append(of_block)
-        frame = _frame(backend, source.array(), target.array())
-        frame["weight"] = np.concatenate(weights)
-        return frame
+            source.append(parsed.source)
+            target.append(parsed.target)
+            weights += [] if of_block is None else [of_block]
+            rows, pending = rows + parsed.rows, pending + parsed.rows
+            if pending >= most:
+                yield self._frame(backend, source, target, weights)
+                source, target, weights, pending = column(), column(), [np.empty(0)], 0
+        self._refuse_counts(rows)
+        yield self._frame(backend, source, target, weights)
+
+    def _frame(self, backend: Backend, source: _Column, target: _Column, weights: list[Array]) -> Any:
+        weight = None if self.dialect.weight is None else np.concatenate(weights)
+        return edge_frame(backend, source.array(), target.array(), weight)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read two arrays on the device, which parses plain rows; return None if ids are text."""
@@ -123,7 +106,7 @@ class _Lines:
         for offset, block in self.blocks():
             pair = self._device_rows(backend, xp.asarray(np.frombuffer(block, np.uint8)))
             self._note(block)
-            sources, targets, count, _ = (*pair, len(pair[0]), 0) if pair else self._parsed(offset, block)
+            sources, targets, count, _ = Rows(*pair, len(pair[0]), 0) if pair else self._parsed(offset, block)[0]
             if pair:
                 self._count(count)
             pairs.append((xp.asarray(sources), xp.asarray(targets)))
@@ -188,20 +171,18 @@ class _Lines:
             self.notes.count += rows
             self.notes.comments += comments
 
-    def _parsed(self, offset: int, block: bytes) -> Rows:
-        with self._numbered(offset):
-            rows = parse(block, self.dialect)
-        self._count(rows.rows, rows.comments)
-        return rows
-
-    @contextmanager
-    def _numbered(self, offset: int) -> Iterator[None]:
-        """Convert BadLine to an InputError with the line number, for a block at byte `offset`."""
+    def _parsed(self, offset: int, block: bytes) -> tuple[Rows, Array | None]:
+        """Parse a block at byte `offset`; return its weights, too, if they are read."""
         try:
-            yield
+            if self.dialect.weight is None:
+                rows, weights = parse(block, self.dialect), None
+            else:
+                rows, weights = parse_weighted(block, self.dialect)
         except BadLine as bad:
             number = lines.line_number(self.url, offset) + bad.place
             raise InputError(f"line {number} of {self.url} {bad.reason}") from None
+        self._count(rows.rows, rows.comments)
+        return rows, weights
 
     def _refuse_counts(self, rows: int) -> None:
         if self.counts is not None and rows == self.counts[1] + 1:
@@ -235,12 +216,14 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     layout = sniff(url, options)
     dialect = layout.dialect
     stop = None if streams.is_archive(url) else streams.size(url)
-    reading = replace(layout.reading, comments_above=layout.comments, headers=layout.headers)
-    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=reading, choice=layout.choice)
+    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=layout.choice)
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
         return [replace(whole, counts=counts)], dialect.ids
-    _check_counts(url, stop, layout)
+    rows = (stop - layout.start) / layout.bytes_per_row
+    if layout.edges is not None and rows / 8 < layout.edges < rows * 8:  # else the first row is no header of counts
+        if sum(count_rows(block, dialect) for _, block in whole.blocks()) == layout.edges + 1:
+            raise _header_of_counts(url, layout.line, layout.edges)
     starts = range(layout.start, stop, options.blocksize)
     later = replace(whole, doubt=None, reading=None, aligned=False)
     cuts = [
@@ -248,18 +231,6 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         for start in starts
     ]
     return [*cuts], dialect.ids
-
-
-def _check_counts(url: str, stop: int, layout: Layout) -> None:
-    """Refuse a header of counts; rows are counted only if the file's size makes a header plausible."""
-    if layout.edges is None:
-        return
-    rows = (stop - layout.start) / layout.bytes_per_row
-    if not rows / 8 < layout.edges < rows * 8:
-        return
-    data = _Lines(url, layout.start, stop, layout.dialect)
-    if sum(count_rows(block, layout.dialect) for _, block in data.blocks()) == layout.edges + 1:
-        raise _header_of_counts(url, layout.line, layout.edges)
 
 
 def _header_of_counts(url: str, line: int, edges: int) -> InputError:
@@ -303,16 +274,10 @@ class _Names:
         self._chunks.append(ids)
 
     def array(self) -> Array:
-        import pyarrow
+        import pandas as pd
+        import pyarrow as pa
 
-        return pyarrow.chunked_array(self._chunks, pyarrow.large_string())
+        return pd.array(pa.chunked_array(self._chunks, pa.large_string()), dtype="str")
 
 
-def _frame(backend: Backend, source: Array, target: Array) -> Any:
-    frame = backend.frame
-    if isinstance(source, np.ndarray):
-        dtype = np.promote_types(source.dtype, target.dtype)
-        source, target = source.astype(dtype, copy=False), target.astype(dtype, copy=False)
-    else:
-        source, target = (frame.Series(ids, dtype="str") for ids in (source, target))
-    return frame.DataFrame({"src": source, "dst": target}, **({"copy": False} if backend.name == "cpu" else {}))
+_Column = _Integers | _Names

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
+from dasktc.backends import Backend
 from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
 from dasktc.errors import InputError
 from dasktc.io.generators.theory import StarKind, StarProduct, theory_edges, theory_triangles, theory_vertices
@@ -20,9 +21,6 @@ from dasktc.io.source import Source
 from dasktc.options import whole_number
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import advice, option, plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = ["GeneratedPart", "grid3d", "kronecker", "random_graph", "rmat", "theory"]
 
@@ -35,30 +33,15 @@ _MOST_STARS = 26  # 3^26 < 2^42
 
 @dataclass(frozen=True)
 class GeneratedPart:
-    """A part of a generated graph: edges first <= i < last of a recipe.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    first, last : int
-    """
+    """A part of a generated graph: edges first <= i < last of a recipe."""
 
     recipe: Recipe
     first: int
     last: int
-
-    @property
-    def upstream(self) -> None:
-        """None, because a recipe needs no input."""
-        return None
+    upstream: ClassVar[None] = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Make the edges.
-
-        Parameters
-        ----------
-        backend : Backend
-        upstream : None
 
         Returns
         -------

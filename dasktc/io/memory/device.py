@@ -6,48 +6,45 @@ The data stays on the device. No GPU library is imported here: objects are recog
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError
+from dasktc.io.columns import agree, check_lengths, places_of
 from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
-from dasktc.io.memory.columns import agree, places_of
-from dasktc.io.memory.kinds import kind, meta_of, roots
+from dasktc.io.memory.kinds import ON_GPU, kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
-from dasktc.io.memory.sparse import entries
-from dasktc.io.memory.tables import Taken, an_edge_a_row, choose_two
+from dasktc.io.memory.tables import an_edge_a_row, choose_two
 from dasktc.io.source import ReadOptions, Source
+from dasktc.io.sparse import entries
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural
 
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
+__all__ = ["from_device"]
 
-__all__ = ["ON_GPU", "from_device"]
 
-ON_GPU = {
-    "cudf": ".to_pandas()",
-    "cugraph": ".view_edge_list().to_pandas()",
-    "cupy": ".get()",
-    "cupyx": ".get()",
-    "dask_cudf": '.to_backend("pandas")',
-}
-"""Method that copies an object to the host, by top-level module."""
+class _OnDevice:
+    """A part in GPU memory that is the caller's: `of` names it, `how` what copies it to the host."""
+
+    of: str
+    how: str
+    borrowed: ClassVar[bool] = True
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Raise InputError, because a copy to the host must be requested."""
+        raise _elsewhere(self.of, self.how)
 
 
 @dataclass(frozen=True, eq=False)
-class DevicePart:
-    """Two columns in GPU memory, arrays or cuDF columns.
-
-    `borrowed` means that the memory is the caller's.
-    """
+class DevicePart(_OnDevice):
+    """Two columns in GPU memory, arrays or cuDF columns."""
 
     src: Any
     dst: Any
     of: str
     how: str
-    upstream: None = None
-    borrowed: ClassVar[bool] = True
+    upstream: ClassVar[None] = None
 
     @property
     def rows(self) -> int:
@@ -61,10 +58,6 @@ class DevicePart:
         src, dst = (getattr(column, "values", column) for column in (self.src, self.dst))
         return src if src.flags.c_contiguous else src.copy(), dst if dst.flags.c_contiguous else dst.copy()
 
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Raise InputError, because a copy to the host must be requested."""
-        raise _elsewhere(self.of, self.how)
-
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read`, or two arrays. They may be the caller's memory and must not be modified."""
         if hasattr(self.src, "isna") or hasattr(self.dst, "isna"):
@@ -73,7 +66,7 @@ class DevicePart:
 
 
 @dataclass(frozen=True, eq=False)
-class DevicePartition:
+class DevicePartition(_OnDevice):
     """A partition of a dask-cudf DataFrame, or of a Dask Array of CuPy arrays.
 
     Its Delayed is not pickled with the part. Without `names` it is an array of two columns.
@@ -86,15 +79,10 @@ class DevicePartition:
     choice: Choice | None = None
     notes: Notes | None = None
     begins: bool = False
-    borrowed: ClassVar[bool] = True
 
     def noting(self, notes: Notes) -> DevicePartition:
         """Return this part, which notes rows of all columns when it is read."""
         return replace(self, notes=notes)
-
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Raise InputError, because a copy to the host must be requested."""
-        raise _elsewhere(self.of, self.how)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
@@ -145,10 +133,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     ids = agree([_ids(column, place.of) for column, place in zip(columns, places, strict=True)], places)
     if options.ids not in (None, ids):
         raise InputError(f"ids='{options.ids}' is given for {kind(first)}, which holds {ids} ids; convert its columns")
-    if len(columns[0]) != len(columns[1]):
-        raise InputError(
-            f"the columns have {len(columns[0])} and {plural(len(columns[1]), 'row')}: pass columns of equal length"
-        )
+    check_lengths(len(columns[0]), len(columns[1]), places)
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
     parts = (part,) if size.rows else ()
@@ -158,21 +143,21 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
 def _partitions(obj: Any, options: ReadOptions, library: str) -> Source:
     """Make a part of every partition; the meta gives columns and id type, so nothing is computed."""
     meta = meta_of(obj)
-    named = hasattr(meta, "columns")
-    if not named:
+    has_names = hasattr(meta, "columns")
+    if not has_names:
         obj = an_edge_a_row(obj, kind(obj))
-    found = _columns(meta, meta, options, library) if named else _Columns([meta.reshape(-1)] * 2, [0, 1])
-    columns, labels = found.pair, found.labels
+    result = _columns(meta, meta, options, library) if has_names else _Columns([meta.reshape(-1)] * 2, [0, 1])
+    columns, labels = result.pair, result.labels
     places = places_of(labels, kind(obj))
     ids = agree([_ids(column, place.of) for column, place in zip(columns, places, strict=True)], places)
     names = None
-    if named:
+    if has_names:
         names = tuple(meta.columns[[str(name) for name in meta.columns].index(label)] for label in labels)
     parts = tuple(
-        DevicePartition(delayed, names, kind(obj), library, found.choice, begins=number == 0)
+        DevicePartition(delayed, names, kind(obj), library, result.choice, begins=number == 0)
         for number, delayed in enumerate(partitions(obj))
     )
-    return Source(kind(obj), parts, ids, frames="dask-cudf", reading=found.reading)
+    return Source(kind(obj), parts, ids, frames="dask-cudf", reading=result.reading)
 
 
 class _Columns(NamedTuple):
@@ -180,15 +165,8 @@ class _Columns(NamedTuple):
 
     pair: list[Any]
     labels: list[Any]
-    taken: Taken | None = None
-
-    @property
-    def reading(self) -> Reading | None:
-        return None if self.taken is None else self.taken.reading
-
-    @property
-    def choice(self) -> Choice | None:
-        return None if self.taken is None else self.taken.choice
+    reading: Reading | None = None
+    choice: Choice | None = None
 
 
 def _columns(obj: Any, first: Any, options: ReadOptions, library: str) -> _Columns:
@@ -204,9 +182,10 @@ def _columns(obj: Any, first: Any, options: ReadOptions, library: str) -> _Colum
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
         types = [obj[column].dtype for column in obj.columns]
-        result = choose_two(kind(obj), labels, types, options, getattr(getattr(obj, "index", None), "names", ()))
-        pair = [obj[obj.columns[place]] for place in result.places]
-        return _Columns(pair, [labels[place] for place in result.places], result)
+        index = getattr(getattr(obj, "index", None), "names", ())
+        places, reading, choice = choose_two(kind(obj), labels, types, options, index)
+        pair = [obj[obj.columns[place]] for place in places]
+        return _Columns(pair, [labels[place] for place in places], reading, choice)
     elif getattr(obj, "ndim", 0) == 2:
         edges = an_edge_a_row(obj, kind(obj))
         return _Columns([edges[:, 0], edges[:, 1]], [0, 1])

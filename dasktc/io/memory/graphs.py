@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError, shown
+from dasktc.io.columns import Place, common_ids, settle_objects, text_of, weights_of
 from dasktc.io.labels import Labels
-from dasktc.io.memory.columns import Place, common_ids, settle_objects, text_of
 from dasktc.io.memory.kinds import unknown
 from dasktc.io.memory.parts import slices
-from dasktc.io.memory.sparse import entries
 from dasktc.io.source import ReadOptions, Source
-from dasktc.io.weights import weights_of
+from dasktc.io.sparse import entries
 
 __all__ = ["from_igraph", "from_networkx", "from_scipy"]
 
@@ -50,7 +49,13 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
     if graph.is_multigraph():
         times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, len(dst))
         src, dst = np.repeat(src, times), np.repeat(dst, times)
-    weights = None if options.weight is None else _weights(graph, rows, options.weight)
+    weights = None
+    if options.weight is not None:  # of all adjacency entries, in order; 1 for an edge without one, as in NetworkX
+        data = chain.from_iterable(row.values() for row in rows)
+        if graph.is_multigraph():
+            data = chain.from_iterable(edges.values() for edges in data)
+        values = [attributes.get(options.weight, 1) for attributes in data]
+        weights = weights_of(values, f"attribute {shown(options.weight)} of the NetworkX graph's edges")
     if not graph.is_directed():  # the adjacency lists each edge at both ends
         once = src <= dst
         src, dst = src[once], dst[once]
@@ -80,16 +85,6 @@ def _named(
     words = text_of(vertices if ids == "text" else Labels(vertices).text(), place)
     coded = [pa.DictionaryArray.from_arrays(end, words) for end in ends]
     return slices(name, coded, options, weights=weights)
-
-
-def _weights(graph: Any, rows: Sequence[Any], name: str) -> Any:
-    """Return the weights of all adjacency entries, in order; 1 for an edge without one, as in NetworkX."""
-    data = chain.from_iterable(row.values() for row in rows)
-    if graph.is_multigraph():
-        data = chain.from_iterable(edges.values() for edges in data)
-    return weights_of(
-        [attributes.get(name, 1) for attributes in data], f"attribute {shown(name)} of the NetworkX graph's edges"
-    )
 
 
 def _check_directed(directed: bool, options: ReadOptions, hint: str) -> None:

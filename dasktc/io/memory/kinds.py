@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from dasktc.errors import DasktcError, InputError
+from dasktc.errors import InputError
 
-__all__ = ["are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "readable", "roots", "unknown"]
+__all__ = ["ON_GPU", "are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "roots", "unknown"]
 
-
+ON_GPU = {
+    "cudf": ".to_pandas()",
+    "cugraph": ".view_edge_list().to_pandas()",
+    "cupy": ".get()",
+    "cupyx": ".get()",
+    "dask_cudf": '.to_backend("pandas")',
+}
+"""Method that copies an object in GPU memory to the host, by top-level module."""
 ELSEWHERE = {
     "dgl": "graph.edges()",
     "graph_tool": "graph.get_edges()",
@@ -51,11 +57,10 @@ def are_two_columns(items: Sequence[Any]) -> bool:
 
     Two items are two columns, unless both are tuples of two single ids (numbers or strings), which are two edges.
     """
-    return len(items) == 2 and not all(map(_is_tuple_of_ids, items))
-
-
-def _is_tuple_of_ids(item: Any) -> bool:
-    return isinstance(item, tuple) and len(item) == 2 and all(isinstance(value, Number | str) for value in item)
+    return len(items) == 2 and not all(
+        isinstance(item, tuple) and len(item) == 2 and all(isinstance(value, Number | str) for value in item)
+        for item in items
+    )
 
 
 def holds_edges(obj: Any) -> bool:
@@ -67,20 +72,6 @@ def holds_edges(obj: Any) -> bool:
 def is_view_of_edges(obj: Any) -> bool:
     """Return whether an object of NetworkX is a view such as `graph.edges`, not a graph."""
     return isinstance(obj, Iterable) and not hasattr(obj, "adjacency")
-
-
-@contextmanager
-def readable(kind: str) -> Iterator[None]:
-    """Convert any exception of the object's library to an InputError of one line."""
-    try:
-        yield
-    except (DasktcError, MemoryError):
-        raise
-    except Exception as error:
-        raise InputError(
-            f"{kind} cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]}): it is damaged, or "
-            "its library does not offer this; convert it, for example to a NumPy array of shape (m, 2)"
-        ) from error
 
 
 def unknown(obj: Any) -> InputError:

@@ -25,38 +25,29 @@ from collections.abc import Callable
 from typing import Any
 
 from dasktc.errors import InputError, shown
-from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
-from dasktc.io.memory.device import ON_GPU, from_device
-from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
-from dasktc.io.memory.kinds import holds_edges, is_view_of_edges, kind, meta_of, readable, roots, unknown
-from dasktc.io.memory.tables import (
-    from_arrow,
-    from_dask,
-    from_edges,
-    from_numpy,
-    from_pair,
-    from_pandas,
-    from_polars,
-    from_torch,
-)
+from dasktc.io.columns import readable
+from dasktc.io.memory import graphs, tables
+from dasktc.io.memory.device import from_device
+from dasktc.io.memory.kinds import ON_GPU, holds_edges, is_view_of_edges, kind, meta_of, roots, unknown
 from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_object"]
 
 OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
-    "dask": from_dask,
-    "igraph": from_igraph,
-    "networkx": from_networkx,
-    "numpy": from_numpy,
-    "pandas": from_pandas,
-    "polars": from_polars,
-    "pyarrow": from_arrow,
-    "scipy": from_scipy,
-    "torch": from_torch,
+    "dask": tables.from_dask,
+    "igraph": graphs.from_igraph,
+    "networkx": graphs.from_networkx,
+    "numpy": tables.from_numpy,
+    "pandas": tables.from_pandas,
+    "polars": tables.from_polars,
+    "pyarrow": tables.from_arrow,
+    "scipy": graphs.from_scipy,
+    "torch": tables.from_torch,
 }
 
-
-WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_polars, from_scipy)
+TABLES = (tables.from_arrow, tables.from_dask, tables.from_pandas, tables.from_polars)
+"""The readers of named columns in the host's memory."""
+WEIGHTED = (*TABLES, graphs.from_igraph, graphs.from_networkx, graphs.from_scipy)
 """The readers that support weights."""
 
 
@@ -81,21 +72,17 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
         It is none of these, or holds values that are not ids; the error names the row if there is one.
     """
     with readable(kind(obj)):
-        return _opened(obj, options)
-
-
-def _opened(obj: Any, options: ReadOptions) -> Source:
-    opener = _opener(obj)
-    if options.weight is not None and opener not in WEIGHTED:
-        raise InputError(
-            f"weight={shown(options.weight)} is given for {kind(obj)}: it has no named columns or attributes; pass a "
-            "DataFrame with a column of weights"
-        )
-    if options.format is not None or options.skip is not None:
-        raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
-    if options.columns is not None and opener not in (from_pandas, from_polars, from_arrow, from_dask, from_device):
-        raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
-    return opener(obj, options)
+        opener = _opener(obj)
+        if options.weight is not None and opener not in WEIGHTED:
+            raise InputError(
+                f"weight={shown(options.weight)} is given for {kind(obj)}: it has no named columns or attributes; pass "
+                "a DataFrame with a column of weights"
+            )
+        if options.format is not None or options.skip is not None:
+            raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
+        if options.columns is not None and opener not in (*TABLES, from_device):
+            raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
+        return opener(obj, options)
 
 
 def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
@@ -105,14 +92,14 @@ def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
         if not set(roots(item)).isdisjoint(ON_GPU):
             return from_device
     if pair:
-        return from_dask_columns if any(map(is_dask_column, obj[:2])) else from_pair
+        return tables.from_pair
     for root in roots(obj):
         if root == "dask" and not set(roots(meta_of(obj))).isdisjoint(ON_GPU):
             return from_device
         if root in OPENERS:
-            return from_edges if root == "networkx" and is_view_of_edges(obj) else OPENERS[root]
+            return tables.from_edges if root == "networkx" and is_view_of_edges(obj) else OPENERS[root]
     if hasattr(obj, "__arrow_c_stream__"):
-        return from_arrow
+        return tables.from_arrow
     if holds_edges(obj):
-        return from_edges
+        return tables.from_edges
     raise unknown(obj)

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
+from dasktc.io.columns import (
+    Column,
+    Place,
+    agree,
+    check_lengths,
+    decode,
+    edge_frame,
+    ids_of,
+    places_of,
+    readable,
+    settle,
+    to_ids,
+    weights_of,
+)
 from dasktc.io.evidence import Choice, Notes, note_frame
-from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
-from dasktc.io.memory.kinds import readable
 from dasktc.io.source import ReadOptions, Source
 from dasktc.io.watched import mapped
-from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural
-
-if TYPE_CHECKING:
-    from dasktc.backends import Backend
 
 __all__ = ["PartitionPart", "SlicePart", "partitions", "slices"]
 
@@ -37,14 +46,12 @@ class SlicePart:
     ids: Ids
     places: tuple[Place, Place]
     weight: Any = None
-
-    @property
-    def upstream(self) -> None:
-        """None, because nothing has to be computed first."""
+    upstream: ClassVar[None] = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read`. It may be the caller's memory and must not be modified."""
-        return _frame(backend, (self.src, self.dst), self.ids, self.places, self.weight)
+        src, dst = (to_ids(end, self.ids, at) for end, at in zip((self.src, self.dst), self.places, strict=True))
+        return edge_frame(backend, src, dst, self.weight)
 
     @property
     def rows(self) -> int:
@@ -76,10 +83,10 @@ class PartitionPart:
     """
 
     upstream: Any
-    columns: tuple[int, int]
     ids: Ids
     convert: bool
     places: tuple[Place, Place]
+    columns: tuple[int, int] = (0, 1)
     weight: int | None = None
     choice: Choice | None = None
     notes: Notes | None = None
@@ -97,28 +104,28 @@ class PartitionPart:
             return self._read(backend, getattr(upstream, "iloc", upstream))
 
     def _read(self, backend: Backend, rows: Any) -> Any:
-        kind = self.ids if self.convert else None
-        pair = [settle(rows[:, i], kind, place) for i, place in zip(self.columns, self.places, strict=True)]
-        for column, place in zip(pair, self.places, strict=True):
+        kind, ends, weights = self.ids if self.convert else None, [], None
+        for i, place in zip(self.columns, self.places, strict=True):
+            column = settle(rows[:, i], kind, place)
             if len(column) and not self.convert and ids_of(column) != self.ids:
                 raise InputError(
                     f"{place.of} holds ids of type {ids_of(column)} where {self.ids} is expected: "
                     "its meta does not tell; pass ids='int' or ids='text'"
                 )
-        weights = (
-            None if self.weight is None else weights_of(rows[:, self.weight], f"the weights beside {self.places[0].of}")
-        )
-        return _frame(backend, pair, self.ids, self.places, weights)
+            ends.append(to_ids(column, self.ids, place))
+        if self.weight is not None:
+            weights = weights_of(rows[:, self.weight], f"the weights beside {self.places[0].of}")
+        return edge_frame(backend, ends[0], ends[1], weights)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "upstream": None}
 
 
 def partitions(obj: Any) -> list[Any]:
-    """Return the Delayeds of a Dask DataFrame's partitions, or of the blocks of rows of a two-column Dask Array."""
+    """Return the Delayeds of a Dask frame's or column's partitions, or of the blocks of rows of a Dask Array."""
     if not hasattr(obj, "numblocks"):
         return list(obj.to_delayed())
-    rows = obj if obj.numblocks[1] == 1 else obj.rechunk({1: -1})
+    rows = obj if obj.numblocks[1:] in ((), (1,)) else obj.rechunk({1: -1})
     return rows.to_delayed().ravel().tolist()  # type: ignore[no-any-return]
 
 
@@ -134,11 +141,7 @@ def slices(
     """
     places = places_of(labels, name)
     src, dst = (settle(column, options.ids, place) for column, place in zip(columns, places, strict=True))
-    if len(src) != len(dst):
-        raise InputError(
-            f"{places[0].of} has {plural(len(src), 'row')}, {places[1].of} {len(dst)}: "
-            "an edge has two ends; pass columns of equal length"
-        )
+    check_lengths(len(src), len(dst), places)
     ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
     if weights is not None:
         weights = weights_of(weights, f"column {shown(options.weight)} of the {name}")
@@ -193,12 +196,3 @@ def _compact(column: Column) -> Column:
 
     text = decode(column)
     return pa.concat_arrays(text.chunks if isinstance(text, pa.ChunkedArray) else [text])
-
-
-def _frame(backend: Backend, pair: Sequence[Column], ids: Ids, places: Sequence[Place], weights: Any = None) -> Any:
-    """Convert two settled columns, and weights, to an edge frame."""
-    src, dst = (to_ids(column, ids, place) for column, place in zip(pair, places, strict=True))
-    if ids == "int" and src.dtype != dst.dtype:
-        src, dst = src.astype(np.int64, copy=False), dst.astype(np.int64, copy=False)
-    columns = {"src": src, "dst": dst} | ({} if weights is None else {"weight": weights})
-    return backend.frame.DataFrame(columns, copy=False)

@@ -1,42 +1,34 @@
-"""Makes sources of tables, arrays, tensors, pairs of columns and lists of edges."""
+"""Makes sources of tables, arrays, tensors, pairs of columns and lists of edges, those of Dask among them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.errors import InputError, shown
-from dasktc.io.evidence import (
-    COLUMNS,
-    Choice,
-    Reading,
-    index_refused,
-    judge,
-    refuse_two_pairs,
-    sample_of,
-)
-from dasktc.io.formats.columns import proposed
-from dasktc.io.id_names import known_pairs
-from dasktc.io.memory.columns import agree, ids_of_meta, places_of
-from dasktc.io.memory.kinds import are_two_columns, kind, meta_of, roots, unknown
+from dasktc.io.columns import agree, check_lengths, ids_of_meta, places_of
+from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge, sample_of
+from dasktc.io.id_names import choose, weight_position
+from dasktc.io.memory.kinds import ON_GPU, are_two_columns, kind, meta_of, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
+from dasktc.wording import plural
 
 __all__ = [
-    "an_edge_a_row",
-    "choose_two",
-    "from_arrow",
-    "from_dask",
-    "from_edges",
-    "from_numpy",
-    "from_pair",
-    "from_pandas",
-    "from_polars",
-    "from_torch",
-]
+    "an_edge_a_row", "choose_two", "from_arrow", "from_dask", "from_edges", "from_numpy", "from_pair", "from_pandas",
+    "from_polars", "from_torch",
+]  # fmt: skip
+
+
+class Taken(NamedTuple):
+    """The positions of a table's two id columns, how they were taken, and what is to be judged by the table's rows."""
+
+    places: tuple[int, int]
+    reading: Reading
+    choice: Choice | None
 
 
 def from_pandas(obj: Any, options: ReadOptions) -> Source:
@@ -49,12 +41,20 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
             "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
         )
     labels = [str(label) for label in obj.columns]
-    (i, j), reading, choice = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
+    taken = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
+    return _judged("pandas DataFrame", obj, taken, labels, lambda place: obj.iloc[:, place], options)
+
+
+def _judged(
+    name: str, table: Any, taken: Taken, labels: Sequence[str], column: Callable[[int], Any], options: ReadOptions
+) -> Source:
+    """Judge the rows of a table, and cut its id columns, and that of weights, into runs of rows."""
+    (i, j), reading, choice = taken
     if choice is not None:
-        judge(choice, [sample_of(obj)])
-    weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
-    pair = [obj.iloc[:, i], obj.iloc[:, j]]
-    return replace(slices("pandas DataFrame", pair, options, [labels[i], labels[j]], weights), reading=reading)
+        judge(choice, [sample_of(table)])
+    weight = weight_position(f"the {name}", labels, (i, j), options.weight)
+    weights = None if weight is None else column(weight)
+    return replace(slices(name, [column(i), column(j)], options, [labels[i], labels[j]], weights), reading=reading)
 
 
 def _may_be_a_matrix(frame: Any) -> bool:
@@ -79,13 +79,8 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
     if not hasattr(obj, "columns"):
         raise unknown(obj)
     table = pa.table(obj)
-    labels = table.column_names
-    (i, j), reading, choice = choose_two("Arrow table", labels, table.schema.types, options)
-    if choice is not None:
-        judge(choice, [sample_of(table)])
-    weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
-    pair = [table.column(i), table.column(j)]
-    return replace(slices("Arrow table", pair, options, [labels[i], labels[j]], weights), reading=reading)
+    taken = choose_two("Arrow table", table.column_names, table.schema.types, options)
+    return _judged("Arrow table", table, taken, table.column_names, table.column, options)
 
 
 def from_polars(obj: Any, options: ReadOptions) -> Source:
@@ -100,16 +95,14 @@ def from_polars(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     name, none = "Polars LazyFrame" if lazy else "Polars DataFrame", obj.head(0)
     schema = pa.table(none.collect() if lazy else none).schema
-    (i, j), reading, choice = choose_two(name, schema.names, schema.types, options)
-    k = None if options.weight is None else _weight(schema.names, (i, j), options.weight)
-    judged = range(min(COLUMNS, len(schema)) if choice is not None else 0)
-    selection = obj.select([schema.names[place] for place in sorted({*judged, i, j, *(() if k is None else (k,))})])
+    taken = choose_two(name, schema.names, schema.types, options)
+    weight = weight_position(f"the {name}", schema.names, taken.places, options.weight)
+    judged = range(min(COLUMNS, len(schema)) if taken.choice is not None else 0)
+    places = {*judged, *taken.places, *(() if weight is None else (weight,))}
+    selection = obj.select([schema.names[place] for place in sorted(places)])
     table = pa.table(selection.collect() if lazy else selection)
-    if choice is not None:
-        judge(choice, [sample_of(table)])
-    pair, labels = [table.column(schema.names[place]) for place in (i, j)], [schema.names[i], schema.names[j]]
-    weights = None if k is None else table.column(schema.names[k])
-    return replace(slices(name, pair, options, labels, weights), reading=reading, frames="polars")
+    source = _judged(name, table, taken, schema.names, lambda place: table.column(schema.names[place]), options)
+    return replace(source, frames="polars")
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
@@ -129,22 +122,30 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     meta = meta_of(obj)
     labels = [str(label) for label in meta.columns]
     (i, j), reading, choice = choose_two("Dask DataFrame", labels, [*meta.dtypes], options, meta.index.names)
-    pair = [labels[i], labels[j]]
-    places = places_of(pair, "Dask DataFrame")
-    promised = [ids_of_meta(meta.iloc[:, k], spot) for k, spot in zip((i, j), places, strict=True)]
-    ids = options.ids or agree(promised, places)
-    k = None if options.weight is None else _weight(labels, (i, j), options.weight)
+    ends = [(labels[place], meta.iloc[:, place]) for place in (i, j)]
+    k = weight_position("the Dask DataFrame", labels, (i, j), options.weight)
     if meta.columns.is_unique:  # then only these columns are read, and those that are to be judged
         judged = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
         selection = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
         obj = obj[[meta.columns[place] for place in selection]]
         i, j, k = selection.index(i), selection.index(j), None if k is None else selection.index(k)
+    fields = {"columns": (i, j), "weight": k, "choice": choice}
+    source = _partitioned("Dask DataFrame", "partition", ends, obj.to_delayed(), options, **fields)
+    return replace(source, weight=options.weight, reading=reading)
+
+
+def _partitioned(
+    name: str, unit: str, ends: Sequence[tuple[Any, Any]], delayed: Iterable[Any], options: ReadOptions, **fields: Any
+) -> Source:
+    """Make a part of every partition of a Dask collection; labels and metas of its two id columns are `ends`."""
+    labels, convert = [label for label, _ in ends], options.ids is not None
+    places = places_of(labels, name)
+    ids = options.ids or agree([ids_of_meta(meta, at) for (_, meta), at in zip(ends, places, strict=True)], places)
     parts = []
-    for number, delayed in enumerate(obj.to_delayed()):
-        places = places_of(pair, f"Dask DataFrame's partition {number}")
-        part = PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k, choice, begins=number == 0)
-        parts.append(part)
-    return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight, reading=reading)
+    for number, upstream in enumerate(delayed):
+        places = places_of(labels, f"{name}'s {unit} {number}")
+        parts.append(PartitionPart(upstream, ids, convert, places, begins=number == 0, **fields))
+    return Source(name, tuple(parts), ids, frames="dask")
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
@@ -152,13 +153,8 @@ def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
     obj = an_edge_a_row(obj, "Dask Array")
     if options.columns is not None or options.weight is not None:
         raise InputError(f"columns or a weight are given for {kind(obj)}: it has no named columns; leave them out")
-    of_all = places_of((0, 1), "Dask Array")
-    ids = options.ids or agree([ids_of_meta(meta_of(obj).reshape(-1), place) for place in of_all], of_all)
-    parts = []
-    for number, delayed in enumerate(partitions(obj)):
-        places = places_of((0, 1), f"Dask Array's block {number}")
-        parts.append(PartitionPart(delayed, (0, 1), ids, options.ids is not None, places))
-    return Source("Dask Array", tuple(parts), ids, frames="dask")
+    meta = meta_of(obj).reshape(-1)
+    return _partitioned("Dask Array", "block", [(0, meta), (1, meta)], partitions(obj), options)
 
 
 def from_numpy(obj: Any, options: ReadOptions) -> Source:
@@ -204,26 +200,24 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
 
     `are_two_columns` decides which of the two a pair of items is.
     """
+    import pyarrow as pa
+
+    if any(map(_is_dask_column, obj[:2])):
+        return _from_dask_columns(obj, options)
     if not are_two_columns(obj):
         return from_edges(obj, options)
-    obj = [_column(item) for item in obj]
+    columns = []
     for item in obj:
+        if "torch" in roots(item):
+            item = _shared(item)
+        elif hasattr(item, "__arrow_c_stream__") and {"pandas", "pyarrow"}.isdisjoint(roots(item)):  # a Polars Series
+            item = pa.chunked_array(item)
         listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
         array = not {"numpy", "pandas", "pyarrow"}.isdisjoint(roots(item)) and hasattr(item, "__len__")
         if not (listed or array) or getattr(item, "ndim", 1) != 1:
             raise InputError(f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences")
-    return slices("pair", obj, options)
-
-
-def _column(item: Any) -> Any:
-    """Convert an item of a pair to a known column type: an object that exports Arrow, as a Polars Series, to Arrow."""
-    if "torch" in roots(item):
-        return _shared(item)
-    if hasattr(item, "__arrow_c_stream__") and {"pandas", "pyarrow"}.isdisjoint(roots(item)):
-        import pyarrow as pa
-
-        return pa.chunked_array(item)
-    return item
+        columns.append(item)
+    return slices("pair", columns, options)
 
 
 def from_edges(obj: Iterable[Any], options: ReadOptions) -> Source:
@@ -231,47 +225,85 @@ def from_edges(obj: Iterable[Any], options: ReadOptions) -> Source:
     name = type(obj).__name__
     if "networkx" in roots(obj) and callable(obj):
         obj = obj()  # a MultiGraph's `edges` yields keys, too, `edges()` does not
-    return slices(f"{name} of edges", _ends(obj if isinstance(obj, Sequence) else list(obj), name), options)
-
-
-def _is_edge(item: Any) -> bool:
-    return isinstance(item, tuple | list | set | frozenset) and len(item) == 2
-
-
-def _ends(edges: Sequence[Any], name: str) -> list[Any]:
-    """Return both columns of a sequence of pairs."""
+    edges = obj if isinstance(obj, Sequence) else list(obj)
     if not edges:
         raise InputError(
             f"the {name} is empty: it names no file and holds no edge, or was consumed before; pass "
             "numpy.empty((0, 2), int) for an empty graph"
         )
-    if not all(map(_is_edge, edges)):
-        row = next(row for row, item in enumerate(edges) if not _is_edge(item))
-        remark = "weights and attributes are not read; " if isinstance(edges[row], tuple | list) else ""
-        raise InputError(
-            f"item {row:,} of the {name} is {shown(edges[row])} where an edge is expected: an edge is a pair of ids; "
-            f"{remark}pass pairs (u, v), or two columns"
-        )
-    columns: tuple[list[Any], list[Any]] = ([], [])
-    for u, v in edges:
-        columns[0].append(u)
-        columns[1].append(v)
-    return list(columns)
+    sources, targets = list[Any](), list[Any]()
+    for row, edge in enumerate(edges):
+        if not isinstance(edge, tuple | list | set | frozenset) or len(edge) != 2:
+            remark = "weights and attributes are not read; " if isinstance(edge, tuple | list) else ""
+            raise InputError(
+                f"item {row:,} of the {name} is {shown(edge)} where an edge is expected: an edge is a pair of ids; "
+                f"{remark}pass pairs (u, v), or two columns"
+            )
+        u, v = edge
+        sources.append(u)
+        targets.append(v)
+    return slices(f"{name} of edges", [sources, targets], options)
 
 
-class Taken(NamedTuple):
-    """The two id columns of a table: their positions, for results, and to be judged unless names or the caller chose.
+def _is_dask_column(item: Any) -> bool:
+    """Return whether an object is a Dask collection of rows."""
+    delayed = any(base.__name__ == "Delayed" for base in type(item).__mro__)  # a Delayed has any attribute
+    return "dask" in roots(item) and not delayed and hasattr(item, "to_delayed") and getattr(item, "ndim", 0) > 0
 
-    Attributes
-    ----------
-    places : tuple of two int
-    reading : Reading
-    choice : Choice or None
+
+def _from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
+    """Make one part of each block of a column and the same rows of the other column; nothing is computed.
+
+    Arrays with known block lengths are rechunked to common blocks; otherwise blocks are matched by position.
+
+    Raises
+    ------
+    InputError
+        One is no Dask column, or is in GPU memory; their types or lengths differ; or they have different numbers of
+        blocks of unknown lengths.
     """
+    import dask
 
-    places: tuple[int, int]
-    reading: Reading
-    choice: Choice | None
+    if len(pair) != 2 or not all(_is_dask_column(item) and item.ndim == 1 for item in pair):
+        kinds = ", ".join(dict.fromkeys(map(kind, pair)))
+        raise InputError(
+            f"the sequence of {len(pair)} holds {kinds}: of Dask's collections two columns are read, 1-D arrays or "
+            "Series; pass two, or one array of shape (m, 2)"
+        )
+    if any(not set(roots(meta_of(item))).isdisjoint(ON_GPU) for item in pair):
+        raise InputError(
+            "the pair holds Dask columns in GPU memory: they are read as one collection; pass "
+            "dask.array.stack((src, dst), axis=1), or a Dask DataFrame of both"
+        )
+    metas = [meta.reshape(-1) if hasattr(meta, "reshape") else meta for meta in map(meta_of, pair)]
+    table = dask.delayed(_table, pure=True)
+    tables = (table(*ends) for ends in zip(*map(partitions, _aligned(*pair)), strict=True))
+    return replace(_partitioned("pair", "block", [*enumerate(metas)], tables, options), name="pair of Dask columns")
+
+
+def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
+    """Return the two columns in blocks of the same rows, as far as block lengths are known."""
+    lengths = [column.shape[0] if hasattr(column, "chunks") else float("nan") for column in (src, dst)]
+    if all(length == length for length in lengths):
+        check_lengths(*lengths, places_of((0, 1), "pair"))
+        return src, dst.rechunk(src.chunks)
+    if src.npartitions != dst.npartitions:
+        raise InputError(
+            f"the pair's columns have {src.npartitions:,} and {plural(dst.npartitions, 'block')}, of unknown lengths: "
+            "which rows belong together is not known; call compute_chunk_sizes() of arrays, or pass a Dask DataFrame "
+            "of both"
+        )
+    return src, dst
+
+
+def _table(src: Any, dst: Any) -> Any:
+    """Join a block of each column; runs on a worker."""
+    import pandas as pd
+
+    check_lengths(len(src), len(dst), places_of((0, 1), "pair's block"))
+    return pd.DataFrame(
+        {name: pd.Series(getattr(ids, "array", ids)) for name, ids in enumerate((src, dst))}, copy=False
+    )
 
 
 def choose_two(
@@ -295,37 +327,12 @@ def choose_two(
         There are no such columns, or their names speak against them.
     """
     of_index = tuple(str(name) for name in index if name is not None)
-    if len(labels) < 2:
-        if of_index:
-            raise index_refused(f"the {table}", of_index)
-        raise InputError(
-            f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
-        )
-    places = []
-    for name in options.columns or ():
-        if name not in labels and not (name.isdecimal() and int(name) < len(labels)):
-            raise InputError(
-                f"the table has no column {name!r}: its columns are {', '.join(labels)}; "
-                f"{proposed(options.columns or (), labels)}name two of these"
-            )
-        places.append(labels.index(name) if name in labels else int(name))
-    by_name = next(known_pairs(labels), None)
-    src, dst = places if places else by_name or (0, 1)
-    if src == dst:
-        raise InputError(
-            f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
-        )
-    selection = "given" if places else "by name" if by_name else "by position"
-    reading = Reading(table, (src + 1, dst + 1), (labels[src], labels[dst]), len(labels), selection)
-    if places:
-        return Taken((src, dst), reading, None)
+    if len(labels) < 2 and of_index:
+        raise index_refused(f"the {table}", of_index)
+    columns = choose(f"the {table}", labels, options.columns, ["int"] * len(labels))  # whatever their types are
     kinds = tuple(map(_kind_of, types))
-    choice = Choice(f"the {table}", (src, dst), tuple(labels), kinds=kinds, index=of_index, is_file=False)
-    refuse_two_pairs(choice)
-    if by_name:
-        return Taken((src, dst), reading, None)
-    judge(choice)
-    return Taken((src, dst), reading, choice if len(labels) > 2 else None)
+    choice = Choice(f"the {table}", columns, tuple(labels), kinds=kinds, index=of_index, is_file=False)
+    return Taken(columns, *columns_taken(table, choice, given=options.columns is not None))
 
 
 def _kind_of(type_: object) -> str:
@@ -334,16 +341,3 @@ def _kind_of(type_: object) -> str:
     if "int" in name and "interval" not in name:
         return "int"
     return "text" if any(word in name for word in ("str", "obj", "cat", "utf")) else "other"
-
-
-def _weight(labels: Sequence[str], ends: tuple[int, int], name: str) -> int:
-    """Return the position of the column of weights, given by name or by position in digits."""
-    position = int(name) if name.isdecimal() and len(name) < 19 else len(labels)
-    if name not in labels and position >= len(labels):
-        raise InputError(
-            f"the table has no column {shown(name)} of weights: its columns are {', '.join(labels)}; name one of these"
-        )
-    place = labels.index(name) if name in labels else position
-    if place in ends:
-        raise InputError(f"column {labels[place]!r} is named for ids and for weights: it cannot be both; name another")
-    return place

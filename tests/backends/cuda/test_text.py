@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.io.formats import lines
-from dasktc.io.formats.dialect import Dialect
-from dasktc.io.formats.rows import parse
+from dasktc.io.formats.rows import Dialect, parse
 from tests.support.emulation.host import HostDevice, compiler
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")

@@ -109,9 +109,9 @@ def test_ids_in_names_of_folders_are_not_passed_over(tmp_path):
         ({"Unnamed: 0": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "perhaps numbers the rows"),
         ({"id": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "perhaps numbers the rows"),
         ({"src": pa.array([1, 2], "date32"), "dst": [1, 2]}, {}, "'src' date32"),
-        ({"src": [1, None], "dst": [1, 2]}, {}, "lacks 1 id"),
-        ({"src": ["a", None], "dst": ["a", "b"]}, {}, "lacks 1 id"),
-        ({"src": pa.array([1, 1 << 63], "uint64"), "dst": [1, 2]}, {}, f"{1 << 63}: integer ids are below 2^63"),
+        ({"src": [1, None], "dst": [1, 2]}, {}, "holds None where an id is expected: a missing value"),
+        ({"src": ["a", None], "dst": ["a", "b"]}, {}, "holds None where an id is expected: a missing value"),
+        ({"src": pa.array([1, 1 << 63], "uint64"), "dst": [1, 2]}, {}, f"holds {1 << 63} where an id is expected"),
         ({"src": [True, False], "dst": [1, 2]}, {}, "'src' bool"),
         ({"src": [[1], [2]], "dst": [1, 2]}, {}, "list"),
         ({"src": [1, 2], "dst": [1, 2]}, {"columns": ("src", "x")}, "src and x are not among them"),
@@ -134,13 +134,13 @@ def test_files_that_cannot_be_read_at_once_are_read_one_by_one(monkeypatch, capl
     """Except where memory is short: then the call is made again with less memory in use beside it."""
     from dasktc.io.formats import columnar
 
-    both = columnar._Files(tuple(columnar._RowGroups(name, ("a", "b"), (0,), 1, "int") for name in "xy"))
+    both = columnar._RowGroups(tuple(columnar._Groups(name, (0,), 1) for name in "xy"), ("a", "b"), "int")
     backend = SimpleNamespace(array=np)
 
-    def read(_, parts):
-        if len(parts) > 1:
+    def read(_, part):
+        if len(part.files) > 1:
             raise RuntimeError("pages of two kinds")
-        return pd.DataFrame({"src": [1], "dst": [2 + (parts[0].url == "y")]})
+        return pd.DataFrame({"src": [1], "dst": [2 + (part.files[0].url == "y")]})
 
     monkeypatch.setattr(columnar, "_read_by_cudf", read)
     with caplog.at_level("INFO", "dasktc"):

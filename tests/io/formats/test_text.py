@@ -18,8 +18,7 @@ import dasktc
 from dasktc.errors import InputError
 from dasktc.io.files import open_source
 from dasktc.io.formats import rows, sniff, streams, text
-from dasktc.io.formats.dialect import Dialect
-from dasktc.io.formats.rows import BadLine, parse
+from dasktc.io.formats.rows import BadLine, Dialect, parse
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -169,10 +168,14 @@ def test_a_line_below_the_first_row_is_a_comment_only_without_the_fields_of_one(
     path.write_bytes(data)
     layout = sniff.sniff(str(path), ReadOptions(**options))
     comments, headers, below = skipped
-    assert (layout.comments, layout.headers) == (comments, headers)
-    parsed = (rows.parse_weighted if "weight" in options else rows.parse)(data[layout.start :], layout.dialect)
+    assert (layout.reading.comments_above, layout.reading.headers) == (comments, headers)
+    block, weights = data[layout.start :], []
+    if "weight" in options:
+        parsed, *weights = rows.parse_weighted(block, layout.dialect)
+    else:
+        parsed = rows.parse(block, layout.dialect)
     assert parsed.comments == below
-    assert [*zip(*(column.tolist() for column in parsed[:-2]), strict=True)] == edges
+    assert [*zip(*(column.tolist() for column in (*parsed[:2], *weights)), strict=True)] == edges
     if "weight" not in options:
         for blocksize in (1 << 20, 7):
             assert read(path, data, blocksize=blocksize, **options) == edges

@@ -37,7 +37,10 @@ def of_blocks(make):
         (lambda: [da.zeros((4, 2), dtype=int)] * 2, "two columns are read, 1-D arrays or Series"),
         (lambda: [da.zeros(4, dtype=int)] * 3, "the sequence of 3 holds"),
         (lambda: [dask_frame(table())] * 2, "two columns are read, 1-D arrays or Series"),
-        (lambda: (da.zeros(4, dtype=int), da.zeros(5, dtype=int)), "column 0 of the pair has 4 rows, column 1 5"),
+        (
+            lambda: (da.zeros(4, dtype=int), da.zeros(5, dtype=int)),
+            "column 0 of the pair has 4 rows, column 1 of the pair 5",
+        ),
         (lambda: (da.zeros(4, dtype=int), da.zeros(4, dtype=bool)), "column 1 of the pair has type bool"),
         (
             lambda: (da.zeros(4, dtype=int), da.zeros(4, dtype=int).astype("U1")),
@@ -49,7 +52,7 @@ def of_blocks(make):
         ),
         (
             lambda: (dask_frame(table())["src"], dask_frame(table())["dst"].loc[:4]),
-            "column 0 of a block of the pair has 2 rows, column 1 1",
+            "column 0 of the pair's block has 2 rows, column 1 of the pair's block 1",
         ),
         (
             lambda: (da.zeros(2, dtype=int), da.from_array(np.array([1, 0.5]))),

@@ -53,7 +53,8 @@ def _stored(matrix: Any) -> tuple[Array, Array, Array]:
     if matrix.format in ("csr", "csc", "bsr"):
         stored = _checked_pointers(matrix)
         if matrix.format != "bsr" and isinstance(matrix.indptr, np.ndarray):  # SciPy includes entries after the last
-            major = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+            lines = len(matrix.indptr) - 1
+            major = np.repeat(np.arange(lines, dtype="i4" if lines <= 1 << 31 else "i8"), np.diff(matrix.indptr))
             minor = matrix.indices[:stored]
             return *((major, minor) if matrix.format == "csr" else (minor, major)), matrix.data[:stored]
     elif matrix.format == "lil":

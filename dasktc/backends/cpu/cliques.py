@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends.cpu.instructions import ones
+from dasktc.backends.cpu.instructions import ones, trailing_zeros
 from dasktc.backends.cpu.intersect import Triple, last_not_above, longest_row, triple, wedges_of
 from dasktc.backends.cpu.jit import Int32s, Kernel, Words, inlined
 from dasktc.backends.csr import Array, BlockTask
@@ -48,12 +48,6 @@ class Cliques(NamedTuple):
 @inlined
 def _set(bits: Array, line: Any, i: Any) -> None:
     bits[U(line) + (U(i) >> U(6))] |= U(1) << (U(i) & U(63))
-
-
-@inlined
-def _lowest(word: Any) -> Any:
-    """Position of the lowest set bit."""
-    return ones((word & (~word + U(1))) - U(1))
 
 
 @inlined
@@ -109,7 +103,7 @@ def _count(t: Triple, size: int, ordered: bool, place: Int32s, bits: Words, both
                     work += more * (w + 1 if ordered else words)
                     continue
                 while word:
-                    i = (w << 6) + np.int64(_lowest(word))
+                    i = (w << 6) + np.int64(trailing_zeros(word))
                     word &= word - U(1)
                     near = (w + 1) if ordered else words
                     for k in range(near):
@@ -123,7 +117,7 @@ def _count(t: Triple, size: int, ordered: bool, place: Int32s, bits: Words, both
                         for k in range(near):
                             common = both[U(k)]
                             while common:
-                                x = (k << 6) + np.int64(_lowest(common))
+                                x = (k << 6) + np.int64(trailing_zeros(common))
                                 common &= common - U(1)
                                 for m in range(k + 1 if ordered else words):
                                     cliques += np.int64(ones(both[U(m)] & bits[U(x * words + m)]))

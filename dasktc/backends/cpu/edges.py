@@ -36,7 +36,7 @@ from dasktc.backends.cpu.jit import (
 from dasktc.backends.csr import Array
 from dasktc.backends.vertex_maps import TableMap, check_size
 
-__all__ = ["CHUNK", "RANGES", "CpuEdges", "of_one_type", "proper"]
+__all__ = ["CHUNK", "RANGES", "CpuEdges"]
 
 CHUNK = 1 << 13
 """Keys of one step of array arithmetic, 64 KiB: larger intermediates would be mapped and faulted in anew each time,
@@ -124,7 +124,8 @@ def distinct(keys: Int64s) -> int:
 
 
 @Kernel
-def _degrees(keys: ConstInt64s, shift: int, degrees: Int32s) -> None:
+def _add_degrees(degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
+    """Add 1 to the count of both ends of each key."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         degrees[U(keys[i] >> shift)] += 1
@@ -132,7 +133,8 @@ def _degrees(keys: ConstInt64s, shift: int, degrees: Int32s) -> None:
 
 
 @Kernel
-def _sources(keys: ConstInt64s, shift: int, degrees: Int32s) -> None:
+def _add_sources(degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
+    """Add 1 to the count of the high end of each key."""
     for i in range(len(keys)):
         degrees[U(keys[i] >> shift)] += 1
 
@@ -154,11 +156,20 @@ class CpuEdges:
     """Edge functions of the CPU; implements `protocol.Edges`."""
 
     ranges = RANGES
+    add_degrees, add_sources = _add_degrees, _add_sources
 
     def proper(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, int, int, int]:
-        """Drop the loops of a frame; return how many they are, and the smallest and the largest id of the others."""
-        src, dst, loops, low, high = proper(frame["src"].values, frame["dst"].values)
-        return pd.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame, loops, low, high
+        """Drop the loops of a frame; return how many they are, and the smallest and the largest id of the others.
+
+        The smallest id exceeds the largest where all edges are loops.
+        """
+        ids, others = _of_one_type(frame["src"].values, frame["dst"].values)
+        loops, low, high = map(int, _facts(ids, others))
+        if not loops:
+            return frame, loops, low, high
+        src, dst = (np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2))
+        _without_loops(ids, others, src, dst)
+        return pd.DataFrame({"src": src[:-1], "dst": dst[:-1]}, copy=False), loops, low, high
 
     def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Both ends as they are: `proper` has dropped the loops."""
@@ -170,7 +181,7 @@ class CpuEdges:
 
     def mark(self, present: Array, src: Array, dst: Array, low: int) -> None:
         """Set the flags of the ids, counted from `low`, of all edges."""
-        src, dst = of_one_type(src, dst)
+        src, dst = _of_one_type(src, dst)
         _mark(src, dst, low, present.view(np.uint8))
 
     def marked(self, present: Array) -> Array:
@@ -187,7 +198,7 @@ class CpuEdges:
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
         """Canonical keys in the order of the edges."""
-        src, dst = of_one_type(src, dst)
+        src, dst = _of_one_type(src, dst)
         if not isinstance(of, TableMap):
             return radix.canonical_keys(src, dst, of.low, shift).keys()
         keys = np.empty(len(src), np.int64)
@@ -196,7 +207,7 @@ class CpuEdges:
 
     def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.LazyKeys:
         """Edges of a range of ids that stand for their canonical keys, which are computed at each reading."""
-        src, dst = of_one_type(src, dst)
+        src, dst = _of_one_type(src, dst)
         return radix.canonical_keys(src, dst, of.low, shift)
 
     def between(self, keys: radix.Keys, first: int, end: int) -> Array:
@@ -224,14 +235,6 @@ class CpuEdges:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
         size = distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
-
-    def add_degrees(self, counts: Array, keys: Array, shift: int) -> None:
-        """Add 1 to the count of both ends of each key."""
-        _degrees(keys, shift, counts)
-
-    def add_sources(self, counts: Array, keys: Array, shift: int) -> None:
-        """Add 1 to the count of the high end of each key."""
-        _sources(keys, shift, counts)
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""
@@ -272,30 +275,10 @@ class CpuEdges:
         return offsets, numbers
 
 
-def of_one_type(*columns: Array) -> list[Array]:
+def _of_one_type(*columns: Array) -> list[Array]:
     """Convert columns to one type, int32 or int64."""
     narrow = all(column.dtype == np.int32 for column in columns)
     return [column.astype(np.int32 if narrow else np.int64, copy=False) for column in columns]
-
-
-def proper(src: Array, dst: Array) -> tuple[Array, Array, int, int, int]:
-    """Drop loops.
-
-    Returns
-    -------
-    src, dst : array
-        The given ones where there is no loop.
-    loops : int
-    low, high : int
-        The smallest and the largest id that is left; low > high where no edge is.
-    """
-    ids, others = of_one_type(src, dst)
-    loops, low, high = map(int, _facts(ids, others))
-    if not loops:
-        return src, dst, loops, low, high
-    copies = [np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2)]
-    _without_loops(ids, others, *copies)
-    return copies[0][:-1], copies[1][:-1], loops, low, high
 
 
 def _chunks(keys: Array) -> Iterator[Array]:

@@ -28,7 +28,8 @@ U = np.uint64
 
 
 @Kernel
-def _neighbours(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s) -> None:
+def _neighbours(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, parts: int) -> None:
+    """OR each end's bits into the other end's."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         u, v = U(keys[i] >> shift), U(keys[i] & mask)
@@ -39,7 +40,8 @@ def _neighbours(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s) 
 
 
 @Kernel
-def _targets(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s) -> None:
+def _targets(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, parts: int) -> None:
+    """OR each source's bits into its targets'."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         u, v = U(keys[i] >> shift), U(keys[i] & mask)
@@ -110,13 +112,7 @@ def _columns(keys: ConstInt64s, shift: int, first: int, wanted: ConstBytes, colu
 class CpuPartEdges:
     """Functions of the CPU on the edges of parts; implements `protocol.PartEdges`."""
 
-    def neighbours(self, keys: Array, shift: int, bits: Array, into: Array, parts: int) -> None:
-        """OR each end's bits into the other end's."""
-        _neighbours(keys, shift, bits, into)
-
-    def targets(self, keys: Array, shift: int, bits: Array, into: Array, parts: int) -> None:
-        """OR each source's bits into its targets'."""
-        _targets(keys, shift, bits, into)
+    neighbours, targets = _neighbours, _targets
 
     def reached(self, keys: Array, shift: int, within: Array, into: Array, parts: int) -> None:
         """OR each source's bits into its targets', those bits that the targets have in `within`, until none moves."""

@@ -29,9 +29,12 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
     with lent(task, t) as tables:
         supports = task.zero_supports(np)
         below, hits = np.zeros(len(tables.bitmaps), np.uint16), np.zeros(tables.width, np.int32)
-        batch = _batch(tables)
+        # A batch: bits of its rows, pairs of hub and row, rows ordered by hub, and each hub's first place.
+        words, pairs = WORDS * (1 + (tables.hubs >> BLOCK)), PAIRS + tables.hubs
+        batch = np.zeros(BATCH * words, np.uint64), np.empty((pairs, 2), np.uint32), np.empty(pairs, np.int32)
+        heads = np.zeros(tables.hubs, np.int32)
         hub_support.ranks(tables.hubs, tables.bitmaps, below)
-        rows = tables.bitmaps, below, tables.bits, *_counters(tables), hits, *supports, *batch
+        rows = tables.bitmaps, below, tables.bits, *_counters(tables), hits, *supports, *batch, heads
         columns = *supports, None, None, hits
         kernels = hub_support.edges_by_rows, hub_support.edges_by_columns
         return supports, *_visited(task, t, tables, kernels, rows, columns, hub.BY_EDGE)
@@ -63,13 +66,6 @@ def vertices(task: BlockTask, sides: Sides, sizes: Mapping[int, int]) -> tuple[d
         columns = None, None, None, *results
         kernels = hub_support.vertices_by_rows, hub_support.vertices_by_columns
         return sums, *_visited(task, t, tables, kernels, rows, columns, hub.BY_ROW)
-
-
-def _batch(tables: Tables) -> tuple[Array, Array, Array, Array]:
-    """Allocate a batch: bits of its rows, pairs of hub and row, rows ordered by hub, and each hub's first place."""
-    words, pairs = WORDS * (1 + (tables.hubs >> BLOCK)), PAIRS + tables.hubs
-    batch = np.zeros(BATCH * words, np.uint64)
-    return batch, np.empty((pairs, 2), np.uint32), np.empty(pairs, np.int32), np.zeros(tables.hubs, np.int32)
 
 
 def _counters(tables: Tables) -> tuple[Array, Array]:

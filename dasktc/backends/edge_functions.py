@@ -26,7 +26,6 @@ Ends = tuple[Array, Array]
 _GOLDEN = 0x9E3779B97F4A7C15
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
-_HASH_MAX = 2**32 - 1
 _REDRAWS = 1000
 
 
@@ -227,20 +226,8 @@ def _descend(xp: ModuleType, draws: Iterable[Array], cuts: tuple[Any, ...], leng
     return ids[0], ids[1]
 
 
-def _hash_cut(share: float) -> Any:
-    """Return the smallest 32-bit h with h / (2^32 - 1) >= share in double precision.
-
-    The quotient is correctly rounded, hence grows with h: h >= cut decides as the division does.
-    """
-    cut = round(share * _HASH_MAX)
-    while cut / _HASH_MAX >= share:
-        cut -= 1
-    while cut / _HASH_MAX < share:
-        cut += 1
-    return np.uint32(cut)
-
-
 KRONECKER_CUTS = tuple(np.uint64(cut << 40) for cut in (9563013, 12750684, 15938355))
 """0.57, 0.76 and 0.95 of 2^24, compared with the upper 24 of 64 bits."""
 
-RMAT_CUTS = tuple(_hash_cut(share) for share in (0.5, 0.5 + 0.1, 0.5 + 0.1 + 0.1))
+RMAT_CUTS = tuple(map(np.uint32, (2147483648, 2576980377, 3006477107)))
+"""0.5, 0.6 and 0.7: the least hashes h of 32 bits for which h / (2^32 - 1), rounded to a double, is not below that."""

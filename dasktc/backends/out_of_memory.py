@@ -67,17 +67,12 @@ def _in_one_call(on_worker: bool, function: Callable[P, T], *args: P.args, **kwa
             call.enter_context(one_call(on_worker))
             return function(*args, **kwargs)
         except Exception as error:
-            if not _lacks_memory(error):
+            lacks_memory = isinstance(error, MemoryError) or any(name in str(error) for name in CUDA)
+            if isinstance(error, DasktcError) or not lacks_memory:
                 raise
             _log.debug("out of memory", exc_info=True)
             why = _said(error)
         raise why  # only here are the frames gone from which it was raised, and the memory that they held
-
-
-def _lacks_memory(error: Exception) -> bool:
-    if isinstance(error, DasktcError):
-        return False
-    return isinstance(error, MemoryError) or any(name in str(error) for name in CUDA)
 
 
 def _said(error: Exception) -> DasktcError:
@@ -88,8 +83,10 @@ def _said(error: Exception) -> DasktcError:
         others = f"more workers, as with {advice('workers')}, or {advice(backend='cpu')}"
         where, free = "the GPU", _device_memory()
     else:
-        others = "or more hosts"
-        where, free = "memory", _host_memory()
+        import psutil
+
+        memory, others = psutil.virtual_memory(), "or more hosts"
+        where, free = "memory", f"{format_size(memory.available)} of {format_size(memory.total)} are free"
     return (DeviceMemoryError if device else DasktcError)(
         f"{where} of {platform.node()} has no room for {needed}, {free} ({text[:200]}): the graph, or a part of its "
         f"source, is too large for what others leave; take less of it: give {advice('memory')}, so that the rest "
@@ -109,10 +106,3 @@ def _device_memory() -> str:
     except Exception:  # no context could be made
         return "nor for a context"
     return f"{format_size(free)} of its {format_size(total)} are free"
-
-
-def _host_memory() -> str:
-    import psutil
-
-    memory = psutil.virtual_memory()
-    return f"{format_size(memory.available)} of {format_size(memory.total)} are free"

@@ -65,10 +65,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable() and len(value) <= LONGEST
 
 
-def _is_task(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_whole, value))
-
-
 def _is_count(value: Any) -> bool:
     """Whether a value can be a task's triangles, wedges, probes, longest bucket and seconds: triangles <= wedges."""
     if not isinstance(value, list) or len(value) != len(TaskCount._fields) or not all(map(_is_whole, value[:-1])):
@@ -89,7 +85,11 @@ HEADER: dict[str, Callable[[Any], bool]] = {
 """Checks of the fields of the first line."""
 MAY_MISS = {"rows", "column_parts"}
 """Fields of the first line that may be missing."""
-RECORD: dict[str, Callable[[Any], bool]] = {"task": _is_task, "count": _is_count, "worker": _is_text}
+RECORD: dict[str, Callable[[Any], bool]] = {
+    "task": lambda value: isinstance(value, list) and all(map(_is_whole, value)),
+    "count": _is_count,
+    "worker": _is_text,
+}
 """Checks of the fields of all other lines."""
 
 
@@ -106,17 +106,12 @@ def fingerprint(graph: CountingContext) -> What:
     digests = executor.gather([executor.submit("fingerprint", _digest, graph.blocks[place]) for place in places])
     return {
         "graph": hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest(),
-        "vertices": plan.vertices,
-        "edges": plan.edges,
-        "partition": plan.partition,
-        "parts": plan.parts,
-        "splits": plan.splits,
+        **{name: getattr(plan, name) for name in ("vertices", "edges", "partition", "parts", "splits")},
         **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
         "kernel": graph.options.chosen_kernel,
         "backend": backend,
-        **(
-            {"rows": f"dealt by {GROUP}"} if backend in ON_DEVICE else {}
-        ),  # how `splits` deals rows out; earlier versions differed
+        # How `splits` deals rows out; earlier versions differed.
+        **({"rows": f"dealt by {GROUP}"} if backend in ON_DEVICE else {}),
         "reorder": graph.options.chosen_reorder,
         "version": version("dasktc"),
     }
@@ -180,10 +175,6 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
         The count's fingerprint.
     jobs : list of Job
         The count's tasks.
-
-    Yields
-    ------
-    Checkpoint
 
     Raises
     ------

@@ -12,9 +12,8 @@ import operator
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from zlib import crc32
@@ -71,11 +70,20 @@ class _Call:
         finally:
             events.flush()
 
+    def here(self) -> LocalExecutor:
+        """The executor of the call."""
+        return LocalExecutor(threads=self.threads, backend=lazy_backend(self.options.chosen_backend))
+
     def prepared(
         self, executor: Executor, tracker: Tracker, parts: list[Any], values: list[Any]
     ) -> tuple[Prepared, Blocks]:
-        """Run the stages from the parts to the blocks."""
-        filled = (_with_value(part, value) for part, value in zip(parts, values, strict=True))
+        """Run the stages from the parts to the blocks; parts of a Dask collection get their computed partitions."""
+        import dask
+
+        filled = (
+            part if value is None else replace(part, upstream=dask.delayed(value, traverse=False))
+            for part, value in zip(parts, values, strict=True)
+        )
         source = replace(self.source, parts=tuple(filled))
         prepared = prepare_edges(executor, source, self.options, tracker, self.limits)
         return prepare_blocks(executor, prepared, prepared.options, tracker)
@@ -121,24 +129,13 @@ def _count(
     call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
 ) -> TriangleCount:
     get_backend(call.options.chosen_backend)  # first, because it holds device memory
-    with nothing_sent():
-        return _counted(call, parts, values, places, verify, seed)
-
-
-def _counted(
-    call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
-) -> TriangleCount:
-    place, host = places
-    with call.telling() as tracker, within_memory(_here(call), call.options.memory, place, host) as executor:
+    budget = call.options.memory, *places
+    with nothing_sent(), call.telling() as tracker, within_memory(call.here(), *budget) as executor:
         prepared, blocks = call.prepared(executor, tracker, parts, values)
         graph = CountingContext(executor, prepared, blocks, prepared.options)
         result = count(graph, CountOptions(verify, seed, progress=tracker))
         tracker.close(triangles=int(result))
         return result
-
-
-def _here(call: _Call) -> LocalExecutor:
-    return LocalExecutor(threads=call.threads, backend=lazy_backend(call.options.chosen_backend))
 
 
 def prepare_in_one_call(
@@ -163,12 +160,9 @@ def prepare_in_one_call(
     blocks : dict of (i, j) to handle of OrientedCSR
     """
     with _heard(executor, progress) as (tracker, hear):
-        threads = threads_of_a_call(executor)
-        listener = executor.client.id if hear else None
-        call = _Call(
-            replace(source, parts=(), labels=None), options, limits, tracker.name, tracker.facts, threads, listener
-        )
-        home = _home_worker(executor)
+        threads, listener = threads_of_a_call(executor), executor.client.id if hear else None
+        source_alone, home = replace(source, parts=(), labels=None), _home_worker(executor)
+        call = _Call(source_alone, options, limits, tracker.name, tracker.facts, threads, listener)
         results = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, home), prefer=home)
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), results, prefer=home), hear)
     tracker.goes_on()
@@ -188,7 +182,7 @@ def prepare_in_one_call(
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     """Prepare the graph in one call: return ids, the three vertex vectors, the blocks, and last the client's facts."""
     with call.telling() as tracker:
-        prepared, blocks = call.prepared(_here(call), tracker, parts, values)
+        prepared, blocks = call.prepared(call.here(), tracker, parts, values)
         tracker.end_stages()
     graph = prepared.graph
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
@@ -217,36 +211,23 @@ def _sent(executor: DaskExecutor, source: Source, home: str | None) -> tuple[lis
     return sent, values
 
 
-def _with_value(part: Any, value: Any) -> Any:
-    """Return a part of a Dask collection with its computed partition."""
-    if value is None:
-        return part
-    import dask
-
-    return replace(part, upstream=dask.delayed(value, traverse=False))
-
-
 @contextmanager
 def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[Tracker, Any]]:
-    """Yield the tracker of a run and a function that passes received events to it; None if nobody watches."""
+    """Yield the tracker of a run, and a function that hands received events on to it; None if nobody watches."""
     tracker = tracker_of(progress)
     name_client(tracker, executor.client)
     if not (tracker.heeded or tracker.tells):
         yield tracker, None
         return
-    events = subscribed(executor.client, tracker.name)
-    hear = partial(_hand_on, events, tracker)
+    events: SimpleQueue[Event] = subscribed(executor.client, tracker.name)
+
+    def hear() -> None:
+        with suppress(Empty):
+            while True:
+                tracker.heard(events.get_nowait())
+
     try:
         yield tracker, hear
         hear()
     finally:
         unsubscribe(executor.client, tracker.name)
-
-
-def _hand_on(events: SimpleQueue[Event], tracker: Tracker) -> None:
-    """Report all received events to the tracker, in the caller's thread."""
-    try:
-        while True:
-            tracker.heard(events.get_nowait())
-    except Empty:
-        return

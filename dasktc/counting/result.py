@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from dasktc.backends.csr import TaskCount
@@ -141,37 +141,21 @@ class TriangleCount(Summarised, int):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the single tasks, ready for JSON."""
-        plan = self.plan
+        named = ("triangles", "vertices", "edges", "loops_dropped", "duplicates_dropped")
         return {
-            "triangles": self.triangles,
-            "vertices": self.vertices,
-            "edges": self.edges,
-            "loops_dropped": self.loops_dropped,
-            "duplicates_dropped": self.duplicates_dropped,
+            **{name: getattr(self, name) for name in named},
             "read": self.read.to_dict(),
-            "backend": self.backend,
-            "workers": self.workers,
-            "kernel": self.kernel,
-            "partition": plan.partition,
-            "parts": plan.parts,
-            "splits": plan.splits,
+            **{name: getattr(self, name) for name in ("backend", "workers", "kernel")},
+            **{name: getattr(self.plan, name) for name in ("partition", "parts", "splits")},
             "reorder": self.reorder,
-            "tasks": plan.tasks,
+            "tasks": self.plan.tasks,
             "seconds": self.seconds,
-            "wedges": self.stats.wedges,
-            "probes": self.stats.probes,
-            "max_collision": self.stats.max_collision,
-            "time_imbalance": self.stats.time_imbalance,
-            "space_imbalance": self.stats.space_imbalance,
-            "edges_per_second": self.stats.edges_per_second,
-            "kernel_seconds": self.stats.kernel_seconds,
-            "kernel_edges_per_second": self.stats.kernel_edges_per_second,
-            "verified": self.stats.verified,
-            "resumed": self.stats.resumed,
+            **asdict(self.stats),
         }
 
     def _rows(self) -> Rows:
-        stats = self.stats
+        stats, plan = self.stats, self.plan
+        again = f", {plural(stats.verified, 'task')} again" if stats.verified else ""
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
         rows = [
             ("triangles", f"{self.triangles:,}"),
@@ -180,19 +164,11 @@ class TriangleCount(Summarised, int):
             *self.read._rows(),
             ("dropped", f"{plural(self.loops_dropped, 'loop')}, {plural(self.duplicates_dropped, 'duplicate')}"),
             ("counted by", f"{self.kernel} on {self.backend}, {self.workers} at a time, {self.reorder} order"),
-            (
-                "plan",
-                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, "
-                f"{plural(self.plan.tasks, 'task')}",
-            ),
+            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plural(plan.tasks, 'task')}"),
+            *([("cluster", plan.distribution)] if plan.distribution else []),
             ("seconds", seconds),
-            (
-                "checked",
-                plural(stats.wedges, "wedge") + (f", {plural(stats.verified, 'task')} again" if stats.verified else ""),
-            ),
+            ("checked", plural(stats.wedges, "wedge") + again),
         ]
-        if self.plan.distribution:
-            rows.insert(len(rows) - 2, ("cluster", self.plan.distribution))
         if stats.resumed:
             rows.append(("resumed", f"{plural(stats.resumed, 'task was', 'tasks were')} in the checkpoint"))
         return rows

@@ -87,12 +87,15 @@ class CountStatistics:
         busy: dict[str, float] = {}
         for record in records:
             busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
-        kernel_seconds = None if resumed else max(busy.values(), default=0.0)
+        least, most = min(busy.values(), default=0.0), max(busy.values(), default=0.0)
+        alone = 1.0 if workers == 1 else None
+        imbalance = alone if len(busy) < 2 else most / least if least else None
+        kernel_seconds = None if resumed else most
         return cls(
             wedges=total.wedges,
             probes=total.probes,
             max_collision=total.max_collision,
-            time_imbalance=None if resumed else _imbalance(list(busy.values()), workers),
+            time_imbalance=None if resumed else imbalance,
             space_imbalance=plan.space_imbalance,
             kernel_seconds=kernel_seconds,
             kernel_edges_per_second=plan.edges / kernel_seconds if kernel_seconds else None,
@@ -100,10 +103,3 @@ class CountStatistics:
             verified=verified,
             resumed=resumed,
         )
-
-
-def _imbalance(seconds: list[float], workers: int) -> float | None:
-    """Compare the busiest process with the least busy one."""
-    if len(seconds) < 2:
-        return 1.0 if workers == 1 else None
-    return max(seconds) / min(seconds) if min(seconds) else None

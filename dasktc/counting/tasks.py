@@ -13,8 +13,8 @@ import random
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import nan
-from types import ModuleType
 from typing import TypeVar
 
 from dasktc.backends import ON_DEVICE, get_backend
@@ -105,30 +105,21 @@ def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
     work = []
     for triple, splits in plan.tasks_of_triples():
         if splits not in orders:
-            orders[splits] = sorted(
-                range(splits), key=lambda split: (_worker_of(split, plan.workers), _spread(split // plan.workers))
-            )
+            orders[splits] = sorted(range(splits), key=partial(_place, plan.workers))
         work += [Job(triple, split, splits, kernel, backend, plan.cut) for split in orders[splits]]
     return work
 
 
-def _worker_of(split: int, workers: int) -> int:
-    """Assign splits to workers forwards, backwards, backwards, forwards.
+def _place(workers: int, split: int) -> tuple[int, float]:
+    """Sort key of a split: its worker, and when it is that split's turn there.
 
-    Errors in their estimated work that rise, fall or curve from the first split to the last then add up to the same
-    for each worker.
+    Splits are assigned to workers forwards, backwards, backwards, forwards: errors in their estimated work that rise,
+    fall or curve from the first split to the last then add up to the same for each worker. A worker's first turns are
+    always spread evenly over all of them: the time of the first tasks then predicts the rest, although kernel lstc, for
+    one, takes three times as long for the first rows of Kronecker 22 as for the last.
     """
     turn, worker = divmod(split, workers)
-    return workers - 1 - worker if turn % 4 in (1, 2) else worker
-
-
-def _spread(turn: int) -> float:
-    """Sort key under which every prefix of the sorted turns is spread evenly over all turns.
-
-    The time of the first tasks then predicts the rest, although errors in their estimated work grow from the first
-    split to the last: kernel lstc takes three times as long for the first rows of Kronecker 22 as for the last.
-    """
-    return turn * GOLDEN_RATIO % 1.0
+    return workers - 1 - worker if turn % 4 in (1, 2) else worker, turn * GOLDEN_RATIO % 1.0
 
 
 def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Generator[Record]:
@@ -181,19 +172,21 @@ def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> 
         yield result
         return
     # Only here have the failed calls been unwound, so that their allocations are free.
-    parts = _halves(task, get_backend(job.backend).array)
+    try:
+        parts = halves(task, get_backend(job.backend).array)
+    except MemoryError:  # not enough memory to find the middle
+        parts = []
     if not parts:
-        raise CountError(_too_large(task, job, why))
+        blocks = {id(block): block for block in (task.index, task.table, task.stream)}
+        raise CountError(
+            f"{job}: {_rows(task)}, of {plural(task.index.edges, 'edge')}, beside blocks of "
+            f"{format_size(sum(block.nbytes for block in blocks.values()))}, does not fit the free memory ({why}): "
+            "something else uses it, or blocks are too large; free memory, give "
+            f"{advice('memory')}, or more parts with {advice('parts')}"
+        )
     _log.info("%s: out of memory (%s), cut in two: %s and %s", job, why, *map(_rows, parts))
     for part in parts:
         yield from in_halves(function, part, job)
-
-
-def _halves(task: BlockTask, xp: ModuleType) -> list[BlockTask]:
-    try:
-        return halves(task, xp)
-    except MemoryError:  # not enough memory to find the middle
-        return []
 
 
 def _rows(task: BlockTask) -> str:
@@ -202,15 +195,6 @@ def _rows(task: BlockTask) -> str:
         return f"rows of split {task.split} of {task.splits}"
     first, end = task.rows
     return f"row {first:,} alone" if end - first == 1 else f"rows {first:,} to {end - 1:,}"
-
-
-def _too_large(task: BlockTask, job: Job, why: str) -> str:
-    size = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
-    return (
-        f"{job}: {_rows(task)}, of {plural(task.index.edges, 'edge')}, beside blocks of {format_size(size)}, does not "
-        f"fit the free memory ({why}): something else uses it, or blocks are too large; free memory, give "
-        f"{advice('memory')}, or more parts with {advice('parts')}"
-    )
 
 
 def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> BlockTask:
@@ -324,19 +308,12 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
     return len(chosen)
 
 
-def _reference(job: Job, task: BlockTask) -> str:
-    """Return the kernel that verifies a job: the backend's plain kernel, or another one if the job's is plain.
-
-    For unsorted rows it is the first kernel that counts them, or the second if the job's is the first.
-    """
-    plain, alternative = get_backend(job.backend).references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
-    return alternative if job.kernel == plain else plain
-
-
 def _verify(
     record: Record, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> tuple[Record, TaskCount, int, str]:
     job = record.job
     task, backend = task_of(job, index, table, stream), get_backend(job.backend)
-    reference = _reference(job, task)
+    # The backend's plain kernel, or the first that counts unsorted rows; the second one if the first has counted.
+    plain, alternative = backend.references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
+    reference = alternative if job.kernel == plain else plain
     return record, _counted(task, job, reference), backend.expected_probes(task, job.kernel), reference

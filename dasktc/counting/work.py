@@ -31,28 +31,20 @@ class Meter:
         self._triangles = self._probes = self._wedges = self._tasks = 0
         if not tracker.heeded:
             return
-        plan, backend = graph.plan, graph.options.chosen_backend
+        plan = graph.plan
         amounts = work_of_triples(plan, graph.prepared.sizes)
         self._triples = dict(zip(plan.triples(), amounts, strict=True))
         for record in records:
             self._add(record)
         before = sum(self._work(record.job) for record in records)
         self._before = self._probes
+        named = ("partition", "parts", "splits", "tasks", "bytes_per_task", "bytes_total", "memory", "workers")
         facts: Event = {
             "plan": {
-                "partition": plan.partition,
-                "parts": plan.parts,
-                "splits": plan.splits,
-                "tasks": plan.tasks,
-                "bytes_per_task": plan.bytes_per_task,
-                "bytes_total": plan.bytes_total,
-                "memory": plan.memory,
-                "workers": plan.workers,
-                "vertices": plan.vertices,
-                "edges": plan.edges,
+                **{name: getattr(plan, name) for name in (*named, "vertices", "edges")},
                 "wedges": graph.prepared.wedges,
                 "kernel": graph.options.chosen_kernel,
-                "backend": backend,
+                "backend": graph.options.chosen_backend,
                 "resumed": len(records),
             }
         }

@@ -23,6 +23,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -117,37 +118,30 @@ class Prediction(Summarised):
     @property
     def bound(self) -> str:
         """What takes most of these seconds, in words."""
-        parts, plan, rates, preparing = self.seconds, self.plan, self.rates, self._preparing
-        scope = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
-        takes = {
-            f"counting, {in_words(parts['count'])} of it: {plural(self.probes, 'probe')} and the visits to edges"
-            f"{', shared by ' + format(plan.workers, ',') + ' workers' if plan.workers > 1 else ''}": parts["count"],
-            f"{self._submits}, {in_words(parts['scheduler'])} of it: {plural(plan.tasks, 'task')} of "
-            f"{1000 * rates.overhead:.3g} ms, so fewer splits are faster": parts["scheduler"],
-            f"the network, {in_words(parts['network'])} of it: a worker receives up to "
-            f"{format_size(self.network.largest)} at {format_size(rates.network)} a second": parts["network"],
-            f"reading the source, {in_words(self.before.get('read', 0.0))} of it, at {format_size(rates.read)} a second"
-            f"{scope}": self.before.get("read", 0.0),
-            f"preparing the graph, {in_words(preparing)} of it, at {rates.rows:.3g} rows a second{scope}": preparing,
-        }
-        return max(takes, key=takes.__getitem__)
+        name, seconds, figures = self._slowest()
+        return f"{name}, {in_words(seconds)} of it{figures}"
 
     @property
     def _bottleneck(self) -> str:
         """The same without figures."""
-        takes = {
-            "counting": self.seconds["count"],
-            self._submits: self.seconds["scheduler"],
-            "the network": self.seconds["network"],
-            "reading the source": self.before.get("read", 0.0),
-            "preparing the graph": self._preparing,
-        }
-        slowest = max(takes, key=takes.__getitem__)
-        return slowest if takes[slowest] < 1 else f"{slowest}, {in_words(takes[slowest])} of it"
+        name, seconds, _ = self._slowest()
+        return name if seconds < 1 else f"{name}, {in_words(seconds)} of it"
 
-    @property
-    def _preparing(self) -> float:
-        return sum(seconds for stage, seconds in self.before.items() if stage != "read")
+    def _slowest(self) -> tuple[str, float, str]:
+        """What takes most of the predicted seconds: in words, its seconds, and figures."""
+        parts, plan, rates, read = self.seconds, self.plan, self.rates, self.before.get("read", 0.0)
+        scope = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
+        shared = f", shared by {plan.workers:,} workers" if plan.workers > 1 else ""
+        tasks = f"{plural(plan.tasks, 'task')} of {1000 * rates.overhead:.3g} ms, so fewer splits are faster"
+        received = f"{format_size(self.network.largest)} at {format_size(rates.network)} a second"
+        takes = [
+            ("counting", parts["count"], f": {plural(self.probes, 'probe')} and the visits to edges{shared}"),
+            (self._submits, parts["scheduler"], f": {tasks}"),
+            ("the network", parts["network"], f": a worker receives up to {received}"),
+            ("reading the source", read, f", at {format_size(rates.read)} a second{scope}"),
+            ("preparing the graph", sum(self.before.values()) - read, f", at {rates.rows:.3g} rows a second{scope}"),
+        ]
+        return max(takes, key=itemgetter(1))
 
     @property
     def limits(self) -> list[str]:
@@ -327,11 +321,10 @@ def predict(
     visits = rounds * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, times, visits, probes, received, in_process)
     preparation = stage_seconds(size, plan.workers, rates)
-    remark = (
-        [f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs"] if times > 1 else []
-    )
+    notes = list(notes or [])
+    if times > 1:
+        notes.append(f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs")
     no_call = too_large_for_a_call(size, plan.memory, backend, ids)
-    notes = [*(notes or []), *remark]
     return Prediction(
         plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, preparation, in_process, kernel
     )
@@ -350,9 +343,8 @@ def in_words(seconds: float) -> str:
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
     """Estimate the probes of a count; return also how they were estimated."""
     if wedges is not None:
-        return int(
-            PROBES_PER_WEDGE * wedges
-        ), f"{PROBES_PER_WEDGE} of {plural(wedges, 'wedge')}, as in Kronecker graphs"
+        estimate = f"{PROBES_PER_WEDGE} of {plural(wedges, 'wedge')}, as in Kronecker graphs"
+        return int(PROBES_PER_WEDGE * wedges), estimate
     probes = probes_of(edges)
     mean = probes / max(1, edges)
     return probes, f"{mean:.3g} an edge, as in a Kronecker graph; give the wedges where they are known"
@@ -373,8 +365,8 @@ def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
     index, _, stream = plan.scheme.triples(plan.parts).T
     edges, rows = sizes.edges.ravel(), sizes.rows.ravel()
     wedges = edges[stream] / np.maximum(1, rows[stream])
-    work = edges[index] * (rates.probes / rates.edges + PROBES_PER_WEDGE * wedges)
-    return [float(seconds) for seconds in work]
+    work: list[float] = (edges[index] * (rates.probes / rates.edges + PROBES_PER_WEDGE * wedges)).tolist()
+    return work
 
 
 def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array, capacity: float = inf) -> Network:
@@ -396,15 +388,19 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
     home = homes(worker, block, block_bytes)
     comes, number = home[block] != worker, 1 + int(worker_threads.max())
     received = np.bincount(worker[comes], block_bytes[block[comes]], number)
-    room_left = capacity * np.bincount(worker_threads, minlength=number) - np.bincount(
-        home[home >= 0], block_bytes[home >= 0], number
-    )
-    sizes = np.asarray(block_bytes).tolist()
+    built = np.bincount(home[home >= 0], block_bytes[home >= 0], number)
+    room_left = capacity * np.bincount(worker_threads, minlength=number) - built
+    sizes, tasks = np.asarray(block_bytes).tolist(), len(triples) * splits
     for tight in np.flatnonzero((received > room_left) & (received > 0)).tolist():
+        # This worker takes its tasks in order, and cannot keep all blocks that it needs again.
         copies = ReplicaCache(sizes, np.flatnonzero(home == tight).tolist(), float(room_left[tight]))
-        received[tight] = _received(
-            copies, triples, splits, np.flatnonzero(worker_threads == tight), len(worker_threads), sizes
-        )
+        received[tight] = 0.0
+        for thread in np.flatnonzero(worker_threads == tight).tolist():
+            begin, end = (-(-bound * tasks // len(worker_threads)) for bound in (thread, thread + 1))
+            for blocks in triples[begin // splits : -(-end // splits)].tolist() if begin < end else ():
+                missing, _ = copies.take(blocks)
+                copies.give_back(blocks)
+                received[tight] += sum(sizes[block] for block in missing)
     return Network(round(float(received.sum())), round(float(received.max(initial=0))))
 
 
@@ -422,20 +418,6 @@ def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
     workers, threads = np.unique(worker_threads, return_counts=True)
     built = threads.min() / len(worker_threads) if slabs > 1 or len(workers) == 1 else 0.0
     return Network(round((len(workers) - 1) * block_bytes), round((1 - built) * block_bytes))
-
-
-def _received(
-    copies: ReplicaCache, triples: Array, splits: int, holders: Array, worker_threads: int, sizes: list[float]
-) -> float:
-    """Bytes received by a worker that takes its tasks in order and cannot keep all blocks that it needs again."""
-    tasks, total = len(triples) * splits, 0.0
-    for thread in holders.tolist():
-        begin, end = (-(-bound * tasks // worker_threads) for bound in (thread, thread + 1))
-        for blocks in triples[begin // splits : -(-end // splits)].tolist() if begin < end else ():
-            missing, _ = copies.take(blocks)
-            copies.give_back(blocks)
-            total += sum(sizes[block] for block in missing)
-    return total
 
 
 def _seconds(

@@ -221,26 +221,26 @@ class Plan:
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for display."""
         chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
+        empty, heavy = self.empty_triples, self.heavy_triples
+        unusual = f"; {plural(empty, 'triple has', 'triples have')} no wedges and no task" if empty else ""
+        unusual += f"; {plural(heavy, 'heavy triple is', 'heavy triples are')} several" if heavy else ""
         return [
             ("graph", self.graph),
             ("partition", self.partition),
             ("n (parts)", f"{self.parts:,}" + (f", {self.column_parts:,} of columns" if self.column_parts else "")),
             ("m (splits)", f"{self.splits:,}"),
-            ("tasks", f"{self.tasks:,}{self._unusual()}"),
+            ("tasks", f"{self.tasks:,}{unusual}"),
             ("bytes a task", f"{self.bytes_per_task:,} ({format_size(self.bytes_per_task)})"),
             ("bytes in all", f"{self.bytes_total:,} ({format_size(self.bytes_total)})"),
             ("for", f"{self.workers:,} at a time, {format_size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
             *((name, text) for name, text in chosen if text),
-            *((f"G_{part}", _kept(sizes)) for part, sizes in enumerate(self.proxies)),
+            *(
+                (f"G_{part}", f"V_ind {v_ind:,}, V_res {v_res:,}, E_ind {e_ind:,}, E_res {e_res:,}")
+                for part, (v_ind, v_res, e_ind, e_res) in enumerate(self.proxies)
+            ),
         ]
-
-    def _unusual(self) -> str:
-        """Say which triples have no task, and which have more than m."""
-        empty, heavy = self.empty_triples, self.heavy_triples
-        without = f"; {plural(empty, 'triple has', 'triples have')} no wedges and no task" if empty else ""
-        return without + (f"; {plural(heavy, 'heavy triple is', 'heavy triples are')} several" if heavy else "")
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
@@ -448,7 +448,3 @@ def _why(scheme: Scheme, parts: int, vertices: int, largest: int, blocks: list[B
     named = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
     rows = f", {format_size(BYTES_PER_ROW * vertices)} of it offsets" if scheme.replicated else ""
     return f"{need} (blocks {named}{rows}), more than {budget}"
-
-
-def _kept(of: Proxies) -> str:
-    return f"V_ind {of.vertices_induced:,}, V_res {of.vertices:,}, E_ind {of.edges_induced:,}, E_res {of.edges:,}"

@@ -88,10 +88,6 @@ class Triple:
         return self.index, self.table, self.stream
 
 
-def _all_lower(parts: int, sizes: Sizes) -> Any:
-    return np.ones(sizes.rows.shape, dtype=bool)
-
-
 def lower_of_ranges(parts: int, sizes: Sizes) -> Any:
     """Mask of the blocks that are lower triangular in `degree` order: rows and two families of columns in ranges."""
     rows, columns = sizes.rows[:, 0], sizes.columns[0]
@@ -134,7 +130,7 @@ class Dealing:
     in_turn: bool = False
     families: int = 1
     members: bool = False
-    lower: Callable[[int, Sizes], Any] = _all_lower
+    lower: Callable[[int, Sizes], Any] = lambda _, sizes: np.ones(sizes.rows.shape, dtype=bool)
     whole_vectors: str = ""
     unknown: str = ""
 
@@ -143,16 +139,8 @@ BY_REMAINDER = Dealing(Cut.BY_REMAINDER, in_turn=True)
 """Rows and columns by id % n; n = 1 gives the whole graph."""
 BY_RANGES = Dealing(Cut.BY_RANGES, families=2, lower=lower_of_ranges)
 """Rows in ranges of equal out-degree; columns in these, and beside them in ranges of equal in-degree."""
-WITH_PROXIES = Dealing(
-    Cut.WITH_PROXIES,
-    members=True,
-    unknown="how many proxies a part has",
-)
+WITH_PROXIES = Dealing(Cut.WITH_PROXIES, members=True, unknown="how many proxies a part has")
 """Disjoint parts of the vertices, each with the proxies that LSTC's transformation leaves."""
-
-
-def _own(_: int, place: Block) -> tuple[int, int]:
-    return place
 
 
 @dataclass(frozen=True)
@@ -200,7 +188,7 @@ class Scheme:
     dealing: Dealing = BY_REMAINDER
     tasks: Callable[[int], int] = lambda n: n**3
     columns: Callable[[int], int] = lambda n: n
-    sides: Callable[[int, Block], tuple[int, int]] = _own
+    sides: Callable[[int, Block], tuple[int, int]] = lambda n, place: place
     least: Callable[[int], tuple[float, float]] = lambda n: (0, 0)
     candidates: tuple[int, ...] = ()
     bound: tuple[int, str] | None = None
@@ -354,12 +342,6 @@ def proxy(parts: int) -> Places:
     return np.stack([2 * part, 2 * part + 1, 2 * part + 1], axis=1)
 
 
-def _mean(parts: int, repeated: int) -> tuple[float, float]:
-    """The mean task's columns and rows, as shares of E and V, from 3n³ roles less those that repeat a block."""
-    roles = 3 * parts**3 - repeated
-    return roles / parts**5, roles / parts**4
-
-
 def _by_ranges(column_parts: int | None = None) -> Scheme:
     """TC-Stream's scheme with P2 column ranges; None: n of them."""
 
@@ -413,7 +395,8 @@ OWN = (
         "hash2d",
         "n² blocks by id % n, n³·m tasks (TRUST, sections 5.2 and 5.3)",
         hash2d,
-        least=lambda n: _mean(n, 2 * n**2),
+        # the mean task: 3n³ roles less the 2n² that repeat a block
+        least=lambda n: ((3 * n**3 - 2 * n**2) / n**5, (3 * n**3 - 2 * n**2) / n**4),
         auto=10,
         words="{n} × {columns} blocks",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from dasktc.backends import lean_kernel, scratch_bytes
 from dasktc.backends.protocol import GraphBounds, TaskSize
@@ -57,12 +58,17 @@ def plan_count(
     """
     backend = planned_for or options.chosen_backend
     scratch = scratch_of(options, edges, memory_per_call, backend)
-    lean = _lean_scratch(options, edges, backend) if automatic else None
-    plan, partition = make_plan(vertices, edges, measure, scratch, limits, lean)
-    plan = _with_choice(plan, why, backend)
-    if plan.lean and backend == options.chosen_backend:
-        options = replace(options, kernel=str(lean_kernel(backend)))
-    return plan, partition, options
+    lean, spare = lean_kernel(backend), None
+    if automatic and lean is not None:
+        graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
+        spare = partial(scratch_bytes, backend, lean, graph=graph)
+    plan, partition = make_plan(vertices, edges, measure, scratch, limits, spare)
+    if plan.lean:
+        reason = f"kernel {lean}: plain CSR and little else, for the faster kernel's tables do not fit"
+        why = "; ".join([reason, *why.split("; ")[1:]])
+        if backend == options.chosen_backend:
+            options = replace(options, kernel=str(lean))
+    return replace(plan, choice=why), partition, options
 
 
 def is_cut(
@@ -121,19 +127,3 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
         return max(alone(task) + prefetched, min(block, (memory_per_call or 0) // 4))
 
     return alone if memory_per_call is None else beside_blocks
-
-
-def _lean_scratch(options: Options, edges: int, backend: str) -> Scratch | None:
-    """Make the function that returns the lean kernel's scratch bytes; None where the backend has no such kernel."""
-    if (kernel := lean_kernel(backend)) is None:
-        return None
-    graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
-    return lambda task: scratch_bytes(backend, kernel, task, graph)
-
-
-def _with_choice(plan: Plan, reason: str, backend: str) -> Plan:
-    """Add to a plan how kernel and order were chosen; name the lean kernel where only that fits."""
-    if not plan.lean:
-        return replace(plan, choice=reason)
-    lean = f"kernel {lean_kernel(backend)}: plain CSR and little else, for the faster kernel's tables do not fit"
-    return replace(plan, choice="; ".join([lean, *reason.split("; ")[1:]]))

@@ -152,15 +152,9 @@ def check_options(error: float, confidence: float, seed: int) -> tuple[float, fl
     ------
     InputError
     """
-    return (
-        _open("error", error),
-        _open("confidence", confidence),
-        whole_number("seed", seed, None),
-    )
-
-
-def _open(name: str, value: float) -> float:
-    return real_number(name, value, 1e-6, 1 - 1e-6, what="share")
+    shares = {"error": error, "confidence": confidence}
+    error, confidence = (real_number(name, value, 1e-6, 1 - 1e-6, what="share") for name, value in shares.items())
+    return error, confidence, whole_number("seed", seed, None)
 
 
 def estimate(

@@ -18,6 +18,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
 from dasktc.options import whole_number
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG
+from dasktc.pipeline.stages.orient import wedges_of
 from dasktc.questions.weighted_clustering import attributes_of, over_triples
 from dasktc.wording import advice
 
@@ -40,7 +41,7 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     if data.neighbours is None:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
     counts = np.zeros(64, np.int64)
-    for _, of_task in over_triples(graph, "triads", _codes, data.directions):
+    for _, of_task in over_triples(graph, "triads", "codes", data.directions):
         counts += of_task
     out, into, reciprocal = data.neighbours
     single, mutual = int(out.sum()), int(reciprocal.sum()) // 2
@@ -53,13 +54,9 @@ def _pairs(out: Array, into: Array, reciprocal: Array) -> Counter[str]:
     counts: Counter[str] = Counter()
     for pair, name in OPEN.items():
         a, b = pair[0], pair[1]
-        counts[name] = _dot(degrees[a], degrees[b] - 1) // 2 if a == b else _dot(degrees[a], degrees[b])
+        ordered = wedges_of(degrees[a], degrees[b] - (a == b))
+        counts[name] = ordered // 2 if a == b else ordered
     return counts
-
-
-def _dot(a: Array, b: Array) -> int:
-    """Σ a·b as a Python int; one factor is split so that no partial sum can exceed 64 bits."""
-    return (int((a * (b >> 20)).sum()) << 20) + int((a * (b & ((1 << 20) - 1))).sum())
 
 
 def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, vertices: int) -> dict[str, int]:
@@ -96,9 +93,3 @@ def _closed(of_uv: int, of_uw: int, of_vw: int) -> str:
     (third,) = {0, 1, 2} - set(next(pair for pair, of in way.items() if of == BOTH))
     outward = sum(source == third for source, _ in arcs)
     return ("120U", "120C", "120D")[outward]
-
-
-def _codes(task: Any, values: tuple[Array, Array, Array]) -> tuple[Array, int]:
-    from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
-
-    return edge_values.codes(task, values)

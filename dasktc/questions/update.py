@@ -31,7 +31,7 @@ from dasktc.backends.vertex_maps import VertexMap, check_size
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import for_backend
-from dasktc.io.labels import Labels, pairs_of_labels
+from dasktc.io.labels import pairs_of_labels
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
 from dasktc.pipeline.build_blocks import GridPartition
@@ -138,7 +138,9 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
             for rows, keyword in ((remove, "remove"), (add, "add"))
         )
         labels = labels.extended(chain.from_iterable(added_pairs))
-        sources = [_open_rows(_positions_of(pairs, labels), ids) for pairs in (removed_pairs, added_pairs)]
+        ends = [labels.ids(chain.from_iterable(pairs)).reshape(-1, 2) for pairs in (removed_pairs, added_pairs)]
+        # An edge with an unknown end is in no graph.
+        sources = [_open_rows(pairs[(pairs >= 0).all(axis=1)], ids) for pairs in ends]
     host = choose(for_backend(executor, "cpu"), graph.options)
     removed, added = map(host.read, sources)
     # Reduce the batch to the edges that change.
@@ -204,8 +206,10 @@ def _refuse(graph: CountingContext) -> None:
 
 def _open_rows(rows: Any, ids: Ids) -> Source:
     """Open the rows that a caller passes; None, and empty frames and lists, have no rows."""
-    options = ReadOptions(ids=ids)
-    if rows is None or _is_empty(rows):
+    options, size = ReadOptions(ids=ids), next(iter(getattr(rows, "shape", ())), None)
+    if isinstance(rows, list | tuple | set | frozenset):
+        size = len(rows)
+    if rows is None or (isinstance(size, int) and size == 0):  # the length of a Dask collection is not known yet
         return Source("no edges", (), ids)
     if all(isinstance(row, str | os.PathLike) for row in (rows if isinstance(rows, list) else [rows])):
         from dasktc.io.files import open_source
@@ -215,19 +219,6 @@ def _open_rows(rows: Any, ids: Ids) -> Source:
 
     opened: Source = from_object(rows, options)
     return opened
-
-
-def _positions_of(pairs: list[tuple[Any, Any]], labels: Labels) -> Any:
-    """Return pairs of labels as an array of shape (m, 2); an edge with an unknown end is in no graph."""
-    ends = labels.ids(chain.from_iterable(pairs)).reshape(-1, 2)
-    return ends[(ends >= 0).all(axis=1)]
-
-
-def _is_empty(rows: Any) -> bool:
-    if isinstance(rows, list | tuple | set | frozenset):
-        return not rows
-    first = next(iter(getattr(rows, "shape", ())), None)
-    return isinstance(first, int) and first == 0  # the length of a Dask collection is not known yet
 
 
 def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Array, ids: Ids) -> _Batch:
@@ -290,22 +281,15 @@ def _present_keys(
     block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: int, backend: str
 ) -> tuple[Any, Any]:
     """Select the keys to add, and those to remove, whose edges the block has."""
-    return tuple(
-        keys[_positions(block.offsets, block.columns, *_rows_and_columns(keys, parts), backend)[1]]
-        for keys in (_of_block(keys, place, parts) for keys in (batch.add, batch.remove))
-    )
+    of_block = (_in_block(keys, place, parts) for keys in (batch.add, batch.remove))
+    return tuple(keys[_positions(block.offsets, block.columns, *ends, backend)[1]] for keys, *ends in of_block)
 
 
-def _of_block(keys: Array, place: tuple[int, int], parts: int) -> Array:
-    """Select the keys whose edges belong in a block."""
+def _in_block(keys: Array, place: tuple[int, int], parts: int) -> tuple[Array, Array, Array]:
+    """Select the keys whose edges belong in a block; return also the row and column of each in it."""
     high, low = unpack(keys, SHIFT)
-    return keys[(high % parts == place[0]) & (low % parts == place[1])]
-
-
-def _rows_and_columns(keys: Array, parts: int) -> tuple[Array, Array]:
-    """Return the row and column of each key's edge in its block."""
-    high, low = unpack(keys, SHIFT)
-    return high // parts, low // parts
+    inside = (high % parts == place[0]) & (low % parts == place[1])
+    return keys[inside], high[inside] // parts, low[inside] // parts
 
 
 def _positions(offsets: Array, columns: Array, row: Array, column: Array, backend: str) -> tuple[Any, Array]:
@@ -622,7 +606,7 @@ def _rebuild(
 ) -> OrientedCSR:
     """Write a new block without some edges and with others; the old block is read once."""
     xp, parts, rows = get_backend(backend).array, layout.rows.parts, layout.rows.sizes[place[0]]
-    row, column = _rows_and_columns(_of_block(edit.delete, place, parts), parts)
+    _, row, column = _in_block(edit.delete, place, parts)
     position, exists = _positions(block.offsets, block.columns, row, column, backend)
     drop = xp.zeros(block.edges, dtype=bool)
     drop[position] = True
@@ -632,7 +616,7 @@ def _rebuild(
     lengths[: len(old_lengths)] = old_lengths
     np.subtract.at(lengths, row[row < rows], 1)
     offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
-    row, column = _rows_and_columns(_of_block(edit.insert, place, parts), parts)
+    _, row, column = _in_block(edit.insert, place, parts)
     position, _ = _positions(offsets, columns, row, column, backend)
     is_new = xp.zeros(len(columns) + len(row), dtype=bool)
     is_new[position + xp.arange(len(row), dtype="int64")] = True

@@ -12,9 +12,9 @@ number of its directions. These are NetworkX's definitions, and its numbers with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def clustering(graph: CountingContext, weight: str | int | None, frame: str | No
     weight = weight_name(weight)
     data, kind = attributes_of(graph, weight), frame_kind(graph, frame)
     sums = np.zeros(graph.vertices)
-    for (index, table, stream), by_role in over_triples(graph, "clustering", _sums, _values(graph, data, weight)):
+    for (index, table, stream), by_role in over_triples(graph, "clustering", "sums", _values(graph, data, weight)):
         for ids_of, of_role in zip((index.row_ids, stream.row_ids, table.column_ids), by_role, strict=True):
             ids = ids_of(np.arange(len(of_role)))
             known = ids < len(sums)  # a block may have one more row, without edges
@@ -92,7 +92,7 @@ def _pairs(graph: CountingContext, data: EdgeAttributes) -> Array:
 
 
 def over_triples(
-    graph: CountingContext, stage: str, function: Callable[..., tuple[Any, int]], values: dict[Any, Array]
+    graph: CountingContext, stage: str, function: Literal["sums", "codes"], values: dict[Any, Array]
 ) -> Iterator[tuple[tuple[OrientedCSR, OrientedCSR, OrientedCSR], Any]]:
     """Evaluate the counting tasks of a graph's plan with edge values.
 
@@ -101,7 +101,8 @@ def over_triples(
     graph : CountingContext
         A graph in this process.
     stage : str
-    function : callable (BlockTask, three arrays of values) -> (object, wedges)
+    function : {"sums", "codes"}
+        The function of `backends.cpu.edge_values`, which is called with a task and three arrays of values.
     values : dict of block's place to array
         A value for each of the block's columns.
 
@@ -134,22 +135,18 @@ def over_triples(
 
 
 def _evaluated(
-    function: Callable[..., tuple[Any, int]],
+    function: Literal["sums", "codes"],
     job: Job,
     index: OrientedCSR,
     table: OrientedCSR,
     stream: OrientedCSR,
     values: list[Array],
 ) -> tuple[tuple[OrientedCSR, OrientedCSR, OrientedCSR], Any, int]:
+    from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
+
     task = task_of(job, index, table, stream)
     if job.cut == "edges":
         begin, end = (index.edges * k // job.splits for k in (job.split, job.split + 1))
         values = [values[0][begin:end], *values[1:]]
-    result, wedges = function(task, tuple(values))
+    result, wedges = getattr(edge_values, function)(task, tuple(values))
     return (index, table, stream), result, wedges
-
-
-def _sums(task: Any, values: tuple[Array, Array, Array]) -> tuple[list[Array], int]:
-    from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
-
-    return edge_values.sums(task, values)

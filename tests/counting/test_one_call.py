@@ -101,10 +101,10 @@ def test_its_device_memory_need_not_be_sent():
         inside.append("counted")
         return of_module(*args)
 
-    of_module = one_call._counted
+    of_module = one_call.count
     with (
         mock.patch.object(one_call, "nothing_sent", block),
-        mock.patch.object(one_call, "_counted", counted),
+        mock.patch.object(one_call, "count", counted),
         Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client,
     ):
         dasktc.triangle_count(edges, client, run=RunOptions(distribute="never"))

@@ -1,5 +1,7 @@
 """Weighted and directed measures against NetworkX, for every scheme, order and kind of source."""
 
+from math import comb
+
 import igraph
 import networkx as nx
 import numpy as np
@@ -21,7 +23,6 @@ from dasktc.io.source import ReadOptions
 from dasktc.options import Method, RunOptions
 from dasktc.pipeline.stages import attributes
 from dasktc.questions import triad_census as census
-from dasktc.questions import weighted_clustering
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import random_edges
@@ -349,7 +350,7 @@ def test_types_of_triads_are_networkx():
 
 def test_counts_of_pairs_pass_64_bits():
     many = np.full(100, 2**31 - 1)
-    assert census._dot(many, many - 1) == 100 * (2**31 - 1) * (2**31 - 2) > 2**63
+    assert census._pairs(many, many, many)["021D"] == 100 * comb(2**31 - 1, 2) > 2**63
 
 
 @given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS))
@@ -410,8 +411,8 @@ def test_what_names_no_weights_is_refused(weight):
 @pytest.mark.parametrize("more", [-1, 1])
 def test_a_lost_or_repeated_task_is_an_error(monkeypatch, more):
     graph = dasktc.prepare(pd.DataFrame(oracle.complete(9), columns=["a", "b"]).assign(w=1.0), weight="w")
-    sums = weighted_clustering._sums
-    monkeypatch.setattr(weighted_clustering, "_sums", lambda *given: (sums(*given)[0], sums(*given)[1] + more))
+    sums = edge_values.sums
+    monkeypatch.setattr(edge_values, "sums", lambda *given: (sums(*given)[0], sums(*given)[1] + more))
     with pytest.raises(CountError, match="wedges, but the degrees give 84: edges were lost or repeated"):
         graph.clustering("w")
 

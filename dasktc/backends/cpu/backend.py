@@ -16,17 +16,13 @@ import pandas as pd
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
 from dasktc.backends.cpu import (
-    block_facts,
     buckets,
     cliques,
-    edge_columns,
     edges,
     hub_tables,
-    part_edges,
     probes,
     radix,
     text,
-    vertices,
     visit,
     wedges,
 )
@@ -45,7 +41,7 @@ from dasktc.errors import InputError
 from dasktc.registry import KERNELS as REGISTRIES
 from dasktc.registry import Registry
 
-__all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "sort", "warm"]
+__all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "sort"]
 
 KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 """The CPU kernels, the default first."""
@@ -73,18 +69,6 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
 def expected_probes(task: BlockTask, kernel: str) -> int:
     """Add up the probes that `count` must report, from row lengths and positions alone."""
     return probes.expected_probes(task, KERNELS[kernel].probes)
-
-
-def warm() -> None:
-    """Compile everything that this backend compiles, or load it from the cache."""
-    for kernel in KERNELS.values():
-        kernel.load()
-    radix.warm()
-    edges.warm()
-    edge_columns.warm()
-    vertices.warm()
-    part_edges.warm()
-    block_facts.warm()
 
 
 def _read(part: Any, upstream: Any) -> pd.DataFrame:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, counting, last_not_above, length, wedges_of
-from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.intersect import Triple, counting, last_not_above, length, wedges_of
+from dasktc.backends.cpu.jit import Counts, Kernel, inlined
 from dasktc.backends.cpu.sizes import TILE
 from dasktc.backends.csr import Array
 
-__all__ = ["count_lstc", "count_tcstream", "lstc", "tcstream"]
+__all__ = ["count_lstc", "count_tcstream"]
 
 U = np.uint64
 
@@ -32,7 +32,10 @@ def _among(short: Array, i: Any, i_end: Any, long: Array, base: Any, end: Any) -
     return common
 
 
-def _lstc(t: Triple) -> tuple[int, int, int, int]:
+@counting
+@Kernel
+def count_lstc(t: Triple) -> Counts:
+    """Count a task with `lstc`."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
     triangles = wedges = probes = 0
     for u in range(begin, end):
@@ -46,7 +49,10 @@ def _lstc(t: Triple) -> tuple[int, int, int, int]:
     return triangles, wedges, probes, 0
 
 
-def _tcstream(t: Triple) -> tuple[int, int, int, int]:
+@counting
+@Kernel
+def count_tcstream(t: Triple) -> Counts:
+    """Count a task with `tcstream`."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
     triangles = wedges = probes = 0
     for u in range(begin, end):
@@ -63,8 +69,3 @@ def _tcstream(t: Triple) -> tuple[int, int, int, int]:
                 triangles += _among(stream_columns, row, row_end, table_columns, first, last)
             probes += min(size, entries)
     return triangles, wedges, probes, 0
-
-
-lstc = Kernel(_lstc, (TRIPLE,))
-tcstream = Kernel(_tcstream, (TRIPLE,))
-count_lstc, count_tcstream = counting(lstc), counting(tcstream)

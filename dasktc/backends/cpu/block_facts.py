@@ -10,14 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends import host_threads
 from dasktc.backends.block_facts import WORD, ColumnFacts, Hash, RowFacts, VertexFacts
-from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.jit import ConstInt32s, ConstInt64s, Kernel, Word, inlined
 from dasktc.backends.csr import Array
 
-__all__ = ["CpuBlockFacts", "warm"]
+__all__ = ["CpuBlockFacts"]
 
 U, W = np.uint64, np.uint32
 HALF, LOWER = U(32), U((1 << 32) - 1)
@@ -30,7 +29,8 @@ def _mixed(x: Any) -> Any:
     return ((x ^ high) & LOWER) * high
 
 
-def _columns(columns: Array, scale: Any, start: Any) -> tuple[Any, Any]:
+@Kernel
+def _columns(columns: ConstInt32s, scale: Word, start: Word) -> tuple[Any, Any]:
     descents, total = np.int64(0), U(0)
     for i in range(1, len(columns)):  # two loops, because the compiler vectorizes each of them
         descents += columns[i] <= columns[i - 1]
@@ -39,8 +39,17 @@ def _columns(columns: Array, scale: Any, start: Any) -> tuple[Any, Any]:
     return descents, total
 
 
+@Kernel
 def _rows(
-    offsets: Array, columns: Array, first: int, end: int, scale: Any, start: Any, width: int, stride: int, behind: int
+    offsets: ConstInt64s,
+    columns: ConstInt32s,
+    first: int,
+    end: int,
+    scale: Word,
+    start: Word,
+    width: int,
+    stride: int,
+    behind: int,
 ) -> tuple[Any, Any, Any, Any, Any]:
     wrong, descents, outside, above, total = 0, 0, 0, 0, U(0)
     for row in range(first, end):
@@ -56,7 +65,8 @@ def _rows(
     return wrong, descents, outside, above, total
 
 
-def _pairs(offsets: Array, columns: Array, scale: Any, start: Any, of_columns: Any, behind: Any) -> Any:
+@Kernel
+def _pairs(offsets: ConstInt64s, columns: ConstInt32s, scale: Word, start: Word, of_columns: Word, behind: Word) -> Any:
     total = U(0)
     for row in range(len(offsets) - 1):
         of_row = _mixed(U(row) * scale + start) + behind
@@ -65,8 +75,9 @@ def _pairs(offsets: Array, columns: Array, scale: Any, start: Any, of_columns: A
     return total
 
 
+@Kernel
 def _vertices(
-    order: Array, outward: Array, inward: Array, first: int, scale: Any, start: Any
+    order: ConstInt32s, outward: ConstInt32s, inward: ConstInt32s, first: int, scale: Word, start: Word
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
     sources, targets, dense, ids = U(0), U(0), U(0), U(0)
     high, low = np.int64(0), np.int64(0)
@@ -80,15 +91,6 @@ def _vertices(
         high += into * (out >> 20)
         low += into * (out & LOW)
     return sources, targets, dense, ids, high, low
-
-
-_number, _word = types.int64, types.uint64
-_ids, _offsets = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int32, types.int64))
-
-columns_of = Kernel(_columns, (_ids, _word, _word))
-rows_of = Kernel(_rows, (_offsets, _ids, _number, _number, _word, _word, _number, _number, _number))
-pairs_of = Kernel(_pairs, (_offsets, _ids, _word, _word, _word, _word))
-vertices_of = Kernel(_vertices, (_ids, _ids, _ids, _number, _word, _word))
 
 
 class CpuBlockFacts:
@@ -111,7 +113,7 @@ class CpuBlockFacts:
 
     def column_facts(self, columns: Array, by: Hash) -> ColumnFacts:
         """Facts of consecutive columns, or of any other ids."""
-        return ColumnFacts(*map(int, columns_of(columns, U(by.scale), U(by.start))))
+        return ColumnFacts(*map(int, _columns(columns, U(by.scale), U(by.start))))
 
     def row_facts(
         self,
@@ -127,21 +129,15 @@ class CpuBlockFacts:
         """Facts of the rows `first` to `end`."""
         previous = -(1 << 62) if behind is None else behind
         hashing = U(by.scale), U(by.start)
-        return RowFacts(*map(int, rows_of(offsets, columns, first, end, *hashing, width, stride, previous)))
+        return RowFacts(*map(int, _rows(offsets, columns, first, end, *hashing, width, stride, previous)))
 
     def pair_total(self, offsets: Array, columns: Array, rows: Hash, column: Hash) -> int:
         """Sum of the hashes of a block's edges."""
         factors = (rows.scale, rows.start, column.scale, column.start)
-        return int(pairs_of(offsets, columns, *map(U, factors)))
+        return int(_pairs(offsets, columns, *map(U, factors)))
 
     def vertex_facts(self, order: Array, outward: Array, inward: Array, first: int, by: Hash) -> VertexFacts:
         """Facts of entries of vertex vectors, from vertex `first` on."""
-        facts = vertices_of(order, outward, inward, first, U(by.scale), U(by.start))
+        facts = _vertices(order, outward, inward, first, U(by.scale), U(by.start))
         sources, targets, dense, ids, high, low = map(int, facts)
         return VertexFacts(sources, targets, dense, ids, (high << 20) + low)
-
-
-def warm() -> None:
-    """Compile this module's kernels, or load them from the cache."""
-    for kernel in (columns_of, rows_of, pairs_of, vertices_of):
-        kernel.load()

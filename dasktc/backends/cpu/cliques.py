@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.instructions import ones
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, last_not_above, longest_row, triple, wedges_of
-from dasktc.backends.cpu.jit import Kernel, compiles, inlined
+from dasktc.backends.cpu.instructions import ones, trailing_zeros
+from dasktc.backends.cpu.intersect import Triple, last_not_above, longest_row, triple, wedges_of
+from dasktc.backends.cpu.jit import Int32s, Kernel, Words, inlined
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["Cliques", "count", "scratch_bytes"]
@@ -52,12 +51,6 @@ def _set(bits: Array, line: Any, i: Any) -> None:
 
 
 @inlined
-def _lowest(word: Any) -> Any:
-    """Position of the lowest set bit."""
-    return ones((word & (~word + U(1))) - U(1))
-
-
-@inlined
 def _fill(t: Triple, first: Any, last: Any, ordered: Any, words: Any, place: Array, bits: Array) -> None:
     """Set the bits of the edges among a row's targets."""
     offsets, columns = t.stream, t.stream_columns
@@ -86,7 +79,8 @@ def _fill(t: Triple, first: Any, last: Any, ordered: Any, words: Any, place: Arr
         place[U(columns[p])] = 0
 
 
-def _count(t: Triple, size: int, ordered: bool, place: Array, bits: Array, both: Array) -> Any:
+@Kernel
+def _count(t: Triple, size: int, ordered: bool, place: Int32s, bits: Words, both: Words) -> Any:
     offsets, columns = t.stream, t.stream_columns
     cliques = work = wedges = np.int64(0)
     for u in range(t.begin, t.end):
@@ -109,7 +103,7 @@ def _count(t: Triple, size: int, ordered: bool, place: Array, bits: Array, both:
                     work += more * (w + 1 if ordered else words)
                     continue
                 while word:
-                    i = (w << 6) + np.int64(_lowest(word))
+                    i = (w << 6) + np.int64(trailing_zeros(word))
                     word &= word - U(1)
                     near = (w + 1) if ordered else words
                     for k in range(near):
@@ -123,16 +117,11 @@ def _count(t: Triple, size: int, ordered: bool, place: Array, bits: Array, both:
                         for k in range(near):
                             common = both[U(k)]
                             while common:
-                                x = (k << 6) + np.int64(_lowest(common))
+                                x = (k << 6) + np.int64(trailing_zeros(common))
                                 common &= common - U(1)
                                 for m in range(k + 1 if ordered else words):
                                     cliques += np.int64(ones(both[U(m)] & bits[U(x * words + m)]))
     return cliques, work, wedges
-
-
-_words = types.Array(types.uint64, 1, "C")
-_places = types.Array(types.int32, 1, "C")
-count_rows = Kernel(_count, (TRIPLE, types.int64, types.boolean, _places, _words, _words))
 
 
 def scratch_bytes(vertices: int, longest: int) -> int:
@@ -141,7 +130,6 @@ def scratch_bytes(vertices: int, longest: int) -> int:
     return 4 * vertices + 8 * words * (longest + 1)
 
 
-@compiles(count_rows)
 def count(task: BlockTask, size: int) -> Cliques:
     """Count the cliques of `size` vertices whose first vertex is one of the task's rows.
 
@@ -156,4 +144,4 @@ def count(task: BlockTask, size: int) -> Cliques:
     longest = longest_row(t.stream[t.begin : t.end + 1]) if t.end > t.begin else 0
     words = -(-longest // 64)
     scratch = np.zeros(task.index.rows, np.int32), np.empty(longest * words, np.uint64), np.empty(words, np.uint64)
-    return Cliques(*map(int, count_rows(t, size, task.index.ordered, *scratch)))
+    return Cliques(*map(int, _count(t, size, task.index.ordered, *scratch)))

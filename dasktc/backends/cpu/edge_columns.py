@@ -5,33 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.jit import Kernel
-from dasktc.backends.cpu.low_sort import low_digits, low_sort, sort_low
+from dasktc.backends.cpu import radix
+from dasktc.backends.cpu.jit import ConstInt32s, ConstInt64Rows, ConstInt64s, Int64Rows, Int64s, Kernel
 from dasktc.backends.csr import Array, aligned
 
-__all__ = ["ascending", "keys_of_block", "warm"]
+__all__ = ["ascending", "keys_of_block"]
 
 U = np.uint64
 SHIFT = 32
 """Bits of an id in a key."""
 WORD = 63
-"""Most bits of a key and its value that are packed into one word, the value on top; sorting such words takes a third of
-the time of sorting keys and places."""
+"""Most bits of a key and its value that are packed into one word, the key on top."""
 
 
+@Kernel
 def _keys(
-    offsets: Array,
-    columns: Array,
-    row_ids: Array,
-    column_ids: Array,
-    values: Array,
+    offsets: ConstInt64s,
+    columns: ConstInt32s,
+    row_ids: ConstInt32s,
+    column_ids: ConstInt32s,
+    values: ConstInt32s,
     start: int,
     stop: int,
     first: int,
     oriented: bool,
-    edges: Array,
+    edges: Int64Rows,
 ) -> None:
     row, p = first, start
     while p < stop:
@@ -44,7 +43,8 @@ def _keys(
         row += 1
 
 
-def _largest(edges: Array) -> Any:
+@Kernel
+def _largest(edges: ConstInt64Rows) -> Any:
     high = low = value = np.int64(0)
     for i in range(U(edges.shape[1])):
         high, low = max(high, edges[0, i] >> SHIFT), max(low, edges[0, i] & np.int64((1 << SHIFT) - 1))
@@ -52,31 +52,21 @@ def _largest(edges: Array) -> Any:
     return high, low, value
 
 
-def _pack(edges: Array, bits: int, below: int, words: Array) -> None:
+@Kernel
+def _pack(edges: ConstInt64Rows, low_bits: int, value_bits: int, words: Int64s) -> None:
     for i in range(U(edges.shape[1])):
         key = edges[0, i]
-        ends = (key >> SHIFT) << bits | (key & np.int64((1 << SHIFT) - 1))
-        words[i] = edges[1, i] << below | ends
+        ends = (key >> SHIFT) << low_bits | (key & np.int64((1 << SHIFT) - 1))
+        words[i] = ends << value_bits | edges[1, i]
 
 
-def _unpack(words: Array, bits: int, below: int, high: Array, low: Array, values: Array) -> None:
+@Kernel
+def _unpack(words: ConstInt64s, low_bits: int, value_bits: int, high: Int64s, low: Int64s, values: Int64s) -> None:
     for i in range(U(len(words))):
         word = words[i]
-        values[i] = word >> below
-        low[i] = word & ((np.int64(1) << bits) - 1)
-        high[i] = (word & ((np.int64(1) << below) - 1)) >> bits
-
-
-_number, _numbers = types.int64, types.Array(types.int64, 1, "C")
-_given64, _given32 = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int64, types.int32))
-_pairs, _given_pairs = types.Array(types.int64, 2, "C"), types.Array(types.int64, 2, "C", readonly=True)
-
-keys = Kernel(
-    _keys, (_given64, _given32, _given32, _given32, _given32, _number, _number, _number, types.boolean, _pairs)
-)
-largest = Kernel(_largest, (_given_pairs,))
-pack = Kernel(_pack, (_given_pairs, _number, _number, _numbers))
-unpack = Kernel(_unpack, (_numbers, _number, _number, _numbers, _numbers, _numbers))
+        values[i] = word & ((np.int64(1) << value_bits) - 1)
+        low[i] = word >> value_bits & ((np.int64(1) << low_bits) - 1)
+        high[i] = word >> value_bits + low_bits
 
 
 def keys_of_block(
@@ -113,7 +103,7 @@ def keys_of_block(
     edges = np.empty((2, max(0, stop - start)), np.int64)
     first = max(0, int(np.searchsorted(offsets, start, side="right")) - 1)
     columns_of_edges = (np.ascontiguousarray(ids, np.int32) for ids in (row_ids, column_ids, aligned(values)))
-    keys(offsets, columns, *columns_of_edges, start, stop, first, oriented, edges)
+    _keys(offsets, columns, *columns_of_edges, start, stop, first, oriented, edges)
     return edges
 
 
@@ -131,22 +121,15 @@ def ascending(edges: Array) -> tuple[Array, Array, Array]:
     """
     edges = np.ascontiguousarray(aligned(edges))
     size = edges.shape[1]
-    top, bits, number_bits = (int(number).bit_length() for number in largest(edges)) if size else (0, 0, 0)
-    digits, width = low_digits(top + bits)
-    below = digits * width
-    if below + number_bits > WORD:
+    high_bits, low_bits, value_bits = (int(number).bit_length() for number in _largest(edges)) if size else (0, 0, 0)
+    bits = high_bits + low_bits + value_bits
+    if bits > WORD:
         place = edges[0].argsort()
         ends = edges[0].take(place)
         return ends >> SHIFT, ends & ((1 << SHIFT) - 1), edges[1].take(place)
     words = np.empty(size, np.int64)
-    pack(edges, bits, below, words)
-    words = sort_low(words, top + bits)
+    _pack(edges, low_bits, value_bits, words)
+    words = radix.merge([words], 1 << bits, value_bits)
     high, low, values = (np.empty(size, np.int64) for _ in range(3))
-    unpack(words, bits, below, high, low, values)
+    _unpack(words, low_bits, value_bits, high, low, values)
     return high, low, values
-
-
-def warm() -> None:
-    """Compile this module's kernels, or load them from the cache."""
-    for kernel in (keys, largest, pack, low_sort, unpack):
-        kernel.load()

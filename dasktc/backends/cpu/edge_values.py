@@ -20,11 +20,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends.cpu.hub import clear
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, columns_end, length, triple, wedges_of
-from dasktc.backends.cpu.jit import Kernel, compiles, inlined
+from dasktc.backends.cpu.intersect import Triple, before, columns_end, length, longest_row, triple, wedges_of
+from dasktc.backends.cpu.jit import Bytes, Int32s, Int64s, Kernel, Reals, Words, inlined
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["codes", "sums"]
@@ -73,7 +72,23 @@ def _products(
     return total
 
 
-def _sums_by_rows(
+@inlined
+def _cut(columns: Array, first: Any, last: Any, bound: Any) -> Any:
+    """The first position whose column is at least `bound`, by bisection."""
+    while first < last:
+        middle = (first + last) >> 1
+        if columns[U(middle)] < bound:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+# These two kernels are compiled with sums, and None for `counts`, and with `counts`, and None for the sums. Numba drops
+# the branches on what is None.
+
+
+def _by_rows(
     t: Triple,
     of_index: Array,
     of_table: Array,
@@ -82,9 +97,10 @@ def _sums_by_rows(
     vector: Array,
     places: Array,
     waiting: Array,
-    at_row: Array,
-    at_column: Array,
-    third: Array,
+    counts: Any,
+    at_row: Any,
+    at_column: Any,
+    third: Any,
 ) -> int:
     """Process edges row by row, and count deferred edges by v in `waiting`; return the wedges of all edges."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
@@ -102,19 +118,28 @@ def _sums_by_rows(
             a, b, row = cut - first, length(stream, v), stream[U(v)]
             if a == 0 or b == 0:
                 continue
-            if b <= a or b <= SHORT:
-                count = _common(bits, stream_columns, row, row + b, places)
+            if b > a and b > SHORT:
+                waiting[v] += 1
+                continue
+            count = _common(bits, stream_columns, row, row + b, places)
+            if third is not None:
                 total = _products(vector, stream_columns, of_stream, places, count, of_index[p], third)
                 at_u += total
                 at_column[v] += total
-            else:
-                waiting[v] += 1
-        at_row[u] += at_u
+            if counts is not None:
+                high = U(of_index[p]) << U(4)
+                for k in range(count):
+                    q = U(places[k])
+                    code = high | U(vector[U(stream_columns[q])]) << U(2) | U(of_stream[q])
+                    counts[(k & U(COPIES - 1)) << U(6) | code] += 1
+        if at_row is not None:
+            at_row[u] += at_u
         clear(bits, table_columns, first, last)
     return wedges
 
 
-def _group(t: Triple, ends: Array, rows: Array, edges: Array) -> None:
+@Kernel
+def group(t: Triple, ends: Int64s, rows: Int32s, edges: Int64s) -> None:
     """Write row and place of each deferred edge into its group; ends[v], first the group's start, becomes its end."""
     index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
     in_place = same and shift == 0
@@ -131,7 +156,7 @@ def _group(t: Triple, ends: Array, rows: Array, edges: Array) -> None:
                 ends[v] += 1
 
 
-def _sums_by_columns(
+def _by_columns(
     t: Triple,
     ends: Array,
     rows: Array,
@@ -142,11 +167,12 @@ def _sums_by_columns(
     bits: Array,
     vector: Array,
     places: Array,
-    at_row: Array,
-    at_column: Array,
-    third: Array,
+    counts: Any,
+    at_row: Any,
+    at_column: Any,
+    third: Any,
 ) -> None:
-    """Add up the products of the deferred edges, group by group."""
+    """Process the deferred edges, group by group."""
     table, table_columns, stream, stream_columns, shift = t.table, t.table_columns, t.stream, t.stream_columns, t.shift
     place = 0
     for v in range(len(ends)):
@@ -155,122 +181,36 @@ def _sums_by_columns(
         _set(bits, vector, stream_columns, of_stream, stream[v], stream[v + 1])
         at_v = 0.0
         while place < ends[v]:
-            u = np.int64(rows[U(place)])
+            u, of_edge = np.int64(rows[U(place)]), of_index[U(edges[U(place)])]
             first = table[u]
             last = _cut(table_columns, first, table[u + 1], v + shift)
             count = _common(bits, table_columns, first, last, places)
-            total = _products(vector, table_columns, of_table, places, count, of_index[U(edges[U(place)])], third)
-            at_row[u] += total
-            at_v += total
-            place += 1
-        at_column[v] += at_v
-        clear(bits, stream_columns, stream[v], stream[v + 1])
-
-
-@inlined
-def _cut(columns: Array, first: Any, last: Any, bound: Any) -> Any:
-    """The first position whose column is at least `bound`, by bisection."""
-    while first < last:
-        middle = (first + last) >> 1
-        if columns[U(middle)] < bound:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-def _codes_by_rows(
-    t: Triple,
-    of_index: Array,
-    of_table: Array,
-    of_stream: Array,
-    bits: Array,
-    vector: Array,
-    places: Array,
-    waiting: Array,
-    counts: Array,
-) -> int:
-    """Count codes row by row; edges are deferred as in `_sums_by_rows`."""
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    wedges, in_place = 0, same and shift == 0
-    for u in range(begin, end):
-        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
-        first, last = table[u], table[u + 1]
-        if first == last or index[u] == index[u + 1]:
-            continue
-        _set(bits, vector, table_columns, of_table, first, last)
-        cut = first
-        for p in range(U(index[u]), U(index[u + 1])):
-            v = np.int64(index_columns[p])
-            cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
-            a, b, row = cut - first, length(stream, v), stream[U(v)]
-            if a == 0 or b == 0:
-                continue
-            if b <= a or b <= SHORT:
-                high = U(of_index[p]) << U(4)
-                count = _common(bits, stream_columns, row, row + b, places)
+            if third is not None:
+                total = _products(vector, table_columns, of_table, places, count, of_edge, third)
+                at_row[u] += total
+                at_v += total
+            if counts is not None:
+                high = U(of_edge) << U(4)
                 for k in range(count):
                     q = U(places[k])
-                    code = high | U(vector[U(stream_columns[q])]) << U(2) | U(of_stream[q])
+                    code = high | U(of_table[q]) << U(2) | U(vector[U(table_columns[q])])
                     counts[(k & U(COPIES - 1)) << U(6) | code] += 1
-            else:
-                waiting[v] += 1
-        clear(bits, table_columns, first, last)
-    return wedges
-
-
-def _codes_by_columns(
-    t: Triple,
-    ends: Array,
-    rows: Array,
-    edges: Array,
-    of_index: Array,
-    of_table: Array,
-    of_stream: Array,
-    bits: Array,
-    vector: Array,
-    places: Array,
-    counts: Array,
-) -> None:
-    """Count the codes of the deferred edges, group by group."""
-    table, table_columns, stream, stream_columns, shift = t.table, t.table_columns, t.stream, t.stream_columns, t.shift
-    place = 0
-    for v in range(len(ends)):
-        if ends[v] == place:
-            continue
-        _set(bits, vector, stream_columns, of_stream, stream[v], stream[v + 1])
-        while place < ends[v]:
-            u, high = np.int64(rows[U(place)]), U(of_index[U(edges[U(place)])]) << U(4)
-            first = table[u]
-            last = _cut(table_columns, first, table[u + 1], v + shift)
-            count = _common(bits, table_columns, first, last, places)
-            for k in range(count):
-                q = U(places[k])
-                code = high | U(of_table[q]) << U(2) | U(vector[U(table_columns[q])])
-                counts[(k & U(COPIES - 1)) << U(6) | code] += 1
             place += 1
+        if at_column is not None:
+            at_column[v] += at_v
         clear(bits, stream_columns, stream[v], stream[v + 1])
 
 
-_reals, _numbers = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
-_bytes, _ids = types.Array(types.uint8, 1, "C"), types.Array(types.int32, 1, "C")
-_words = types.Array(types.uint64, 1, "C")
-_groups_of = (_numbers, _ids, _numbers)
+def _kernels(values: Any, counts: Any, sums: Any) -> tuple[Kernel[int], Kernel[None]]:
+    """Kernels of rows and of columns for these types of edge values, of counts, and of sums."""
+    lists, results = (*(values,) * 3, Words, values, Int64s), (counts, sums, sums, sums)
+    by_columns = Kernel(_by_columns, (Triple, Int64s, Int32s, Int64s, *lists, *results))
+    return Kernel(_by_rows, (Triple, *lists, Int64s, *results)), by_columns
 
 
-def _worked_with(values: Any) -> tuple[Any, ...]:
-    """Numba types of the values of three blocks, the bits, the vector of values, and the places."""
-    return (values,) * 3 + (_words, values, _numbers)
+_of_sums, _of_codes = _kernels(Reals, None, Reals), _kernels(Bytes, Int64s, None)
 
 
-sums_by_rows = Kernel(_sums_by_rows, (TRIPLE, *_worked_with(_reals), _numbers, *[_reals] * 3))
-group = Kernel(_group, (TRIPLE, *_groups_of))
-sums_by_columns = Kernel(_sums_by_columns, (TRIPLE, *_groups_of, *_worked_with(_reals), *[_reals] * 3))
-codes_by_rows = Kernel(_codes_by_rows, (TRIPLE, *_worked_with(_bytes), _numbers, _numbers))
-codes_by_columns = Kernel(_codes_by_columns, (TRIPLE, *_groups_of, *_worked_with(_bytes), _numbers))
-
-
-@compiles(sums_by_rows, group, sums_by_columns)
 def sums(task: BlockTask, values: Values) -> tuple[list[Array], int]:
     """Add up the products of a task's triangles at their vertices.
 
@@ -288,16 +228,10 @@ def sums(task: BlockTask, values: Values) -> tuple[list[Array], int]:
     wedges : int
         As in `TaskCount`.
     """
-    t = triple(task)
-    at_row, at_column, third = (np.zeros(size) for size in (task.index.rows, task.stream.rows, columns_end(task)))
-    lists, waiting = _lists(task, np.float64), np.zeros(task.stream.rows, np.int64)
-    wedges = sums_by_rows(t, *values, *lists, waiting, at_row, at_column, third)
-    if groups := _groups(t, waiting):
-        sums_by_columns(t, *groups, *values, *lists, at_row, at_column, third)
-    return [at_row, at_column, third], int(wedges)
+    vectors = [np.zeros(size) for size in (task.index.rows, task.stream.rows, columns_end(task))]
+    return vectors, _visited(task, values, _of_sums, (None, *vectors))
 
 
-@compiles(codes_by_rows, group, codes_by_columns)
 def codes(task: BlockTask, values: Values) -> tuple[Array, int]:
     """Count the triangles of a task by the values of their edges.
 
@@ -314,28 +248,23 @@ def codes(task: BlockTask, values: Values) -> tuple[Array, int]:
     wedges : int
         As in `TaskCount`.
     """
-    t, counts = triple(task), np.zeros(64 * COPIES, np.int64)
-    lists, waiting = _lists(task, np.uint8), np.zeros(task.stream.rows, np.int64)
-    wedges = codes_by_rows(t, *values, *lists, waiting, counts)
-    if groups := _groups(t, waiting):
-        codes_by_columns(t, *groups, *values, *lists, counts)
-    return counts.reshape(COPIES, 64).sum(axis=0), int(wedges)
+    counts = np.zeros(64 * COPIES, np.int64)
+    wedges = _visited(task, values, _of_codes, (counts, None, None, None))
+    return counts.reshape(COPIES, 64).sum(axis=0), wedges
 
 
-def _lists(task: BlockTask, dtype: Any) -> tuple[Array, Array, Array]:
-    """Allocate bits and values of a list's columns, and places for the entries that two lists have in common."""
-    longest = max(int(np.diff(block.offsets).max(initial=0)) for block in (task.table, task.stream))
-    width = columns_end(task)
-    return np.zeros((width >> 6) + 1, np.uint64), np.zeros(width, dtype), np.empty(longest + 1, np.int64)
-
-
-def _groups(t: Triple, waiting: Array) -> tuple[Array, Array, Array] | None:
-    """Allocate the groups of deferred edges: ends of groups, rows and places of edges; None where there are none."""
-    ends = np.cumsum(waiting)
-    deferred = int(ends[-1]) if len(ends) else 0
-    if not deferred:
-        return None
-    rows, edges = np.empty(deferred, np.int32), np.empty(deferred, np.int64)
-    ends -= waiting
-    group(t, ends, rows, edges)
-    return ends, rows, edges
+def _visited(
+    task: BlockTask, values: Values, kernels: tuple[Kernel[int], Kernel[None]], results: tuple[Array | None, ...]
+) -> int:
+    """Visit the triangles of a task, with the kernels' results in new arrays; return the wedges."""
+    t, width, (by_rows, by_columns) = triple(task), columns_end(task), kernels
+    # Bits and values of a list's columns, and places for the entries that two lists have in common.
+    bits, vector = np.zeros((width >> 6) + 1, np.uint64), np.zeros(width, values[0].dtype)
+    lists = bits, vector, np.empty(max(map(longest_row, (t.table, t.stream))) + 1, np.int64)
+    waiting = np.zeros(task.stream.rows, np.int64)
+    wedges = by_rows(t, *values, *lists, waiting, *results)
+    if deferred := int(waiting.sum()):
+        groups = np.cumsum(waiting) - waiting, np.empty(deferred, np.int32), np.empty(deferred, np.int64)
+        group(t, *groups)
+        by_columns(t, *groups, *values, *lists, *results)
+    return int(wedges)

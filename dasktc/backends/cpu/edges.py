@@ -20,14 +20,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numba import types
 
 from dasktc.backends.cpu import radix
-from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.jit import (
+    Bytes,
+    ConstInt32s,
+    ConstInt64s,
+    Ids,
+    Int32s,
+    Int64s,
+    Kernel,
+    KernelOfIds,
+    StridedIds,
+)
 from dasktc.backends.csr import Array
 from dasktc.backends.vertex_maps import TableMap, check_size
 
-__all__ = ["CHUNK", "RANGES", "CpuEdges", "of_one_type", "proper"]
+__all__ = ["CHUNK", "RANGES", "CpuEdges"]
 
 CHUNK = 1 << 13
 """Keys of one step of array arithmetic, 64 KiB: larger intermediates would be mapped and faulted in anew each time,
@@ -45,13 +54,15 @@ LARGEST = 2**63 - 1
 U = np.uint64
 
 
-def _mark(src: Array, dst: Array, low: int, present: Array) -> None:
+@KernelOfIds
+def _mark(src: StridedIds, dst: StridedIds, low: int, present: Bytes) -> None:
     for i in range(len(src)):
         present[U(src[i] - low)] = 1
         present[U(dst[i] - low)] = 1
 
 
-def _facts(src: Array, dst: Array) -> tuple[Any, Any, Any]:
+@KernelOfIds
+def _facts(src: StridedIds, dst: StridedIds) -> tuple[Any, Any, Any]:
     """How many edges are loops, and the smallest and the largest id of the others."""
     loops, low, high = 0, np.int64(LARGEST), np.int64(-LARGEST)
     for i in range(len(src)):
@@ -63,7 +74,8 @@ def _facts(src: Array, dst: Array) -> tuple[Any, Any, Any]:
     return loops, low, high
 
 
-def _without_loops(src: Array, dst: Array, kept_src: Array, kept_dst: Array) -> None:
+@KernelOfIds
+def _without_loops(src: StridedIds, dst: StridedIds, kept_src: Ids, kept_dst: Ids) -> None:
     """Copy all edges but loops to arrays that are one entry longer than they need."""
     size = 0
     for i in range(len(src)):
@@ -71,13 +83,15 @@ def _without_loops(src: Array, dst: Array, kept_src: Array, kept_dst: Array) -> 
         size += src[i] != dst[i]
 
 
-def _keys(src: Array, dst: Array, low: int, table: Array, shift: int, keys: Array) -> None:
+@KernelOfIds
+def _relabel(src: StridedIds, dst: StridedIds, low: int, table: ConstInt32s, shift: int, keys: Int64s) -> None:
     for i in range(len(src)):
         a, b = np.int64(table[U(src[i] - low)]), np.int64(table[U(dst[i] - low)])
         keys[i] = min(a, b) << shift | max(a, b)
 
 
-def _count_ranges(keys: Array, starts: Array, guesses: Array, shift: int, counts: Array) -> None:
+@Kernel
+def _count_ranges(keys: ConstInt64s, starts: ConstInt64s, guesses: ConstInt64s, shift: int, counts: Int64s) -> None:
     for i in range(len(keys)):
         k = U(guesses[U(keys[i] >> shift)])
         while keys[i] >= starts[k]:
@@ -85,7 +99,10 @@ def _count_ranges(keys: Array, starts: Array, guesses: Array, shift: int, counts
         counts[k] += 1
 
 
-def _split(keys: Array, starts: Array, guesses: Array, shift: int, places: Array, ranges: Array) -> None:
+@Kernel
+def _split(
+    keys: ConstInt64s, starts: ConstInt64s, guesses: ConstInt64s, shift: int, places: Int64s, ranges: Int64s
+) -> None:
     for i in range(len(keys)):
         k = U(guesses[U(keys[i] >> shift)])
         while keys[i] >= starts[k]:
@@ -94,7 +111,9 @@ def _split(keys: Array, starts: Array, guesses: Array, shift: int, places: Array
         places[k] += 1
 
 
-def _distinct(keys: Array) -> int:
+@Kernel
+def distinct(keys: Int64s) -> int:
+    """Move each of the ascending keys to the front once; return how many these are."""
     size, last = 0, np.int64(-1)
     for i in range(len(keys)):
         key = keys[i]
@@ -104,19 +123,24 @@ def _distinct(keys: Array) -> int:
     return size
 
 
-def _degrees(keys: Array, shift: int, degrees: Array) -> None:
+@Kernel
+def _add_degrees(degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
+    """Add 1 to the count of both ends of each key."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         degrees[U(keys[i] >> shift)] += 1
         degrees[U(keys[i] & mask)] += 1
 
 
-def _sources(keys: Array, shift: int, degrees: Array) -> None:
+@Kernel
+def _add_sources(degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
+    """Add 1 to the count of the high end of each key."""
     for i in range(len(keys)):
         degrees[U(keys[i] >> shift)] += 1
 
 
-def _rows(keys: Array, start: int, columns: int, first: int, row: int, offsets: Array, numbers: Array) -> int:
+@Kernel
+def rows(keys: ConstInt64s, start: int, columns: int, first: int, row: int, offsets: Int64s, numbers: Int32s) -> int:
     """Continue rows from `row` on with further keys, of which `first` came before; return the last key's row."""
     end = start + (row + 1) * columns
     for i in range(len(keys)):
@@ -128,37 +152,24 @@ def _rows(keys: Array, start: int, columns: int, first: int, row: int, offsets: 
     return row
 
 
-def _given(dtype: Any, layout: str = "C") -> Any:
-    return types.Array(dtype, 1, layout, readonly=True)
-
-
-_number, _made, _given_keys = types.int64, types.Array(types.int64, 1, "C"), _given(types.int64)
-_bytes, _ids32, _ids64 = types.Array(types.uint8, 1, "C"), _given(types.int32, "A"), _given(types.int64, "A")
-_table, _made32 = _given(types.int32), types.Array(types.int32, 1, "C")
-
-mark = {ids.dtype: Kernel(_mark, (ids, ids, _number, _bytes)) for ids in (_ids32, _ids64)}
-facts = {ids.dtype: Kernel(_facts, (ids, ids)) for ids in (_ids32, _ids64)}
-without_loops = {
-    ids.dtype: Kernel(_without_loops, (ids, ids, *[types.Array(ids.dtype, 1, "C")] * 2)) for ids in (_ids32, _ids64)
-}
-relabel = {ids.dtype: Kernel(_keys, (ids, ids, _number, _table, _number, _made)) for ids in (_ids32, _ids64)}
-count_ranges = Kernel(_count_ranges, (_given_keys, _given_keys, _given_keys, _number, _made))
-split = Kernel(_split, (_given_keys, _given_keys, _given_keys, _number, _made, _made))
-distinct = Kernel(_distinct, (_made,))
-degrees = Kernel(_degrees, (_given_keys, _number, _made32))
-sources = Kernel(_sources, (_given_keys, _number, _made32))
-rows = Kernel(_rows, (_given_keys, *[_number] * 4, _made, _made32))
-
-
 class CpuEdges:
     """Edge functions of the CPU; implements `protocol.Edges`."""
 
     ranges = RANGES
+    add_degrees, add_sources = _add_degrees, _add_sources
 
     def proper(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, int, int, int]:
-        """Drop the loops of a frame; return how many they are, and the smallest and the largest id of the others."""
-        src, dst, loops, low, high = proper(frame["src"].values, frame["dst"].values)
-        return pd.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame, loops, low, high
+        """Drop the loops of a frame; return how many they are, and the smallest and the largest id of the others.
+
+        The smallest id exceeds the largest where all edges are loops.
+        """
+        ids, others = _of_one_type(frame["src"].values, frame["dst"].values)
+        loops, low, high = map(int, _facts(ids, others))
+        if not loops:
+            return frame, loops, low, high
+        src, dst = (np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2))
+        _without_loops(ids, others, src, dst)
+        return pd.DataFrame({"src": src[:-1], "dst": dst[:-1]}, copy=False), loops, low, high
 
     def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Both ends as they are: `proper` has dropped the loops."""
@@ -170,8 +181,8 @@ class CpuEdges:
 
     def mark(self, present: Array, src: Array, dst: Array, low: int) -> None:
         """Set the flags of the ids, counted from `low`, of all edges."""
-        src, dst = of_one_type(src, dst)
-        mark[_kind(src)](src, dst, low, present.view(np.uint8))
+        src, dst = _of_one_type(src, dst)
+        _mark(src, dst, low, present.view(np.uint8))
 
     def marked(self, present: Array) -> Array:
         """The flags of the ids, which are a table of marks already."""
@@ -187,17 +198,17 @@ class CpuEdges:
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
         """Canonical keys in the order of the edges."""
-        src, dst = of_one_type(src, dst)
+        src, dst = _of_one_type(src, dst)
         if not isinstance(of, TableMap):
-            return radix.Ends(src, dst, of.low, shift).keys()
+            return radix.canonical_keys(src, dst, of.low, shift).keys()
         keys = np.empty(len(src), np.int64)
-        relabel[_kind(src)](src, dst, of.low, of.table, shift, keys)
+        _relabel(src, dst, of.low, of.table, shift, keys)
         return keys
 
-    def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.Ends:
+    def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.LazyKeys:
         """Edges of a range of ids that stand for their canonical keys, which are computed at each reading."""
-        src, dst = of_one_type(src, dst)
-        return radix.Ends(src, dst, of.low, shift)
+        src, dst = _of_one_type(src, dst)
+        return radix.canonical_keys(src, dst, of.low, shift)
 
     def between(self, keys: radix.Keys, first: int, end: int) -> Array:
         """Select the keys with first <= key < end."""
@@ -214,10 +225,10 @@ class CpuEdges:
         shift = max(0, largest.bit_length() - GUESS)
         guesses = np.searchsorted(borders, np.arange((largest >> shift) + 1) << shift, side="right")
         counts = np.zeros(len(borders), np.int64)
-        count_ranges(keys, borders, guesses, shift, counts)
+        _count_ranges(keys, borders, guesses, shift, counts)
         ends = np.cumsum(counts)
         ranges = np.empty(len(keys), np.int64)
-        split(keys, borders, guesses, shift, ends - counts, ranges)
+        _split(keys, borders, guesses, shift, ends - counts, ranges)
         return np.split(ranges, ends[:-1])
 
     def distinct(self, keys: Array, shift: int) -> Array:
@@ -225,21 +236,13 @@ class CpuEdges:
         size = distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 
-    def add_degrees(self, counts: Array, keys: Array, shift: int) -> None:
-        """Add 1 to the count of both ends of each key."""
-        degrees(keys, shift, counts)
-
-    def add_sources(self, counts: Array, keys: Array, shift: int) -> None:
-        """Add 1 to the count of the high end of each key."""
-        sources(keys, shift, counts)
-
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""
-        return radix.OrientedKeys(keys, rank, shift).keys()
+        return radix.oriented_keys(keys, rank, shift).keys()
 
-    def lazy_oriented(self, keys: Array, rank: Array, shift: int) -> radix.OrientedKeys:
+    def lazy_oriented(self, keys: Array, rank: Array, shift: int) -> radix.LazyKeys:
         """Canonical keys that stand for those of `oriented`, which are computed at each reading."""
-        return radix.OrientedKeys(keys, rank, shift)
+        return radix.oriented_keys(keys, rank, shift)
 
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
         """Replace keys by those of `oriented`."""
@@ -272,43 +275,11 @@ class CpuEdges:
         return offsets, numbers
 
 
-def of_one_type(*columns: Array) -> list[Array]:
+def _of_one_type(*columns: Array) -> list[Array]:
     """Convert columns to one type, int32 or int64."""
     narrow = all(column.dtype == np.int32 for column in columns)
     return [column.astype(np.int32 if narrow else np.int64, copy=False) for column in columns]
 
 
-def proper(src: Array, dst: Array) -> tuple[Array, Array, int, int, int]:
-    """Drop loops.
-
-    Returns
-    -------
-    src, dst : array
-        The given ones where there is no loop.
-    loops : int
-    low, high : int
-        The smallest and the largest id that is left; low > high where no edge is.
-    """
-    columns, (ids, others) = (src, dst), of_one_type(src, dst)
-    kind = _kind(ids)
-    loops, low, high = map(int, facts[kind](ids, others))
-    if not loops:
-        return *columns, loops, low, high
-    copies = [np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2)]
-    without_loops[kind](ids, others, *copies)
-    return copies[0][:-1], copies[1][:-1], loops, low, high
-
-
 def _chunks(keys: Array) -> Iterator[Array]:
     return (keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK))
-
-
-def _kind(ids: Array) -> Any:
-    return types.int32 if ids.dtype == np.int32 else types.int64
-
-
-def warm() -> None:
-    """Compile this module's kernels, or load them from the cache."""
-    by_type = (*mark.values(), *facts.values(), *without_loops.values(), *relabel.values())
-    for kernel in (*by_type, count_ranges, split, distinct, degrees, sources, rows):
-        kernel.load()

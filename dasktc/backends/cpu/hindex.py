@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, contains, insert, length, longest_row, triple, wedges_of
+from dasktc.backends.cpu.intersect import Triple, contains, insert, length, longest_row, triple, wedges_of
 from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
 from dasktc.backends.cpu.sizes import LARGE, SMALL, bucket_depth
 from dasktc.backends.csr import Array, BlockTask
 from dasktc.backends.kernel import SMALL_ROW
 
-__all__ = ["count_hindex", "hindex"]
+__all__ = ["count_hindex"]
 
 U = np.uint64
 
@@ -41,7 +40,8 @@ def _streamed(slots: Array, fill: Array, buckets: Any, depth: Any, columns: Arra
     return common
 
 
-def _hindex(t: Triple, depth: int) -> tuple[int, int, int, int]:
+@Kernel
+def _hindex(t: Triple, depth: int) -> Counts:
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
     triangles = wedges = probes = collision = 0
     slots = np.empty(depth * LARGE, np.int32)
@@ -67,12 +67,8 @@ def _hindex(t: Triple, depth: int) -> tuple[int, int, int, int]:
     return triangles, wedges, probes, collision
 
 
-hindex = Kernel(_hindex, (TRIPLE, types.int64))
-
-
-@compiles(hindex)
+@compiles(_hindex)
 def count_hindex(task: BlockTask) -> Counts:
     """Count a task with `hindex`."""
     t = triple(task)
-    counts: Counts = hindex(t, bucket_depth(min(longest_row(t.table), longest_row(t.stream))))
-    return counts
+    return _hindex(t, bucket_depth(min(longest_row(t.table), longest_row(t.stream))))

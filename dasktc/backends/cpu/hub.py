@@ -37,11 +37,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends.cpu.instructions import ones, prefetch, scalar
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, length
-from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.intersect import Triple, before, length
+from dasktc.backends.cpu.jit import Bytes, Int32s, Kernel, UInt32Rows, Words, inlined
 from dasktc.backends.cpu.sizes import AHEAD, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
@@ -124,7 +123,8 @@ def _anded(bits: Array, bitmaps: Array, base: Any, words: Any) -> Any:
     return np.int64(common)
 
 
-def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
+@Kernel
+def hub_bitmaps(t: Triple, hubs: int, bitmaps: Words) -> int:
     """Set the bitmaps of hubs with rows long enough to use them; return the number of rows up to the last long one."""
     stream, stream_columns = t.stream, t.stream_columns
     for v in range(hubs):
@@ -140,16 +140,19 @@ def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
 
 
 @inlined
-def look_ahead(columns: Array, first: Any, last: Any, stream: Array, stream_columns: Array, hubs: Any) -> Any:
-    """Sum the lengths of the rows that a row's entries refer to; prefetch those that will be streamed."""
+def look_ahead(
+    index: Array, index_columns: Array, row: Any, end: Any, stream: Array, stream_columns: Array, hubs: Any
+) -> Any:
+    """Sum the lengths of the rows that an index row's entries refer to; prefetch those that will be streamed."""
     wedges = 0
-    for p in range(U(first), U(last)):
-        v = U(columns[p])
-        size = length(stream, v)
-        wedges += size
-        if v >= U(hubs) and size <= SHORT:
-            prefetch(stream_columns, U(stream[v]))
-            prefetch(stream_columns, U(stream[v] + size))
+    if row < end:
+        for p in range(U(index[row]), U(index[row + 1])):
+            v = U(index_columns[p])
+            size = length(stream, v)
+            wedges += size
+            if v >= U(hubs) and size <= SHORT:
+                prefetch(stream_columns, U(stream[v]))
+                prefetch(stream_columns, U(stream[v] + size))
     return wedges
 
 
@@ -161,8 +164,9 @@ def prefetch_row(offsets: Array, columns: Array, row: Any, end: Any) -> None:
         prefetch(columns, U(offsets[row + 1]))
 
 
-def _by_rows(
-    t: Triple, hubs: int, bitmaps: Array, bits: Array, waiting: Array, most: int
+@Kernel
+def by_rows(
+    t: Triple, hubs: int, bitmaps: Words, bits: Words, waiting: Int32s, most: int
 ) -> tuple[int, int, int, int, int]:
     """Count row by row, with row u's table entries set in `bits`; count deferred edges by v in `waiting`.
 
@@ -170,19 +174,16 @@ def _by_rows(
     REACH; the last number returned is the next row.
     """
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    triangles = wedges = probes = deferred = ahead = 0
+    triangles = wedges = probes = deferred = 0
     in_place = same and shift == 0  # then row u is cut at the edge's own position
-    following = end
-    if begin < end:
-        ahead = look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+    following, ahead = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
     for u in range(begin, end):
         if u > begin and (deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH):
             following = u
             break
         wedges += ahead
         prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
-        if u + 1 < end:
-            ahead = look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
+        ahead = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
@@ -214,7 +215,8 @@ def _by_rows(
 # the deferred edges, grouped by column v
 
 
-def _group(t: Triple, hubs: int, waiting: Array, lists: Array, beside: int) -> None:
+@Kernel
+def group(t: Triple, hubs: int, waiting: Int32s, lists: UInt32Rows, beside: int) -> None:
     """Write (start, length) of each deferred list A into its group; waiting[v] becomes the group's end.
 
     With BY_EDGE or BY_ROW the place of the index edge, or its row, is also written, relative to that of the first row.
@@ -271,7 +273,8 @@ def prefetch_list(columns: Array, first: Any, last: Any) -> None:
         prefetch(columns, p)
 
 
-def _by_columns(t: Triple, hubs: int, waiting: Array, lists: Array, marker: Array) -> tuple[Any, Any]:
+@Kernel
+def by_columns(t: Triple, hubs: int, waiting: Int32s, lists: UInt32Rows, marker: Bytes) -> tuple[Any, Any]:
     """Count the grouped edges; `lists` ends with AHEAD empty lists."""
     table, table_columns, stream, stream_columns = t.table, t.table_columns, t.stream, t.stream_columns
     triangles = probes = np.int64(0)
@@ -289,14 +292,3 @@ def _by_columns(t: Triple, hubs: int, waiting: Array, lists: Array, marker: Arra
             place += 1
         mark(marker, 0, stream_columns, stream[v], stream[v + 1])
     return triangles, probes
-
-
-_words = types.Array(types.uint64, 1, "C")
-_sizes = types.Array(types.int32, 1, "C")
-_lists = types.Array(types.uint32, 2, "C")
-_bytes = types.Array(types.uint8, 1, "C")
-
-hub_bitmaps = Kernel(_hub_bitmaps, (TRIPLE, types.int64, _words))
-by_rows = Kernel(_by_rows, (TRIPLE, types.int64, _words, _words, _sizes, types.int64))
-group = Kernel(_group, (TRIPLE, types.int64, _sizes, _lists, types.int64))
-by_columns = Kernel(_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes))

@@ -27,7 +27,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends.cpu.hub import (
     REACH,
@@ -41,8 +40,8 @@ from dasktc.backends.cpu.hub import (
     set_bits,
 )
 from dasktc.backends.cpu.instructions import LEVELS, LOWER, add_common, carry_up, ones, trailing_zeros
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, length
-from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.intersect import Triple, before, length
+from dasktc.backends.cpu.jit import Bytes, Int32s, Int64s, Kernel, UInt16s, UInt32Rows, Words, inlined
 from dasktc.backends.cpu.sizes import AHEAD, BATCH, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
@@ -54,7 +53,8 @@ MOST_CARRIED = ((1 << LEVELS) - 1) // MOST_ADDED - 1
 """Most additions to the lower counters before they are carried over, and most carries before these are read off."""
 
 
-def _ranks(hubs: int, bitmaps: Array, below: Array) -> None:
+@Kernel
+def ranks(hubs: int, bitmaps: Words, below: UInt16s) -> None:
     """For each word of the hubs' bitmaps, the number of bits set in the hub's earlier words."""
     for v in range(hubs):
         base, set_before = bitmap_start(v), U(0)
@@ -199,34 +199,33 @@ def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_co
         _read_row(planes, added, blocks, upper, carried, blocks, stream_columns, stream[v], stream[v + 1], in_stream)
 
 
-def _edges_by_rows(
+@Kernel
+def edges_by_rows(
     t: Triple,
     hubs: int,
-    bitmaps: Array,
-    below: Array,
-    bits: Array,
-    planes: Array,
-    upper: Array,
-    hits: Array,
-    in_index: Array,
-    in_table: Array,
-    in_stream: Array,
-    batch: Array,
-    pairs: Array,
-    order: Array,
-    heads: Array,
-    waiting: Array,
+    bitmaps: Words,
+    below: UInt16s,
+    bits: Words,
+    planes: Words,
+    upper: Words,
+    hits: Int32s,
+    in_index: Int32s,
+    in_table: Int32s,
+    in_stream: Int32s,
+    batch: Words,
+    pairs: UInt32Rows,
+    order: Int32s,
+    heads: Int32s,
+    waiting: Int32s,
     most: int,
 ) -> tuple[int, int, int, int]:
     """Count the triangles of each edge, row by row; edges are deferred, and it stops, as in `hub.by_rows`."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    triangles = wedges = deferred = ahead = 0
+    triangles = wedges = deferred = 0
     slot, noted, stride = 0, 0, U(len(batch) // BATCH)
     scratch = bitmaps, batch, stride, pairs, order, heads, planes, upper
     in_place = same and shift == 0
-    following = end
-    if begin < end:
-        ahead = look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+    following, ahead = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
     for u in range(begin, end):
         if u > begin and (
             deferred + length(index, u) > most
@@ -237,8 +236,7 @@ def _edges_by_rows(
             break
         wedges += ahead
         prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
-        if u + 1 < end:
-            ahead = look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
+        ahead = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
@@ -259,7 +257,7 @@ def _edges_by_rows(
             if v < hubs and min(a, b) > SPARSE * blocks:
                 base = bitmap_start(v)
                 closed = _add(bits, U(0), bitmaps, base, blocks, planes)
-                if closed:
+                if closed:  # note the pair for `_by_hub`
                     pairs[U(noted), 0], pairs[U(noted), 1] = v, slot
                     heads[U(v)] += 1
                     noted, added, width, reach = noted + 1, added + 1, max(width, blocks), max(reach, blocks)
@@ -280,6 +278,7 @@ def _edges_by_rows(
                 deferred += 1
             in_index[p] += closed
             triangles += closed
+        # Keep the bits of a row that closed triangles with hubs for the batch; read its own counts off.
         if reach:
             for word in range(U(WORDS) * U(reach)):
                 batch[U(slot) * stride + word] = bits[word]
@@ -292,18 +291,24 @@ def _edges_by_rows(
     return triangles, wedges, deferred, following
 
 
-def _edges_by_columns(
+def _by_columns(
     t: Triple,
     hubs: int,
     waiting: Array,
     lists: Array,
     marker: Array,
-    hits: Array,
-    in_index: Array,
-    in_table: Array,
-    in_stream: Array,
+    in_index: Any,
+    in_table: Any,
+    in_stream: Any,
+    at_row: Any,
+    at_column: Any,
+    third: Array,
 ) -> Any:
-    """Count the triangles of the deferred edges, grouped by v; `lists` ends with AHEAD empty lists."""
+    """Count the triangles of the deferred edges, grouped by v; `lists` ends with AHEAD empty lists.
+
+    They are added to edges, with `third` for the hits of columns w, or to vertices, with the sums of columns w. The
+    arrays of the others are None, and Numba drops the branches on them.
+    """
     index, table, table_columns, stream, stream_columns = t.index, t.table, t.table_columns, t.stream, t.stream_columns
     triangles = np.int64(0)
     place, base, start = 0, table[t.begin], index[t.begin]
@@ -320,15 +325,26 @@ def _edges_by_columns(
             for q in range(U(first), U(first + size)):
                 w = U(table_columns[q])
                 if marker[w]:
-                    in_table[q] += 1
-                    hits[w] += 1
+                    if in_table is not None:
+                        in_table[q] += 1
+                    third[w] += 1
                     closed += 1
-            in_index[U(start + lists[U(place), 2])] += closed
+            if in_index is not None:
+                in_index[U(start + lists[U(place), 2])] += closed
+            if at_row is not None:
+                at_row[U(t.begin + lists[U(place), 2])] += closed
+                at_column[U(v)] += closed
             triangles += closed
             place += 1
         mark(marker, 0, stream_columns, stream[v], stream[v + 1])
-        collect(hits, stream_columns, stream[v], stream[v + 1], in_stream)
+        if in_stream is not None:
+            collect(third, stream_columns, stream[v], stream[v + 1], in_stream)
     return triangles
+
+
+_lists_of = (Triple, int, Int32s, UInt32Rows, Bytes)
+edges_by_columns = Kernel(_by_columns, (*_lists_of, *(Int32s,) * 3, None, None, Int32s))
+vertices_by_columns = Kernel(_by_columns, (*_lists_of, *(None,) * 3, *(Int64s,) * 3))
 
 
 # vertices
@@ -360,36 +376,34 @@ def _flush(upper: Array, blocks: Any, third: Array) -> None:
                 upper[place] = U(0)
 
 
-def _vertices_by_rows(
+@Kernel
+def vertices_by_rows(
     t: Triple,
     hubs: int,
-    bitmaps: Array,
-    bits: Array,
-    planes: Array,
-    upper: Array,
-    at_row: Array,
-    at_column: Array,
-    third: Array,
-    waiting: Array,
+    bitmaps: Words,
+    bits: Words,
+    planes: Words,
+    upper: Words,
+    at_row: Int64s,
+    at_column: Int64s,
+    third: Int64s,
+    waiting: Int32s,
     most: int,
 ) -> tuple[int, int, int, int]:
-    """As `_edges_by_rows`, with sums by index row u, by index column v, and by table column w."""
+    """As `edges_by_rows`, with sums by index row u, by index column v, and by table column w."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    triangles = wedges = deferred = ahead = 0
+    triangles = wedges = deferred = 0
     added = width = carried = 0
     widest: Any = 0
     in_place = same and shift == 0
-    following = end
-    if begin < end:
-        ahead = look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+    following, ahead = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
     for u in range(begin, end):
         if u > begin and (deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH):
             following = u
             break
         wedges += ahead
         prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
-        if u + 1 < end:
-            ahead = look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
+        ahead = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
@@ -427,69 +441,3 @@ def _vertices_by_rows(
     _carry(planes, upper, width)
     _flush(upper, max(widest, width), third)
     return triangles, wedges, deferred, following
-
-
-def _vertices_by_columns(
-    t: Triple, hubs: int, waiting: Array, lists: Array, marker: Array, at_row: Array, at_column: Array, third: Array
-) -> Any:
-    """As `_edges_by_columns`, with sums by vertex."""
-    table, table_columns, stream, stream_columns = t.table, t.table_columns, t.stream, t.stream_columns
-    triangles = np.int64(0)
-    place, base = 0, table[t.begin]
-    for v in range(hubs, len(waiting)):
-        if waiting[v] == place:
-            continue
-        mark(marker, 1, stream_columns, stream[v], stream[v + 1])
-        while place < waiting[v]:
-            first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
-            prefetch_list(table_columns, first, first + size)
-            first, size = base + lists[U(place), 0], np.int64(lists[U(place), 1])
-            closed = 0
-            for q in range(U(first), U(first + size)):
-                w = U(table_columns[q])
-                if marker[w]:
-                    third[w] += 1
-                    closed += 1
-            at_row[U(t.begin + lists[U(place), 2])] += closed
-            at_column[U(v)] += closed
-            triangles += closed
-            place += 1
-        mark(marker, 0, stream_columns, stream[v], stream[v + 1])
-    return triangles
-
-
-_words = types.Array(types.uint64, 1, "C")
-_shorts = types.Array(types.uint16, 1, "C")
-_sizes = types.Array(types.int32, 1, "C")
-_lists = types.Array(types.uint32, 2, "C")
-_bytes = types.Array(types.uint8, 1, "C")
-_counts = types.Array(types.int32, 1, "C")
-_sums = types.Array(types.int64, 1, "C")
-
-_batch = _words, _lists, _sizes, _sizes
-
-ranks = Kernel(_ranks, (types.int64, _words, _shorts))
-edges_by_rows = Kernel(
-    _edges_by_rows,
-    (
-        TRIPLE,
-        types.int64,
-        _words,
-        _shorts,
-        *(_words,) * 3,
-        *(_counts,) * 4,
-        _words,
-        _lists,
-        _sizes,
-        _sizes,
-        _sizes,
-        types.int64,
-    ),
-)
-edges_by_columns = Kernel(
-    _edges_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes, _counts, _counts, _counts, _counts)
-)
-vertices_by_rows = Kernel(
-    _vertices_by_rows, (TRIPLE, types.int64, _words, _words, _words, _words, _sums, _sums, _sums, _sizes, types.int64)
-)
-vertices_by_columns = Kernel(_vertices_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes, _sums, _sums, _sums))

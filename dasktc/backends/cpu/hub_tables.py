@@ -144,20 +144,15 @@ def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
     triangles, wedges, probes, deferred, end = hub.by_rows(t, hubs, tables.bitmaps, tables.bits, waiting, most)
     if deferred == 0:
         return triangles, wedges, probes, end
-    t, lists = t._replace(end=end), _lists(tables, deferred, most)
-    hub.group(t, hubs, waiting, lists, hub.NOTHING)
-    closed, tested = hub.by_columns(t, hubs, waiting, lists, tables.marker)
-    return triangles + closed, wedges, probes + tested, end
-
-
-def _lists(tables: Tables, deferred: int, most: int) -> Array:
     if not deferred <= len(tables.lists) - AHEAD <= max(deferred, most):
         room = max(deferred, min(deferred + deferred // 16, most))  # the next chunk may need slightly more
         del tables.lists  # freed before the longer ones are allocated
         tables.lists = np.empty((room + AHEAD, 2), np.uint32)
-    lists = tables.lists[: deferred + AHEAD]
+    t, lists = t._replace(end=end), tables.lists[: deferred + AHEAD]
     lists[deferred:] = 0
-    return lists
+    hub.group(t, hubs, waiting, lists, hub.NOTHING)
+    closed, tested = hub.by_columns(t, hubs, waiting, lists, tables.marker)
+    return triangles + closed, wedges, probes + tested, end
 
 
 def _width(task: BlockTask, t: Triple) -> int:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
+from dasktc.backends.cpu.jit import ConstInt32s, ConstInt64s, Counts, Kernel, compiles, inlined, numba_types
 from dasktc.backends.cpu.sizes import LARGE, SMALL, bucket_depth
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
@@ -110,11 +110,10 @@ def _frozen(array: Array, dtype: Any) -> Array:
     return view
 
 
-_offsets = types.Array(types.int64, 1, "C", readonly=True)
-_columns = types.Array(types.int32, 1, "C", readonly=True)
-_numbers = (types.int64, types.int64, types.boolean, types.int64)
-TRIPLE = types.NamedTuple((_offsets, _columns) * 3 + _numbers, Triple)
+_blocks = tuple(array.__metadata__[0] for array in (ConstInt64s, ConstInt32s)) * 3
+TRIPLE = types.NamedTuple((*_blocks, types.int64, types.int64, types.boolean, types.int64), Triple)
 """Numba's type of a Triple."""
+numba_types[Triple] = TRIPLE
 
 
 # Kernels read the arrays out of the Triple once, before any loop: read in a loop, Numba would count references each
@@ -171,7 +170,9 @@ def contains(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any
         bucket = (bucket + U(1)) & (buckets - U(1))
 
 
-def _trust(t: Triple, depth: int) -> tuple[int, int, int, int]:
+@Kernel
+def trust(t: Triple, depth: int) -> Counts:
+    """Count by hashing row u of the table for all edges of row u; a bucket has `depth` entries."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, _ = t
     triangles = wedges = probes = collision = 0
     slots = np.empty(depth * LARGE, np.int32)
@@ -208,7 +209,9 @@ def merged(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any) ->
     return common
 
 
-def _merge(t: Triple) -> tuple[int, int, int, int]:
+@Kernel
+def merge(t: Triple) -> Counts:
+    """Count by walking both lists of an edge in step."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
     triangles = wedges = probes = 0
     for u in range(begin, end):
@@ -249,7 +252,9 @@ def _searched(short: Array, i: Any, i_end: Any, long: Array, base: Any, j_end: A
     return common
 
 
-def _search(t: Triple) -> tuple[int, int, int, int]:
+@Kernel
+def search(t: Triple) -> Counts:
+    """Count by bisecting the longer list of an edge for the entries of the shorter one."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
     triangles = wedges = probes = 0
     for u in range(begin, end):
@@ -270,26 +275,19 @@ def _search(t: Triple) -> tuple[int, int, int, int]:
     return triangles, wedges, probes, 0
 
 
-trust = Kernel(_trust, (TRIPLE, types.int64))
-merge = Kernel(_merge, (TRIPLE,))
-search = Kernel(_search, (TRIPLE,))
-
-
 @compiles(trust)
 def count_trust(task: BlockTask) -> Counts:
     """Count a task with `trust`."""
     t = triple(task)
-    counts: Counts = trust(t, bucket_depth(longest_row(t.table)))
-    return counts
+    return trust(t, bucket_depth(longest_row(t.table)))
 
 
-def counting(kernel: Kernel) -> Callable[[BlockTask], Counts]:
+def counting(kernel: Kernel[Counts]) -> Callable[[BlockTask], Counts]:
     """Make the function that counts a task with a kernel that takes the triple alone."""
 
     @compiles(kernel)
     def count(task: BlockTask) -> Counts:
-        counts: Counts = kernel(triple(task))
-        return counts
+        return kernel(triple(task))
 
     return count
 

@@ -24,16 +24,47 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast, get_type_hints
 from weakref import WeakSet
 
 import numba
+import numpy as np
+from numba import types
 
 from dasktc.once import LOCK, once
 
-__all__ = ["Counts", "Kernel", "compiles", "inlined"]
+__all__ = [
+    "Bytes", "ConstBytes", "ConstIds", "ConstInt32s", "ConstInt64Rows", "ConstInt64s", "Counts", "Ids", "Int32Rows",
+    "Int32s", "Int64Rows", "Int64s", "Kernel", "KernelOfIds", "Reals", "StridedIds", "UInt16s", "UInt32Rows", "Word",
+    "Words", "compiles", "inlined", "numba_types",
+]  # fmt: skip
+
+# Annotations of kernels' parameters. Const: the kernel does not write to the array. Others: contiguous.
+Bytes = Annotated[Any, types.Array(types.uint8, 1, "C")]
+UInt16s = Annotated[Any, types.Array(types.uint16, 1, "C")]
+Int32s = Annotated[Any, types.Array(types.int32, 1, "C")]
+Int64s = Annotated[Any, types.Array(types.int64, 1, "C")]
+Words = Annotated[Any, types.Array(types.uint64, 1, "C")]
+Reals = Annotated[Any, types.Array(types.float64, 1, "C")]
+UInt32Rows = Annotated[Any, types.Array(types.uint32, 2, "C")]
+Int32Rows = Annotated[Any, types.Array(types.int32, 2, "C")]
+Int64Rows = Annotated[Any, types.Array(types.int64, 2, "C")]
+ConstBytes = Annotated[Any, types.Array(types.uint8, 1, "C", readonly=True)]
+ConstInt32s = Annotated[Any, types.Array(types.int32, 1, "C", readonly=True)]
+ConstInt64s = Annotated[Any, types.Array(types.int64, 1, "C", readonly=True)]
+ConstInt64Rows = Annotated[Any, types.Array(types.int64, 2, "C", readonly=True)]
+Word = Annotated[Any, types.uint64]
+Ids = Annotated[Any, "ids", "C", False]
+"""Ids of the type for which a `KernelOfIds` is compiled."""
+ConstIds = Annotated[Any, "ids", "C", True]
+StridedIds = Annotated[Any, "ids", "A", True]
+"""The same, not written to, and in a column of a frame perhaps not contiguous."""
+
+numba_types: dict[Any, Any] = {int: types.int64, bool: types.boolean, None: types.none}
+"""Numba's type of a parameter by its annotation, if that is none of the above."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 Counts = tuple[int, int, int, int]
 """Triangles, wedges, probes and the length of the longest bucket."""
 
@@ -45,7 +76,7 @@ def inlined(function: Function) -> Function:
     return cast(Function, numba.njit(nogil=True, inline="always")(function))
 
 
-def compiles(*kernels: Kernel) -> Callable[[Function], Function]:
+def compiles(*kernels: Kernel[Any]) -> Callable[[Function], Function]:
     """Declare the kernels that a function calls; they are compiled before a counting task's timing starts."""
 
     def named(function: Function) -> Function:
@@ -55,14 +86,16 @@ def compiles(*kernels: Kernel) -> Callable[[Function], Function]:
     return named
 
 
-class Kernel:
+class Kernel(Generic[Result]):
     """A function that is compiled for one signature on its first call, and runs without the GIL.
 
     Parameters
     ----------
     function : callable
-    signature : tuple of numba types
-        Type of each argument.
+    signature : tuple of numba types or annotations, optional
+        Of each argument; default: the function's annotations.
+    ids : numba type, optional
+        Type of the ids in arguments that are annotated as `Ids` and the like.
 
     Attributes
     ----------
@@ -73,17 +106,21 @@ class Kernel:
     """
 
     loaded = 0
-    instances: ClassVar[WeakSet[Kernel]] = WeakSet()
+    instances: ClassVar[WeakSet[Kernel[Any]]] = WeakSet()
 
-    def __init__(self, function: Callable[..., Any], signature: tuple[Any, ...]) -> None:
+    def __init__(
+        self, function: Callable[..., Result], signature: tuple[Any, ...] | None = None, ids: Any = None
+    ) -> None:
         self._function = function
         self._signature = signature
+        self._ids = ids
         self._compiled: Any = None
         Kernel.instances.add(self)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Result:
         """Run the compiled function."""
-        return self.load()(*arguments)
+        result: Result = self.load()(*arguments)
+        return result
 
     def load(self) -> Any:
         """Load the compiled function from the cache, or compile it; further calls do nothing."""
@@ -91,9 +128,28 @@ class Kernel:
             return self._compiled
         with LOCK:
             if self._compiled is None:
-                self._compiled = self._cached() or _only(numba.njit(nogil=True)(self._function), self._signature)
+                self._compiled = self._cached() or self._only(numba.njit(nogil=True)(self._function))
                 Kernel.loaded += 1
         return self._compiled
+
+    def _only(self, dispatcher: Any) -> Any:
+        """Compile for this signature, and have calls of any other refused instead of compiled."""
+        annotations = self._signature
+        if annotations is None:
+            hints = get_type_hints(self._function, include_extras=True)
+            annotations = tuple(hints[name] for name in hints if name != "return")
+        dispatcher.compile(tuple(map(self._type_of, annotations)))
+        dispatcher.disable_compile()
+        return dispatcher
+
+    def _type_of(self, annotation: Any) -> Any:
+        """Numba's type of a parameter."""
+        if isinstance(annotation, types.Type):
+            return annotation
+        if annotation in numba_types:
+            return numba_types[annotation]
+        kind, *array = annotation.__metadata__
+        return types.Array(self._ids, 1, *array) if array else kind
 
     def _cached(self) -> Any:
         """Compile by way of the cache; None if no folder can hold it, or the cache is unusable."""
@@ -105,7 +161,7 @@ class Kernel:
                 return None
             try:
                 with _locked(Path(dispatcher.stats.cache_path), _place(self._function), damaged):
-                    return _only(dispatcher, self._signature)
+                    return self._only(dispatcher)
             except OSError:  # a full disk, or a file system without locks
                 return None
             except Exception:  # any: reading a pickle that a system crash cut short may raise anything
@@ -113,11 +169,21 @@ class Kernel:
         return None
 
 
-def _only(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
-    """Compile for this signature, and have calls of any other refused instead of compiled."""
-    dispatcher.compile(signature)
-    dispatcher.disable_compile()
-    return dispatcher
+class KernelOfIds(Generic[Result]):
+    """A kernel for ids of 32 bits and one for ids of 64 bits: the type of its first argument selects one of them.
+
+    Parameters
+    ----------
+    function : callable
+        Its first parameter is annotated as `Ids` and the like.
+    """
+
+    def __init__(self, function: Callable[..., Result]) -> None:
+        self._kernels = {np.dtype(ids.name): Kernel(function, ids=ids) for ids in (types.int32, types.int64)}
+
+    def __call__(self, ids: Any, *arguments: Any) -> Result:
+        """Run the compiled function."""
+        return self._kernels[ids.dtype](ids, *arguments)
 
 
 @contextmanager
@@ -193,18 +259,13 @@ def _folder() -> Path | None:
             folder.mkdir(parents=True, exist_ok=True)
             os.utime(folder)
             tempfile.TemporaryFile(dir=folder).close()
-            if new:
-                _remove_unused(folder.parent)
+            # Remove folders of other versions that no process has used for a month.
+            for other in folder.parent.glob("numba-*") if new else ():
+                with suppress(OSError):
+                    if other.stat().st_mtime < time.time() - _MONTH:
+                        shutil.rmtree(other)
             return folder
     return None
-
-
-def _remove_unused(parent: Path) -> None:
-    """Remove folders of other versions that no process has used for a month."""
-    for folder in parent.glob("numba-*"):
-        with suppress(OSError):
-            if folder.stat().st_mtime < time.time() - _MONTH:
-                shutil.rmtree(folder)
 
 
 def _homes() -> Iterator[Path]:
@@ -213,7 +274,13 @@ def _homes() -> Iterator[Path]:
         yield Path(numba.config.CACHE_DIR)
     else:
         with suppress(RuntimeError):  # no home directory is known
-            yield _user_cache()
+            home = Path.home()
+            if sys.platform == "win32":
+                yield Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+            elif sys.platform == "darwin":
+                yield home / "Library" / "Caches"
+            else:
+                yield Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     with suppress(OSError):
         if sys.platform == "win32":
             yield Path(tempfile.gettempdir())  # the user's own
@@ -223,12 +290,3 @@ def _homes() -> Iterator[Path]:
             status = folder.lstat()
             if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
                 yield folder  # nobody else can place code there that would be loaded and run
-
-
-def _user_cache() -> Path:
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")

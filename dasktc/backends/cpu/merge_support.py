@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends.cpu.hub_tables import forget
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, merged, triple, wedges_of
-from dasktc.backends.cpu.jit import Kernel, compiles, inlined
+from dasktc.backends.cpu.intersect import Triple, before, merged, triple, wedges_of
+from dasktc.backends.cpu.jit import Int32s, Int64s, Kernel
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["edges", "vertices"]
@@ -22,32 +21,13 @@ __all__ = ["edges", "vertices"]
 U = np.uint64
 
 
-@inlined
-def _add_entries(
-    left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any, in_left: Array, in_right: Array
-) -> None:
-    """Add 1 at the places of each common entry in both lists."""
-    while i < i_end and j < j_end:
-        x, y = left[U(i)], right[U(j)]
-        if x == y:
-            in_left[U(i)] += 1
-            in_right[U(j)] += 1
-        i += x <= y
-        j += y <= x
+def _visit(
+    t: Triple, in_index: Any, in_table: Any, in_stream: Any, at_row: Any, at_column: Any, third: Any
+) -> tuple[int, int]:
+    """Add 1 for each triangle to its three edges, or to its three vertices; the arrays of the others are None.
 
-
-@inlined
-def _add_ids(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any, sums: Array) -> None:
-    """Add 1 to the sum of each common entry."""
-    while i < i_end and j < j_end:
-        x, y = left[U(i)], right[U(j)]
-        if x == y:
-            sums[U(x)] += 1
-        i += x <= y
-        j += y <= x
-
-
-def _edges(t: Triple, in_index: Array, in_table: Array, in_stream: Array) -> tuple[int, int]:
+    Numba drops the branches on what is None.
+    """
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
     triangles = wedges = 0
     for u in range(begin, end):
@@ -58,58 +38,50 @@ def _edges(t: Triple, in_index: Array, in_table: Array, in_stream: Array) -> tup
             v = index_columns[p]
             cut = before(table_columns, cut, last, v + shift)
             row, row_end = stream[v], stream[v + 1]
-            if first < cut and row < row_end:
-                closed = merged(table_columns, first, cut, stream_columns, row, row_end)
-                if closed:
-                    _add_entries(table_columns, first, cut, stream_columns, row, row_end, in_table, in_stream)
-                    in_index[p] += closed
-                    triangles += closed
+            if first == cut or row == row_end:
+                continue
+            closed = merged(table_columns, first, cut, stream_columns, row, row_end)
+            if closed == 0:
+                continue
+            triangles += closed
+            if in_index is not None:
+                in_index[p] += closed
+            if at_row is not None:
+                at_row[u] += closed
+                at_column[U(v)] += closed
+            # Walk both lists again, to the entries that they have in common.
+            i, j = first, row
+            while i < cut and j < row_end:
+                x, y = table_columns[U(i)], stream_columns[U(j)]
+                if x == y:
+                    if in_table is not None:
+                        in_table[U(i)] += 1
+                        in_stream[U(j)] += 1
+                    if third is not None:
+                        third[U(x)] += 1
+                i += x <= y
+                j += y <= x
     return triangles, wedges
 
 
-def _vertices(t: Triple, rows: Array, columns: Array, third: Array) -> tuple[int, int]:
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
-    triangles = wedges = 0
-    for u in range(begin, end):
-        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
-        first, last = table[u], table[u + 1]
-        cut = first
-        for p in range(index[u], index[u + 1]):
-            v = index_columns[p]
-            cut = before(table_columns, cut, last, v + shift)
-            row, row_end = stream[v], stream[v + 1]
-            if first < cut and row < row_end:
-                closed = merged(table_columns, first, cut, stream_columns, row, row_end)
-                if closed:
-                    _add_ids(table_columns, first, cut, stream_columns, row, row_end, third)
-                    rows[u] += closed
-                    columns[U(v)] += closed
-                    triangles += closed
-    return triangles, wedges
+_by_edge = Kernel(_visit, (Triple, *(Int32s,) * 3, *(None,) * 3))
+_by_vertex = Kernel(_visit, (Triple, *(None,) * 3, *(Int64s,) * 3))
 
 
-_counts = types.Array(types.int32, 1, "C")
-_sums = types.Array(types.int64, 1, "C")
-_by_edge = Kernel(_edges, (TRIPLE, _counts, _counts, _counts))
-_by_vertex = Kernel(_vertices, (TRIPLE, _sums, _sums, _sums))
-
-
-@compiles(_by_edge)
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
     """Count the triangles of each edge of a task; as `supports.edges`."""
     forget()
     t = triple(task)  # first, so that the sample that cuts rows is freed before supports are allocated
     supports = task.zero_supports(np)
-    triangles, wedges = _by_edge(t, *supports)
+    triangles, wedges = _by_edge(t, *supports, None, None, None)
     return supports, int(triangles), int(wedges)
 
 
-@compiles(_by_vertex)
 def vertices(
     task: BlockTask, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
     """Count the triangles of each vertex of a task; as `supports.vertices`."""
     forget()
     sums = {side: np.zeros(size, np.int64) for side, size in sizes.items()}
-    triangles, wedges = _by_vertex(triple(task), *(sums[side] for side in sides))
+    triangles, wedges = _by_vertex(triple(task), None, None, None, *(sums[side] for side in sides))
     return sums, int(triangles), int(wedges)

@@ -17,18 +17,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.jit import ConstBytes, ConstInt32s, ConstInt64s, Int32s, Int64s, Kernel
 from dasktc.backends.csr import Array
 from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL
 
-__all__ = ["CpuPartEdges", "warm"]
+__all__ = ["CpuPartEdges"]
 
 U = np.uint64
 
 
-def _neighbours(keys: Array, shift: int, bits: Array, into: Array) -> None:
+@Kernel
+def _neighbours(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, parts: int) -> None:
+    """OR each end's bits into the other end's."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         u, v = U(keys[i] >> shift), U(keys[i] & mask)
@@ -38,7 +39,9 @@ def _neighbours(keys: Array, shift: int, bits: Array, into: Array) -> None:
             into[u] |= bits[v]
 
 
-def _targets(keys: Array, shift: int, bits: Array, into: Array) -> None:
+@Kernel
+def _targets(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, parts: int) -> None:
+    """OR each source's bits into its targets'."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         u, v = U(keys[i] >> shift), U(keys[i] & mask)
@@ -46,7 +49,8 @@ def _targets(keys: Array, shift: int, bits: Array, into: Array) -> None:
             into[v] |= bits[u]
 
 
-def _reached(keys: Array, shift: int, within: Array, into: Array) -> Any:
+@Kernel
+def _reached(keys: ConstInt64s, shift: int, within: ConstInt64s, into: Int64s) -> Any:
     """Move bits in one pass; return how many entries it changed."""
     mask, changed = (1 << shift) - 1, 0
     for i in range(len(keys)):
@@ -58,7 +62,8 @@ def _reached(keys: Array, shift: int, within: Array, into: Array) -> Any:
     return changed
 
 
-def _inside(keys: Array, shift: int, bits: Array, counts: Array) -> None:
+@Kernel
+def _inside(keys: ConstInt64s, shift: int, bits: ConstInt64s, counts: Int64s) -> None:
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         common = bits[U(keys[i] >> shift)] & bits[U(keys[i] & mask)]
@@ -66,7 +71,8 @@ def _inside(keys: Array, shift: int, bits: Array, counts: Array) -> None:
             counts[part] += common >> part & 1
 
 
-def _degrees(keys: Array, shift: int, roles: Array, inward: Array, outward: Array) -> None:
+@Kernel
+def _degrees(keys: ConstInt64s, shift: int, roles: ConstBytes, inward: Int64s, outward: Int64s) -> None:
     """Add without branches, which no processor could predict: half the time of this function."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
@@ -76,14 +82,16 @@ def _degrees(keys: Array, shift: int, roles: Array, inward: Array, outward: Arra
         inward[v] += inside & ((roles[u] & LOCAL) != 0)
 
 
-def _size(keys: Array, shift: int, number: Array) -> Any:
+@Kernel
+def _size(keys: ConstInt64s, shift: int, number: ConstInt32s) -> Any:
     mask, size = (1 << shift) - 1, 0
     for i in range(len(keys)):
         size += (number[U(keys[i] >> shift)] != OUTSIDE) & (number[U(keys[i] & mask)] >= 0)
     return size
 
 
-def _numbered(keys: Array, shift: int, number: Array, numbered: Array) -> None:
+@Kernel
+def _numbered(keys: ConstInt64s, shift: int, number: ConstInt32s, numbered: Int64s) -> None:
     """Write the keys of a part's edges to an array that is one entry longer."""
     mask, size = (1 << shift) - 1, 0
     for i in range(len(keys)):
@@ -92,7 +100,8 @@ def _numbered(keys: Array, shift: int, number: Array, numbered: Array) -> None:
         size += (tail != OUTSIDE) & (head >= 0)
 
 
-def _columns(keys: Array, shift: int, first: int, wanted: Array, columns: Array) -> None:
+@Kernel
+def _columns(keys: ConstInt64s, shift: int, first: int, wanted: ConstBytes, columns: Int32s) -> None:
     """Write the columns of keys in wanted rows to an array that is one entry longer."""
     mask, size = (1 << shift) - 1, 0
     for i in range(len(keys)):
@@ -100,65 +109,36 @@ def _columns(keys: Array, shift: int, first: int, wanted: Array, columns: Array)
         size += wanted[U((keys[i] >> shift) - first)] != 0
 
 
-def _given(dtype: Any) -> Any:
-    return types.Array(dtype, 1, "C", readonly=True)
-
-
-_number, _keys, _made = types.int64, _given(types.int64), types.Array(types.int64, 1, "C")
-_bytes, _numbers = _given(types.uint8), _given(types.int32)
-
-neighbours = Kernel(_neighbours, (_keys, _number, _keys, _made))
-targets = Kernel(_targets, (_keys, _number, _keys, _made))
-reached = Kernel(_reached, (_keys, _number, _keys, _made))
-inside = Kernel(_inside, (_keys, _number, _keys, _made))
-degrees = Kernel(_degrees, (_keys, _number, _bytes, _made, _made))
-size = Kernel(_size, (_keys, _number, _numbers))
-numbered = Kernel(_numbered, (_keys, _number, _numbers, _made))
-columns = Kernel(_columns, (_keys, _number, _number, _bytes, types.Array(types.int32, 1, "C")))
-
-
 class CpuPartEdges:
     """Functions of the CPU on the edges of parts; implements `protocol.PartEdges`."""
 
-    def neighbours(self, keys: Array, shift: int, bits: Array, into: Array, parts: int) -> None:
-        """OR each end's bits into the other end's."""
-        neighbours(keys, shift, bits, into)
-
-    def targets(self, keys: Array, shift: int, bits: Array, into: Array, parts: int) -> None:
-        """OR each source's bits into its targets'."""
-        targets(keys, shift, bits, into)
+    neighbours, targets = _neighbours, _targets
 
     def reached(self, keys: Array, shift: int, within: Array, into: Array, parts: int) -> None:
         """OR each source's bits into its targets', those bits that the targets have in `within`, until none moves."""
-        while reached(keys, shift, within, into):
+        while _reached(keys, shift, within, into):
             pass
 
     def inside(self, keys: Array, shift: int, bits: Array, parts: int) -> list[int]:
         """For each part, the number of edges both of whose ends have its bit."""
         counts = np.zeros(parts, np.int64)
-        inside(keys, shift, bits, counts)
+        _inside(keys, shift, bits, counts)
         return [*map(int, counts)]
 
     def degrees(self, keys: Array, shift: int, roles: Array) -> tuple[Array, Array]:
         """In-degrees from a part's local vertices, and out-degrees within the part."""
         inward, outward = (np.zeros(len(roles), np.int64) for _ in range(2))
-        degrees(keys, shift, roles, inward, outward)
+        _degrees(keys, shift, roles, inward, outward)
         return inward, outward
 
     def numbered(self, keys: Array, shift: int, number: Array) -> Array:
         """Keys of a part's edges over the numbers of their ends."""
-        renumbered = np.empty(int(size(keys, shift, number)) + 1, np.int64)
-        numbered(keys, shift, number, renumbered)
+        renumbered = np.empty(int(_size(keys, shift, number)) + 1, np.int64)
+        _numbered(keys, shift, number, renumbered)
         return renumbered[:-1]
 
     def columns(self, keys: Array, shift: int, first: int, wanted: Array, size: int) -> Array:
         """Columns of the keys whose row, counted from `first`, is wanted."""
         chosen = np.empty(size + 1, np.int32)
-        columns(keys, shift, first, wanted.view(np.uint8), chosen)
+        _columns(keys, shift, first, wanted.view(np.uint8), chosen)
         return chosen[:-1]
-
-
-def warm() -> None:
-    """Compile this module's kernels, or load them from the cache."""
-    for kernel in (neighbours, targets, reached, inside, degrees, size, numbered, columns):
-        kernel.load()

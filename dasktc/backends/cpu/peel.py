@@ -26,10 +26,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends.cpu.intersect import arrays_of
-from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.jit import ConstInt32s, ConstInt64s, Int32Rows, Int32s, Int64s, Kernel, inlined
 from dasktc.backends.csr import Array, OrientedCSR
 from dasktc.backends.protocol import Peeled
 
@@ -54,21 +53,21 @@ class CpuPeel:
         """As `Peel.cores`."""
         starts = _starts(graph)
         neighbours, degrees = np.empty(2 * graph.edges, np.int32), np.diff(starts).astype(np.int32)
-        _neighbours(*arrays_of(graph), starts[:-1].copy(), neighbours)
-        _vertices(starts, neighbours, degrees, *(np.empty(graph.rows, np.int32) for _ in range(3)), first, last)
+        _fill_neighbours(*arrays_of(graph), starts[:-1].copy(), neighbours)
+        _peel_vertices(starts, neighbours, degrees, *(np.empty(graph.rows, np.int32) for _ in range(3)), first, last)
         return _levels(degrees)
 
     def trusses(self, graph: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
         """As `Peel.trusses`."""
         starts, rows = _starts(graph), np.empty(graph.edges, np.int32)
         entries, counts = np.empty((2 * graph.edges, 2), np.int32), supports.copy()
-        _entries(*arrays_of(graph), starts[:-1].copy(), entries, rows)
+        _fill_entries(*arrays_of(graph), starts[:-1].copy(), entries, rows)
         of_edges = [np.empty(graph.edges, np.int32) for _ in range(3)]
         heads, marks, queue = np.full(graph.rows, NOBODY), np.full(graph.rows, NOBODY), np.empty(graph.rows, np.int32)
         live = np.diff(starts).astype(np.int32)
         others = np.empty(2 * int(live.max(initial=0)), np.int32)
         arrays = starts[:-1].copy(), starts[1:].copy(), live, entries, rows, arrays_of(graph)[1], counts
-        triangles = _edges(*arrays, *of_edges, heads, marks, queue, others, first, last)
+        triangles = _peel_edges(*arrays, *of_edges, heads, marks, queue, others, first, last)
         return Peeled(_levels(counts), counts, int(triangles))
 
 
@@ -84,7 +83,8 @@ def _starts(graph: OrientedCSR) -> Array:
     return starts
 
 
-def _both_ways(offsets: Array, columns: Array, place: Array, neighbours: Array) -> None:
+@Kernel
+def _fill_neighbours(offsets: ConstInt64s, columns: ConstInt32s, place: Int64s, neighbours: Int32s) -> None:
     """Fill the rows of all neighbours; they ascend because columns are below their row and rows come in order."""
     for u in range(len(offsets) - 1):
         for p in range(U(offsets[u]), U(offsets[u + 1])):
@@ -95,8 +95,9 @@ def _both_ways(offsets: Array, columns: Array, place: Array, neighbours: Array) 
             place[v] += 1
 
 
-def _with_edges(offsets: Array, columns: Array, place: Array, entries: Array, rows: Array) -> None:
-    """As `_both_ways`, with the edge of each neighbour, which is its place in the columns."""
+@Kernel
+def _fill_entries(offsets: ConstInt64s, columns: ConstInt32s, place: Int64s, entries: Int32Rows, rows: Int32s) -> None:
+    """As `_fill_neighbours`, with the edge of each neighbour, which is its place in the columns."""
     for u in range(len(offsets) - 1):
         for p in range(U(offsets[u]), U(offsets[u + 1])):
             v = U(columns[p])
@@ -152,8 +153,16 @@ def _next_window(numbers: Array, count: Any, left: Array, level: Any, window: Ar
     return remaining, level, end, inside
 
 
+@Kernel
 def _peel_vertices(
-    starts: Array, neighbours: Array, left: Array, alive: Array, window: Array, queue: Array, first: int, final: int
+    starts: Int64s,
+    neighbours: Int32s,
+    left: Int32s,
+    alive: Int32s,
+    window: Int32s,
+    queue: Int32s,
+    first: int,
+    final: int,
 ) -> None:
     """Remove the vertices of the levels from `first` to `final`."""
     remaining, level, end, inside = len(left), first - 1, 0, 0
@@ -270,21 +279,22 @@ def _others_by_search(entries: Array, head: Any, tail: Any, low: Any, behind: An
     return written
 
 
+@Kernel
 def _peel_edges(
-    starts: Array,
-    stops: Array,
-    live: Array,
-    entries: Array,
-    rows: Array,
-    columns: Array,
-    left: Array,
-    alive: Array,
-    window: Array,
-    following: Array,
-    heads: Array,
-    marks: Array,
-    queue: Array,
-    others: Array,
+    starts: Int64s,
+    stops: Int64s,
+    live: Int32s,
+    entries: Int32Rows,
+    rows: Int32s,
+    columns: ConstInt32s,
+    left: Int32s,
+    alive: Int32s,
+    window: Int32s,
+    following: Int32s,
+    heads: Int32s,
+    marks: Int32s,
+    queue: Int32s,
+    others: Int32s,
     begin: int,
     final: int,
 ) -> int:
@@ -301,7 +311,8 @@ def _peel_edges(
             remaining, level, end, inside = _next_window(alive, remaining, left, level, window)
         if remaining == 0 or level > final:
             break
-        ring = queued = done = turn = size = 0  # hubs are in a ring, each at most once
+        # Edges of this level wait at their hubs, which are in a ring, each at most once; earlier ones leave the window.
+        ring = queued = done = turn = size = 0
         for place in range(U(inside)):
             e = window[place]
             if 0 <= left[U(e)] <= level:
@@ -310,6 +321,7 @@ def _peel_edges(
                 window[U(size)] = e
                 size += 1
         inside = size
+        # Take the edges that wait at one hub after another; its row is marked if that is worth it.
         while done < queued:
             v = U(queue[U(turn)])
             done, turn = done + 1, turn + 1
@@ -339,6 +351,7 @@ def _peel_edges(
                     if tail - head > length:
                         short, stop, low, behind = first, last, head, tail
                     written = _others_by_search(entries, short, stop, low, behind, left, others)
+                # Each of the other edges loses a triangle, and falls to this level, or into the window.
                 triangles += np.int64(written >> U(1))
                 for number in range(written):
                     f = others[number]
@@ -360,16 +373,5 @@ def _peel_edges(
                     marks[U(entries[q, 0])] = NOBODY
     return int(triangles)
 
-
-_offsets = types.Array(types.int64, 1, "C", readonly=True)
-_columns = types.Array(types.int32, 1, "C", readonly=True)
-_wide = types.Array(types.int64, 1, "C")
-_ids = types.Array(types.int32, 1, "C")
-_pairs = types.Array(types.int32, 2, "C")
-_neighbours = Kernel(_both_ways, (_offsets, _columns, _wide, _ids))
-_entries = Kernel(_with_edges, (_offsets, _columns, _wide, _pairs, _ids))
-_vertices = Kernel(_peel_vertices, (_wide, *(_ids,) * 5, types.int64, types.int64))
-_of_edges = (_ids, _columns, *(_ids,) * 8)
-_edges = Kernel(_peel_edges, (_wide, _wide, _ids, _pairs, *_of_edges, types.int64, types.int64))
 
 PEEL = CpuPeel()

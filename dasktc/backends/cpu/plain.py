@@ -8,13 +8,16 @@ B = stream.row(v). Each entry that both have closes a triangle.
 
 from __future__ import annotations
 
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, counting, merged
-from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.intersect import Triple, before, counting, merged
+from dasktc.backends.cpu.jit import Counts, Kernel
 
 __all__ = ["count"]
 
 
-def _plain(t: Triple) -> tuple[int, int, int, int]:
+@counting
+@Kernel
+def count(t: Triple) -> Counts:
+    """Count a task: its triangles, wedges and probes; the last number, of hash buckets, is 0."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
     triangles = wedges = probes = 0
     for u in range(begin, end):
@@ -27,6 +30,3 @@ def _plain(t: Triple) -> tuple[int, int, int, int]:
                 triangles += merged(table_columns, a, a_end, stream_columns, b, b_end)
                 probes += a_end - a + b_end - b
     return triangles, wedges, probes, 0
-
-
-count = counting(Kernel(_plain, (TRIPLE,)))

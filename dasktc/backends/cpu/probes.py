@@ -23,7 +23,7 @@ import numpy as np
 
 from dasktc.backends.cpu.sizes import SHORT, TILE
 from dasktc.backends.cpu.splits import rows_of
-from dasktc.backends.csr import BEHIND, Array, BlockTask, OrientedCSR
+from dasktc.backends.csr import BEHIND, Array, BlockTask
 
 __all__ = [
     "Lengths",
@@ -107,21 +107,15 @@ def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[Lengths]:
     """Yield the lengths for the index edges of rows begin to end, some edges at a time."""
     degree, size = np.diff(task.index.offsets), np.diff(task.table.offsets)
     hashed = (size[: len(degree)] > 0) & ((degree > 1) | (task.index is not task.table))
-    for first, last in _row_ranges(task.index, begin, end):
+    offsets, last = task.index.offsets, begin
+    while last < end:
+        first, reach = last, np.searchsorted(offsets, offsets[last] + CHUNK, side="right") - 1
+        last = int(min(max(reach, first + 1), end))
         rows = np.arange(first, last)
         u = np.repeat(rows, degree[first:last])
-        v = task.index.columns[task.index.offsets[first] : task.index.offsets[last]]
-        v = v.astype(np.int64)
+        v = task.index.columns[offsets[first] : offsets[last]].astype(np.int64)
         b = task.stream.offsets[v + 1] - task.stream.offsets[v]
         yield Lengths(np, _entries_before(task, first, last, u, v), b, size[u], hashed[u])
-
-
-def _row_ranges(index: OrientedCSR, first: int, end: int) -> Iterator[tuple[int, int]]:
-    while first < end:
-        reach = np.searchsorted(index.offsets, index.offsets[first] + CHUNK, side="right") - 1
-        last = int(min(max(reach, first + 1), end))
-        yield first, last
-        first = last
 
 
 def _entries_before(task: BlockTask, first: int, last: int, u: Array, v: Array) -> Array:

@@ -2,8 +2,9 @@
 
 Two passes over memory count the values of the leading digit, and deal the keys to as many buckets. Each bucket is
 then sorted by the other digits, from the lowest up, in a second level cache. Keys of several arrays are dealt into
-one array without a copy in between, and so are keys that are still to be made from edges (`Ends`). Threads may share
-all of it: they never write to the same place when they count and deal different arrays, and sort different buckets.
+one array without a copy in between, and so are keys that are still to be made from edges (`LazyKeys`). Threads may
+share all of it: they never write to the same place when they count and deal different arrays, and sort different
+buckets.
 """
 
 # Kronecker 20, 16.8 M keys of 40 bits in 16 arrays, milliseconds on one core:
@@ -18,32 +19,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, ConstInt64s, Int64s, Kernel, KernelOfIds
 from dasktc.backends.csr import Array
 
 __all__ = [
     "BATCH",
     "FEW",
     "Buckets",
-    "Ends",
     "Keys",
-    "OrientedKeys",
-    "count",
-    "deal",
+    "LazyKeys",
+    "canonical_keys",
     "dealt",
     "in_turn",
-    "leading_bits",
     "merge",
+    "orient",
+    "oriented_keys",
     "select",
     "sort",
     "split",
-    "warm",
 ]
 
 BUCKET, MOST_BITS = 13, 12
@@ -65,7 +64,8 @@ PIECE = 1 << 20
 U = np.uint64
 
 
-def _ascending(keys: Array) -> bool:
+@Kernel
+def _ascending(keys: ConstInt64s) -> bool:
     ascends = True
     i = 1
     while ascends and i < len(keys):
@@ -74,19 +74,22 @@ def _ascending(keys: Array) -> bool:
     return ascends
 
 
-def _count_keys(keys: Array, shift: int, base: int, counts: Array) -> None:
+@Kernel
+def _count_keys(keys: ConstInt64s, shift: int, base: int, counts: Int64s) -> None:
     for i in range(U(len(keys))):
         counts[(U(keys[i]) >> U(shift)) - U(base)] += 1
 
 
-def _deal_keys(keys: Array, shift: int, base: int, places: Array, target: Array) -> None:
+@Kernel
+def _deal_keys(keys: ConstInt64s, shift: int, base: int, places: Int64s, target: Int64s) -> None:
     for i in range(U(len(keys))):
         bucket = (U(keys[i]) >> U(shift)) - U(base)
         target[U(places[bucket])] = keys[i]
         places[bucket] += 1
 
 
-def _keys_of(src: Array, dst: Array, low: int, bits: int, keys: Array) -> None:
+@KernelOfIds
+def _keys_of(src: ConstIds, dst: ConstIds, low: int, bits: int, keys: Int64s) -> None:
     """Write the canonical keys of edges, several at a time by vector instructions."""
     for i in range(len(src)):
         a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
@@ -94,7 +97,8 @@ def _keys_of(src: Array, dst: Array, low: int, bits: int, keys: Array) -> None:
         keys[i] = least << bits | a + b - least
 
 
-def _orient(keys: Array, rank: Array, shift: int, oriented: Array) -> None:
+@Kernel
+def orient(keys: ConstInt64s, rank: ConstInt32s, shift: int, oriented: Int64s) -> None:
     """Write the keys over the ranks of the ends, the higher rank first."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
@@ -102,7 +106,8 @@ def _orient(keys: Array, rank: Array, shift: int, oriented: Array) -> None:
         oriented[i] = max(a, b) << shift | min(a, b)
 
 
-def _between(keys: Array, first: int, end: int, kept: Array) -> Any:
+@Kernel
+def _between(keys: ConstInt64s, first: int, end: int, kept: Int64s) -> Any:
     """Write the keys with first <= key < end to `kept`, one entry longer than `keys`; return how many."""
     size = np.int64(0)
     for i in range(len(keys)):
@@ -112,7 +117,8 @@ def _between(keys: Array, first: int, end: int, kept: Array) -> Any:
     return size
 
 
-def _part(keys: Array, border: int, both: Array, front: Any, behind: Any) -> Any:
+@Kernel
+def _part(keys: ConstInt64s, border: int, both: Int64s, front: int, behind: int) -> int:
     """Write keys below `border` to `both` from `front` on, the others down from `behind`; return the new `front`."""
     for i in range(U(len(keys))):
         key = keys[i]
@@ -123,7 +129,8 @@ def _part(keys: Array, border: int, both: Array, front: Any, behind: Any) -> Any
     return front
 
 
-def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int, low: int) -> None:
+@Kernel
+def _sort_buckets(keys: Int64s, ends: ConstInt64s, spare: Int64s, digits: int, bits: int, low: int) -> None:
     """Sort each of the buckets that end at `ends`, the first from 0 on, by `digits` digits of `bits` from `low` on."""
     mask, begin = U((1 << bits) - 1), 0
     counts = np.empty((digits, 1 << bits), np.int64)
@@ -167,33 +174,27 @@ def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int
         begin = end
 
 
-_number, _array = types.int64, types.Array(types.int64, 1, "C")
-_ids = {of: types.Array(of, 1, "C", readonly=True) for of in (types.int32, types.int64)}
-_given = _ids[types.int64]
+@dataclass(frozen=True)
+class LazyKeys:
+    """Keys that are computed of edges at each reading, one chunk at a time, in cache.
 
-ascending = Kernel(_ascending, (_given,))
-count_keys = Kernel(_count_keys, (_given, _number, _number, _array))
-deal_keys = Kernel(_deal_keys, (_given, _number, _number, _array, _array))
-keys_of = {of: Kernel(_keys_of, (ids, ids, _number, _number, _array)) for of, ids in _ids.items()}
-orient = Kernel(_orient, (_given, _ids[types.int32], _number, _array))
-between = Kernel(_between, (_given, _number, _number, _array))
-part = Kernel(_part, (_given, _number, _array, _number, _number))
-sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, _number))
+    Attributes
+    ----------
+    columns : tuple of arrays, each of shape (edges,)
+    write : callable (*columns, array of int64)
+        Computes the keys of some edges, and writes them to the array.
+    """
 
-
-class _Computed:
-    """Keys that are computed at each reading, one chunk at a time, in cache."""
+    columns: tuple[Array, ...]
+    write: Callable[..., None]
 
     def __len__(self) -> int:
-        """Number of keys."""
-        raise NotImplementedError
+        """Number of edges."""
+        return len(self.columns[0])
 
-    def __getitem__(self, rows: slice) -> Self:
-        """A range of them."""
-        raise NotImplementedError
-
-    def _write(self, keys: Array) -> None:
-        raise NotImplementedError
+    def __getitem__(self, rows: slice) -> LazyKeys:
+        """A range of the edges."""
+        return replace(self, columns=tuple(column[rows] for column in self.columns))
 
     def chunks(self) -> Iterator[Array]:
         """Yield the keys in chunks; each chunk overwrites the last one."""
@@ -201,102 +202,60 @@ class _Computed:
         for begin in range(0, len(self), CHUNK):
             part = self[begin : begin + CHUNK]
             keys = buffer[: len(part)]
-            part._write(keys)
+            part.write(*part.columns, keys)
             yield keys
 
     def keys(self) -> Array:
         """Copy the keys to an array of their own."""
         keys = np.empty(len(self), np.int64)
-        self._write(keys)
+        self.write(*self.columns, keys)
         return keys
 
 
-@dataclass(frozen=True)
-class Ends(_Computed):
-    """Edges that stand for their canonical keys.
-
-    Attributes
-    ----------
-    src, dst : array of int32 or int64, shape (edges,)
-        Both of one type.
-    low : int
-        The smallest id; keys hold offsets from it.
-    shift : int
-        Bits of an id in a key.
-    """
-
-    src: Array
-    dst: Array
-    low: int
-    shift: int
-
-    def __len__(self) -> int:
-        """Number of edges."""
-        return len(self.src)
-
-    def __getitem__(self, rows: slice) -> Ends:
-        """A range of the edges."""
-        return replace(self, src=self.src[rows], dst=self.dst[rows])
-
-    def _write(self, keys: Array) -> None:
-        src, dst = map(np.ascontiguousarray, (self.src, self.dst))
-        keys_of[types.int32 if src.dtype == np.int32 else types.int64](src, dst, self.low, self.shift, keys)
+def canonical_keys(src: Array, dst: Array, low: int, shift: int) -> LazyKeys:
+    """Make lazy canonical keys of edges, over offsets from the smallest id, `low`; both columns are of one type."""
+    return LazyKeys((src, dst), partial(_write_canonical, low, shift))
 
 
-@dataclass(frozen=True)
-class OrientedKeys(_Computed):
-    """Canonical keys that stand for the keys over their ends' ranks, the higher rank first.
-
-    Attributes
-    ----------
-    canonical : array of int64
-    rank : array of int32
-    shift : int
-        Bits of an id in a key.
-    """
-
-    canonical: Array
-    rank: Array
-    shift: int
-
-    def __len__(self) -> int:
-        """Number of edges."""
-        return len(self.canonical)
-
-    def __getitem__(self, rows: slice) -> OrientedKeys:
-        """A range of the edges."""
-        return replace(self, canonical=self.canonical[rows])
-
-    def _write(self, keys: Array) -> None:
-        orient(self.canonical, self.rank, self.shift, keys)
+def _write_canonical(low: int, shift: int, src: Array, dst: Array, keys: Array) -> None:
+    _keys_of(*map(np.ascontiguousarray, (src, dst)), low, shift, keys)
 
 
-Keys = Array | Ends | OrientedKeys
+def oriented_keys(keys: Array, rank: Array, shift: int) -> LazyKeys:
+    """Make lazy keys over the ranks of the ends of canonical keys, the higher rank first."""
+    return LazyKeys((keys,), partial(_write_oriented, rank, shift))
+
+
+def _write_oriented(rank: Array, shift: int, canonical: Array, keys: Array) -> None:
+    orient(canonical, rank, shift, keys)
+
+
+Keys = Array | LazyKeys
 """Keys as an array of int64, or what they are computed from."""
 
 
-def leading_bits(keys: int, bound: int) -> tuple[int, int]:
-    """Choose the number of bits of the leading digit, and of those below it, for `keys` keys below `bound`.
+def _bits_below(keys: int, bound: int) -> int:
+    """Choose the number of bits below the leading digit, for `keys` keys below `bound`.
 
     The digit has at most half of the bits, so that of an edge's key it depends on the high end alone.
     """
     bits = max(1, (bound - 1).bit_length())
-    leading = max(0, min(keys.bit_length() - BUCKET, MOST_BITS, bits // 2))
-    return leading, bits - leading
+    return bits - max(0, min(keys.bit_length() - BUCKET, MOST_BITS, bits // 2))
 
 
-def count(keys: Keys, buckets: int, shift: int, base: int = 0) -> Array:
+def _count(keys: Keys, buckets: int, shift: int, base: int) -> Array:
     """Histogram of the leading digits of keys; digits are counted from `base` on."""
     counts = np.zeros(buckets, np.int64)
     for chunk in _chunks(keys):
-        count_keys(chunk, shift, base, counts)
+        _count_keys(chunk, shift, base, counts)
     return counts
 
 
-def deal(keys: Keys, shift: int, places: Array, target: Array, base: int = 0) -> None:
-    """Write each key to the next place of its leading digit; `places` is overwritten."""
+def _deal(piece: tuple[Keys, Array], shift: int, target: Array, base: int) -> None:
+    """Write each key of a pair (keys, places) to the next place of its leading digit; the places are overwritten."""
+    keys, places = piece
     for chunk in _chunks(keys):
-        deal_keys(chunk, shift, base, places, target)
+        _deal_keys(chunk, shift, base, places, target)
 
 
 def _chunks(keys: Keys) -> Iterable[Array]:
@@ -364,7 +323,7 @@ class Buckets:
             keys = self.keys[begin : int(self.ends[batch_end])]
             if digits:
                 ends = self.ends[first + 1 : batch_end + 1] - begin
-                sort_buckets(keys, ends, spare, digits, -(-bits // digits), low)
+                _sort_buckets(keys, ends, spare, digits, -(-bits // digits), low)
             yield first, batch_end, keys
             first = batch_end
 
@@ -386,7 +345,7 @@ def sort(keys: Array, bound: int) -> Array:
     if len(keys) < FEW:
         return np.sort(keys)
     keys = np.require(keys, np.int64, ("C", "A", "W"))
-    return keys if ascending(keys) else _sorted(dealt([keys], bound), keys)
+    return keys if _ascending(keys) else _sorted(dealt([keys], bound), keys)
 
 
 def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
@@ -394,7 +353,7 @@ def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
 
     Parameters
     ----------
-    arrays : list of arrays of int64, or of Ends
+    arrays : list of arrays of int64, or of LazyKeys
     bound : int
         0 <= key < bound.
     low : int
@@ -438,20 +397,16 @@ def dealt(
         span = min(first for first, _ in spans), max(end for _, end in spans)
     arrays.clear()
     first, end = span
-    _, shift = leading_bits(sum(map(len, pieces)), max(1, end - first))
+    shift = _bits_below(sum(map(len, pieces)), max(1, end - first))
     base = first >> shift
-    counts = np.array(calls(count, list(pieces), (end >> shift) - base + 1, shift, base))
+    counts = np.array(calls(_count, list(pieces), (end >> shift) - base + 1, shift, base))
     ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = np.cumsum(counts, axis=0)  # where each piece writes the keys of each bucket: behind those of former pieces
     places += ends[:-1] - counts
     target, placed = np.empty(int(ends[-1]), np.int64), list(zip(pieces, places, strict=True))
     pieces.clear()  # so that each array is freed once its keys are dealt
-    calls(_deal_piece, placed, shift, target, base)
+    calls(_deal, placed, shift, target, base)
     return Buckets(target, ends, shift, base)
-
-
-def _deal_piece(piece: tuple[Keys, Array], shift: int, target: Array, base: int) -> None:
-    deal(piece[0], shift, piece[1], target, base)
 
 
 def _together(arrays: list[Keys]) -> Array:
@@ -464,7 +419,7 @@ def select(keys: Keys, first: int, end: int) -> Array:
     """Copy the keys with first <= key < end to an array of their own."""
     selection, size = np.empty(len(keys) + 1, np.int64), 0
     for chunk in _chunks(keys):
-        size += int(between(chunk, first, end, selection[size:]))
+        size += int(_between(chunk, first, end, selection[size:]))
     return selection[:size] if 4 * size > 3 * len(keys) else selection[:size].copy()
 
 
@@ -480,12 +435,6 @@ def split(keys: Keys, starts: Sequence[int]) -> list[Array]:
     back = len(halves)
     for chunk in _chunks(keys):
         old_front = front
-        front = int(part(chunk, starts[middle], halves, front, back))
+        front = int(_part(chunk, starts[middle], halves, front, back))
         back -= len(chunk) - (front - old_front)
     return split(halves[:front], starts[:middle]) + split(halves[front:], starts[middle + 1 :])
-
-
-def warm() -> None:
-    """Compile this module's kernels, or load them from the cache."""
-    for kernel in (ascending, between, count_keys, deal_keys, *keys_of.values(), orient, part, sort_buckets):
-        kernel.load()

@@ -142,7 +142,12 @@ def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
         return task.rows
     if task.splits == 1:
         return 0, task.index.rows
-    cuts = _kept_cuts(task, xp)
+    # A thread keeps the cuts of a triple, because it often counts several splits in succession.
+    blocks, key = (task.index, task.table, task.stream), (task.splits, task.cut_for)
+    references, cut_key, cuts = getattr(_thread, "kept", ((), None, []))
+    if cut_key != key or any(block() is not mine for block, mine in zip(references, blocks, strict=True)):
+        cuts = _cuts(task, xp)
+        _thread.kept = [weakref.ref(block) for block in blocks], key, cuts
     return cuts[task.split], cuts[task.split + 1]
 
 
@@ -175,16 +180,6 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
     middle = begin + min(max(1, int(starts.searchsorted(half, side="right")) - 1), end - begin - 1)
     twice = replace(task, split=2 * task.split, splits=2 * task.splits)
     return [replace(twice, rows=(begin, middle)), replace(twice, split=twice.split + 1, rows=(middle, end))]
-
-
-def _kept_cuts(task: BlockTask, xp: ModuleType) -> list[int]:
-    """The cuts of a triple, which a thread keeps because it often counts several splits in succession."""
-    blocks, key = (task.index, task.table, task.stream), (task.splits, task.cut_for)
-    references, cut_key, cuts = getattr(_thread, "kept", ((), None, []))
-    if cut_key != key or any(block() is not mine for block, mine in zip(references, blocks, strict=True)):
-        cuts = _cuts(task, xp)
-        _thread.kept = [weakref.ref(block) for block in blocks], key, cuts
-    return cuts
 
 
 def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
@@ -226,13 +221,10 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     if task.shift != BEHIND:
         a = a * (place - first) // degree  # estimated entries before v, as if they were spread evenly
     u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
-    return u, 1 + ROW // degree + _cost_of(task.cut_for)(a, b, v)
-
-
-def _cost_of(kernel: str) -> Cost:
-    """The cost function of a kernel, on whichever backend it is; kernels without one are cut like `merge`."""
-    entries = (registry[kernel] for registry in KERNELS.values() if kernel in registry)
-    return next((entry.cost for entry in entries if entry.cost), walk_cost)
+    # The cost function of the kernel, on whichever backend it is; kernels without one are cut like `merge`.
+    entries = (registry[task.cut_for] for registry in KERNELS.values() if task.cut_for in registry)
+    cost: Cost = next((entry.cost for entry in entries if entry.cost), walk_cost)
+    return u, 1 + ROW // degree + cost(a, b, v)
 
 
 def hub_cost(a: Array, b: Array, v: Array) -> Array:

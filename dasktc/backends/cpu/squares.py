@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.jit import ConstInt32s, ConstInt64s, Int32s, Int64s, Kernel
 from dasktc.backends.csr import Array
 
 __all__ = ["adjacency", "squares"]
@@ -21,7 +20,8 @@ __all__ = ["adjacency", "squares"]
 U = np.uint64
 
 
-def _adjacency(keys: Array, shift: int, places: Array, columns: Array) -> None:
+@Kernel
+def _fill_lists(keys: ConstInt64s, shift: int, places: Int64s, columns: Int32s) -> None:
     """Fill symmetric adjacency lists from ascending keys: first a vertex's smaller neighbours, then its larger ones."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
@@ -34,7 +34,8 @@ def _adjacency(keys: Array, shift: int, places: Array, columns: Array) -> None:
         places[U(low)] += 1
 
 
-def _squares(offsets: Array, columns: Array, counters: Array, sums: Array) -> None:
+@Kernel
+def _add_squares(offsets: ConstInt64s, columns: ConstInt32s, counters: Int32s, sums: Int64s) -> None:
     for u in range(len(offsets) - 1):
         begin, end = offsets[u], offsets[u + 1]
         while begin < end and columns[U(begin)] < u:
@@ -68,13 +69,6 @@ def _squares(offsets: Array, columns: Array, counters: Array, sums: Array) -> No
         sums[u] += of_u
 
 
-_keys, _offsets = (types.Array(types.int64, 1, "C", readonly=True) for _ in range(2))
-_columns = types.Array(types.int32, 1, "C", readonly=True)
-_numbers, _ids = types.Array(types.int64, 1, "C"), types.Array(types.int32, 1, "C")
-_adjacent = Kernel(_adjacency, (_keys, types.int64, _numbers, _ids))
-_counted = Kernel(_squares, (_offsets, _columns, _ids, _numbers))
-
-
 def adjacency(keys: Array, shift: int, degrees: Array) -> tuple[Array, Array]:
     """Make the full adjacency lists of a graph.
 
@@ -94,7 +88,7 @@ def adjacency(keys: Array, shift: int, degrees: Array) -> tuple[Array, Array]:
     offsets = np.zeros(len(degrees) + 1, np.int64)
     np.cumsum(degrees, out=offsets[1:])
     columns = np.empty(2 * len(keys), np.int32)
-    _adjacent(keys, shift, offsets[:-1].copy(), columns)
+    _fill_lists(keys, shift, offsets[:-1].copy(), columns)
     return offsets, columns
 
 
@@ -112,5 +106,5 @@ def squares(offsets: Array, columns: Array) -> Array:
         The caller ensures that they do not overflow.
     """
     counts = np.zeros(len(offsets) - 1, np.int64)
-    _counted(offsets, columns, np.zeros(len(counts), np.int32), counts)
+    _add_squares(offsets, columns, np.zeros(len(counts), np.int32), counts)
     return counts

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, Int32s, Kernel, KernelOfIds
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array
 from dasktc.backends.vertex_order import order_by_keys
 
-__all__ = ["CpuVertices", "warm"]
+__all__ = ["CpuVertices"]
 
 LARGEST = 4
 """Most values of weights, per vertex, for which counting sort is used."""
@@ -21,7 +20,8 @@ LARGEST = 4
 U = np.uint64
 
 
-def _order(weights: Array, places: Array, order: Array) -> None:
+@KernelOfIds
+def _order(weights: ConstIds, places: Int32s, order: Int32s) -> None:
     """Place the vertices by weight, the largest first (counting sort); `places`, one per weight, is zero at first."""
     for i in range(U(len(weights))):
         places[U(weights[i])] += 1
@@ -36,12 +36,14 @@ def _order(weights: Array, places: Array, order: Array) -> None:
         places[place] += 1
 
 
-def _inverse(order: Array, rank: Array) -> None:
+@Kernel
+def _inverse(order: ConstInt32s, rank: Int32s) -> None:
     for i in range(U(len(order))):
         rank[U(order[i])] = i
 
 
-def _wedges(degree: Array, rank: Array, outward: Array) -> tuple[int, int]:
+@Kernel
+def _wedges(degree: ConstInt32s, rank: ConstInt32s, outward: ConstInt32s) -> tuple[int, int]:
     high = low = 0
     for v in range(U(len(degree))):
         out = np.int64(outward[U(rank[v])])
@@ -49,14 +51,6 @@ def _wedges(degree: Array, rank: Array, outward: Array) -> tuple[int, int]:
         high += inward * (out >> 20)
         low += inward * (out & ((1 << 20) - 1))
     return high, low
-
-
-_given, _made = types.Array(types.int32, 1, "C", readonly=True), types.Array(types.int32, 1, "C")
-_weights = [_given, types.Array(types.int64, 1, "C", readonly=True)]
-
-order = {str(weights.dtype): Kernel(_order, (weights, _made, _made)) for weights in _weights}
-inverse = Kernel(_inverse, (_given, _made))
-wedges = Kernel(_wedges, (_given, _given, _given))
 
 
 class CpuVertices:
@@ -68,7 +62,7 @@ class CpuVertices:
         if top > LARGEST * len(weights):
             return order_by_keys(weights, np, sort)
         numbers = np.empty(len(weights), np.int32)
-        order[str(weights.dtype)](np.ascontiguousarray(weights), np.zeros(top + 1, np.int32), numbers)
+        _order(np.ascontiguousarray(weights), np.zeros(top + 1, np.int32), numbers)
         return numbers
 
     def inverse(self, order: Array) -> Array:
@@ -77,20 +71,14 @@ class CpuVertices:
         if order.dtype != np.int32:
             rank[order] = np.arange(len(order), dtype=np.int32)
             return rank
-        inverse(np.ascontiguousarray(order), rank)
+        _inverse(np.ascontiguousarray(order), rank)
         return rank
 
     def wedges(self, degree: Array, rank: Array, outward: Array) -> int:
         """Σ in·out over all vertices."""
-        high, low = wedges(*map(np.ascontiguousarray, (degree, rank, outward)))
+        high, low = _wedges(*map(np.ascontiguousarray, (degree, rank, outward)))
         return (int(high) << 20) + int(low)
 
     def lengths(self, values: Array, bins: int) -> Array:
         """Number of elements with each value, shape (bins,); all values are below `bins`."""
         return np.bincount(values, minlength=bins)
-
-
-def warm() -> None:
-    """Compile this module's kernels, or load them from the cache."""
-    for kernel in (*order.values(), inverse, wedges):
-        kernel.load()

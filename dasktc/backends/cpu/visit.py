@@ -13,13 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends.cpu.hub import mark
 from dasktc.backends.cpu.hub_support import collect
 from dasktc.backends.cpu.hub_tables import forget
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, columns_end, length, triple, wedges_of
-from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.intersect import Triple, columns_end, length, triple, wedges_of
+from dasktc.backends.cpu.jit import Bytes, Int32Rows, Int32s, Int64s, Kernel, inlined
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 
 __all__ = ["add_ends", "listing", "support"]
@@ -67,7 +66,7 @@ def listing(task: BlockTask, limit: int) -> Array:
 
 def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
     """Add the value of each edge, int32, to the sums by row and by column, int64, which may be the same array."""
-    _ends(triple(BlockTask(block, block, block)), values, at_row, at_column)
+    _add_ends(triple(BlockTask(block, block, block)), values, at_row, at_column)
 
 
 @inlined
@@ -83,8 +82,9 @@ def _stream(marks: Array, hits: Array, columns: Array, first: Any, last: Any, va
     return closed
 
 
-def _visit_edges(
-    t: Triple, in_index: Array, in_table: Array, in_stream: Array, marks: Array, hits: Array
+@Kernel
+def _support(
+    t: Triple, in_index: Int32s, in_table: Int32s, in_stream: Int32s, marks: Bytes, hits: Int32s
 ) -> tuple[int, int]:
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
@@ -104,7 +104,8 @@ def _visit_edges(
     return triangles, wedges
 
 
-def _visit_triangles(t: Triple, triangles: Array, marks: Array) -> int:
+@Kernel
+def _listing(t: Triple, triangles: Int32Rows, marks: Bytes) -> int:
     """Write as many triangles as the array has rows; return how many were written."""
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
@@ -126,18 +127,10 @@ def _visit_triangles(t: Triple, triangles: Array, marks: Array) -> int:
     return listed
 
 
-def _add_ends(t: Triple, values: Array, at_row: Array, at_column: Array) -> None:
+@Kernel
+def _add_ends(t: Triple, values: Int32s, at_row: Int64s, at_column: Int64s) -> None:
     offsets, columns = t.index, t.index_columns
     for u in range(t.begin, t.end):
         for p in range(U(offsets[u]), U(offsets[u + 1])):
             at_row[u] += values[p]
             at_column[U(columns[p])] += values[p]
-
-
-_bytes = types.Array(types.uint8, 1, "C")
-_counts = types.Array(types.int32, 1, "C")
-_sums = types.Array(types.int64, 1, "C")
-_ids = types.Array(types.int32, 2, "C")
-_support = Kernel(_visit_edges, (TRIPLE, _counts, _counts, _counts, _bytes, _counts))
-_listing = Kernel(_visit_triangles, (TRIPLE, _ids, _bytes))
-_ends = Kernel(_add_ends, (TRIPLE, _counts, _sums, _sums))

@@ -6,10 +6,9 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, last_not_above, length, triple
-from dasktc.backends.cpu.jit import Kernel, compiles, inlined
+from dasktc.backends.cpu.intersect import Triple, last_not_above, length, triple
+from dasktc.backends.cpu.jit import Kernel, Word, inlined
 from dasktc.backends.csr import BEHIND, Array, BlockTask
 from dasktc.backends.wedge_sample import MULTIPLIERS, STEP, Strata
 
@@ -35,7 +34,8 @@ def _has(columns: Array, first: Any, last: Any, x: Any) -> Any:
     return first < last and columns[U(last_not_above(columns, first, last, x))] == x
 
 
-def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, one: bool) -> Any:
+@Kernel
+def _closed(t: Triple, first: int, end: int, before: int, width: int, key: Word, one: bool) -> Any:
     index, index_columns, table, table_columns, stream, stream_columns, _, rows, _, shift = t
     sampled = closed = start = 0
     k, wedge = first, np.int64(-1)
@@ -70,11 +70,6 @@ def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, 
     return sampled, closed
 
 
-_ints = types.int64
-closed_wedges = Kernel(_closed, (TRIPLE, _ints, _ints, _ints, _ints, types.uint64, types.boolean))
-
-
-@compiles(closed_wedges)
 def closed(task: BlockTask, of: Strata) -> tuple[int, int]:
     """Test the sampled wedges of a triple for closing edges.
 
@@ -90,5 +85,5 @@ def closed(task: BlockTask, of: Strata) -> tuple[int, int]:
         Number of sampled wedges in this triple, and how many of them are closed.
     """
     t = triple(task)._replace(begin=0, end=task.index.rows)
-    sampled, joined = closed_wedges(t, of.first, of.end, of.before, of.width, U(of.key), of.one)
+    sampled, joined = _closed(t, of.first, of.end, of.before, of.width, U(of.key), of.one)
     return int(sampled), int(joined)

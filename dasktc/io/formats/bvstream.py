@@ -176,7 +176,7 @@ def _decode(stream: Array, cursor: Array, layout: Array, node: int, window: int,
     return len(offsets) - 1
 
 
-def _kernel(ids: Any) -> Kernel:
+def _kernel(ids: Any) -> Kernel[int]:
     """Compile for lists of this type; the stream is a read-only view of bytes."""
     stream = types.Array(types.uint8, 1, "C", readonly=True)
     numbers = types.Array(types.int64, 1, "C")

@@ -70,7 +70,7 @@ class PlacedInputs(Inputs):
     ----------
     holders : sequence of str or None
         The worker that has each input; empty: its home.
-    ends : callable (input, *shared) -> list of `radix.Ends`, or None
+    ends : callable (input, *shared) -> list of `radix.LazyKeys`, or None
         Returns edges that stand for the same keys, which are made whenever they are read.
     """
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -116,14 +114,13 @@ def block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: 
     widths = xp.asarray(np.array(of_family, dtype="int64"))
     if layout.residues:
         return backend.edges.placed(keys, layout.shift, layout.residues, own, widths)
-    return transform(keys, partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp), backend)
 
+    def placed(chunk: Array) -> Array:
+        source, target = unpack(chunk, layout.shift)
+        (i, row), (j, column) = layout.rows.dealt(source, xp), axis.dealt(target, xp)
+        return own.take(i * axis.parts + j) + row * widths.take(j) + column
 
-def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Array, xp: ModuleType) -> Array:
-    """Keys of edges in the blocks of a family, from the blocks' first keys and keys per row."""
-    source, target = unpack(keys, layout.shift)
-    (i, row), (j, column) = layout.rows.dealt(source, xp), axis.dealt(target, xp)
-    return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
+    return transform(keys, placed, backend)
 
 
 def slab(

@@ -58,12 +58,7 @@ def reached_bits(keys: Array, induced: Array, kept: Array, parts: int, shift: in
 
 
 def held_from(bits: Array, first: int, parts: int) -> list[int]:
-    """As `_held`, for a shard."""
-    return _held(bits, parts)
-
-
-def _held(bits: Array, parts: int) -> list[int]:
-    """For each part, the number of bit masks that have its bit set."""
+    """For each part, the number of bit masks of a shard that have its bit set."""
     return [int(((bits >> part) & 1).sum()) for part in range(parts)]
 
 

@@ -13,6 +13,7 @@ from dasktc.backends.csr import on_host
 from dasktc.io.evidence import Notes, Reading, judge_all, say_zeros
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
+from dasktc.pipeline.stages.id_maps import arrays_of
 
 __all__ = [
     "SAMPLED", "Counts", "NoPart", "Span", "ends_between", "join_parts", "judged", "noted", "part_size", "read_chunks",
@@ -118,8 +119,7 @@ def read_parts(
 
 def sample_ends(frame: Frame, step: int) -> Array:
     """Both ends of every `step`-th edge of a frame of integers, on the host."""
-    ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-    return np.stack([on_host(end[::step]).astype("int64") for end in ends])
+    return np.stack([on_host(end[::step]).astype("int64") for end in arrays_of(frame)])
 
 
 def slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
@@ -153,11 +153,8 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
     for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
         rows = rows_of(frame)
         for first in range(0, max(1, rows), most):
-            some = (
-                ends_between(frame, first, first + most)
-                if isinstance(frame, tuple)
-                else frame.iloc[first : first + most]
-            )
+            stop = first + most
+            some = ends_between(frame, first, stop) if isinstance(frame, tuple) else frame.iloc[first:stop]
             if counts is not None:
                 yield counts
             proper, counts = without_loops(some, backend)

@@ -13,7 +13,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.errors import InputError
 from dasktc.pipeline.stages.edge_keys import pack, ranked, unpack
-from dasktc.pipeline.stages.orient import add_degrees, add_sources, inverse, oriented
+from dasktc.pipeline.stages.orient import add_degrees, add_sources, inverse, oriented, zero_degrees
 from dasktc.pipeline.stages.reorder import relabel
 from dasktc.wording import advice, plural
 
@@ -36,18 +36,14 @@ def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
 def with_degrees(keys: Array, shift: int, backend: Backend) -> list[Array]:
     """Localise edges, and count the degrees of their vertices among them."""
     ids, local = localised(keys, shift, backend)
-    return [ids, local, add_degrees(_none(ids, backend), local, shift, backend)]
-
-
-def _none(ids: Array, backend: Backend) -> Array:
-    return backend.array.zeros(len(ids), dtype="int32")
+    return [ids, local, add_degrees(zero_degrees(len(ids), backend), local, shift, backend)]
 
 
 def oriented_locally(local: Array, rank: Array, shift: int, backend: Backend) -> list[Array]:
     """Oriented keys of a partition, the ranks that occur in it, ascending, and the out-degree of each in it."""
     order = rank.argsort()
     by_rank = oriented(local, inverse(order, backend), shift, backend)
-    sources = add_sources(_none(rank, backend), by_rank, shift, backend)
+    sources = add_sources(zero_degrees(len(rank), backend), by_rank, shift, backend)
     ranks = rank.take(order)
     return [relabel(by_rank, ranks, shift, backend), ranks, sources]
 

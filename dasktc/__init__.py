@@ -44,30 +44,21 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Cluster": "api.cluster",
-    "ClusterError": "errors",
-    "CountError": "errors",
-    "DasktcError": "errors",
-    "DeviceMemoryError": "errors",
-    "Graph": "api.graph",
-    "InputError": "errors",
-    "Method": "api.methods",
-    "Prediction": "planning.cost_model",
-    "Rates": "api.plan",
-    "RunOptions": "api.methods",
-    "TriangleCount": "counting.result",
-    "TriangleEstimate": "questions.estimate",
-    "cluster": "api.cluster",
-    "estimate": "api.estimate",
-    "get_graph": "api.published_graph",
-    "open_graph": "api.saved_graph",
-    "plan": "api.plan",
-    "prepare": "api.count",
-    "triangle_count": "api.count",
+_NAMES = {
+    "api.cluster": ("Cluster", "cluster"),
+    "api.count": ("prepare", "triangle_count"),
+    "api.estimate": ("estimate",),
+    "api.graph": ("Graph",),
+    "api.methods": ("Method", "RunOptions"),
+    "api.plan": ("Rates", "plan"),
+    "api.published_graph": ("get_graph",),
+    "api.saved_graph": ("open_graph",),
+    "counting.result": ("TriangleCount",),
+    "errors": ("ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError"),
+    "planning.cost_model": ("Prediction",),
+    "questions.estimate": ("TriangleEstimate",),
 }
-
-
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("datasets", "generate")
 """That users name without importing them."""
 

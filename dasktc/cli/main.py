@@ -512,7 +512,7 @@ def _reporter(quiet: bool, style: str) -> Any:
     """Set up logging, and return the reporter that --progress names: no bar with --quiet or without a terminal."""
     import logging
 
-    from dasktc.api.progress import bar, json_lines
+    from dasktc.api.progress import Bar, JsonLines
 
     watched = style == "auto" and not quiet and sys.stderr.isatty()
     level = click.get_current_context().meta.get(LOG_LEVEL) or ("info" if watched else "warning")
@@ -521,4 +521,4 @@ def _reporter(quiet: bool, style: str) -> Any:
     says_page = not quiet and style != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
     logging.getLogger("dasktc.page").setLevel("INFO" if says_page else "NOTSET")
     logging.getLogger("dasktc").addFilter(_printable_record)
-    return json_lines(sys.stderr) if style == "json" else bar() if watched else None
+    return JsonLines(sys.stderr) if style == "json" else Bar() if watched else None

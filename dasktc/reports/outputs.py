@@ -48,12 +48,7 @@ class Outputs:
     force: bool = field(default=False, compare=False)
 
     def check(self) -> None:
-        """Refuse paths that cannot be written, before anything is read.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse (InputError) paths that cannot be written, before anything is read."""
         paths = {"per_vertex": self.per_vertex, "per_edge": self.per_edge, "report": self.report}
         outputs = [Path(path_text(name, out)).absolute() for name, out in paths.items() if out is not None]
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
@@ -67,12 +62,7 @@ class Outputs:
                 )
 
     def check_memory(self, graph: CountingContext) -> None:
-        """Refuse outputs whose tasks do not fit a worker, or whose labels have no text, before anything is counted.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse (InputError) tasks that do not fit a worker, or labels without a text, before anything is counted."""
         if self.per_vertex is not None or self.per_edge is not None:
             kernel_and_bytes(graph)  # refuses tasks that do not fit a worker
             if graph.prepared.source.labels is not None:

@@ -35,7 +35,7 @@ from dasktc.registry import KERNELS, check_choice
 from dasktc.saved.opening import SavedGraph, fitted, saved_graph
 from dasktc.wording import advice, option
 
-__all__ = ["Call", "as_source", "in_one_process", "opened", "read_options", "within_free_memory"]
+__all__ = ["Call", "as_source", "enter", "in_one_process", "opened", "read_options", "within_free_memory"]
 
 T = TypeVar("T")
 log = logging.getLogger("dasktc")
@@ -136,7 +136,7 @@ def opened(
             way_out = f"leave it out, or pass {advice(threads=1)} or more"
             raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
         with showing(progress, asked=question, source=found.name) as tracker, ExitStack() as connection:
-            executor, why = connection.enter_context(connect(place, options.backend, run)), ""
+            executor, why = enter(connection, connect(place, options.backend, run)), ""
             # Choose the backend: the CPU where a source is too small for a GPU of this process.
             if in_process and options.backend == "auto" and options.chosen_kernel in KERNELS["cpu"]:
                 why = sooner_on_the_cpu(found.size.stored or None if found.size else None) or ""
@@ -147,6 +147,16 @@ def opened(
             if in_process:
                 get_backend(options.chosen_backend)  # imported here, so that no stage's time includes it
             yield Call(executor, found, options, run, tracker, attributes, in_process, why, connection)
+
+
+def enter(stack: ExitStack, context: AbstractContextManager[T]) -> T:
+    """Enter a context that the stack leaves even if an interrupt comes as soon as it is entered.
+
+    `ExitStack.enter_context` registers a context after it was entered. An interrupt in between would leave its workers
+    running for as long as the traceback of the interrupt lives.
+    """
+    stack.push(context)
+    return context.__enter__()
 
 
 def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = True) -> tuple[T, Call]:

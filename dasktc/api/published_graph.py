@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.api.opener import enter
 from dasktc.errors import InputError, shown
 from dasktc.executors.connect import active_client, check_client, joined
 from dasktc.executors.place import Place
@@ -44,7 +45,7 @@ def get_graph(name: str, client: ClientLike | None = None) -> Graph:
     with ExitStack() as stack:
         connected = place.client or active_client()
         if place.connects:
-            connected = stack.enter_context(joined(place.scheduler, place.scheduler_file, place.security))
+            connected = enter(stack, joined(place.scheduler, place.scheduler_file, place.security))
         if connected is None:
             raise InputError(
                 "no client is connected: published graphs are on a cluster; make a distributed.Client first"

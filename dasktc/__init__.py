@@ -8,13 +8,11 @@ if TYPE_CHECKING:
     from dasktc import datasets as datasets
     from dasktc import generate as generate
     from dasktc.api.cluster import Cluster, cluster
-    from dasktc.api.count import prepare, triangle_count
-    from dasktc.api.estimate import estimate
+    from dasktc.api.count import estimate, prepare, triangle_count
     from dasktc.api.graph import Graph
     from dasktc.api.methods import Method, RunOptions
+    from dasktc.api.open_graph import get_graph, open_graph
     from dasktc.api.plan import Rates, plan
-    from dasktc.api.published_graph import get_graph
-    from dasktc.api.saved_graph import open_graph
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
     from dasktc.planning.cost_model import Prediction
@@ -46,13 +44,11 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "api.cluster": ("Cluster", "cluster"),
-    "api.count": ("prepare", "triangle_count"),
-    "api.estimate": ("estimate",),
+    "api.count": ("estimate", "prepare", "triangle_count"),
     "api.graph": ("Graph",),
     "api.methods": ("Method", "RunOptions"),
+    "api.open_graph": ("get_graph", "open_graph"),
     "api.plan": ("Rates", "plan"),
-    "api.published_graph": ("get_graph",),
-    "api.saved_graph": ("open_graph",),
     "counting.result": ("TriangleCount",),
     "errors": ("ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError"),
     "planning.cost_model": ("Prediction",),

@@ -38,7 +38,6 @@ __all__ = [
     "kernel_lines",
     "kernel_names",
     "kernel_of",
-    "left_out",
     "unsorted_kernels",
 ]
 
@@ -137,18 +136,14 @@ def _distribution(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
 
 
-def left_out(option: str, name: str) -> str | None:
-    """Return why the plug-in of a name is left out of an option's registry; None if there is no such plug-in."""
-    registries: tuple[Registry[Any], ...] = (SCHEMES, *KERNELS.values())
-    return next((names.broken[name] for names in registries if names.option == option and name in names.broken), None)
-
-
 def check_choice(option: str, name: str, names: Collection[str]) -> None:
     """Refuse (InputError) a value of an option that is none of its choices."""
     if isinstance(name, str) and name in names:
         return
-    if isinstance(name, str) and (reason := left_out(option, name)):
-        raise InputError(f"{wording.option(option, name)} cannot be used: {reason}; mend or uninstall it")
+    for registry in (SCHEMES, *KERNELS.values()):
+        if registry.option == option and isinstance(name, str) and name in registry.broken:
+            reason = registry.broken[name]
+            raise InputError(f"{wording.option(option, name)} cannot be used: {reason}; mend or uninstall it")
     suggestion = wording.nearest(name, names) if isinstance(name, str) else None
     choose = f"did you mean {suggestion!r}? Choose one of" if suggestion else "choose one of"
     raise InputError(f"{wording.option(option, name)} does not exist: {choose} {', '.join(names)}")

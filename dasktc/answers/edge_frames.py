@@ -100,7 +100,8 @@ def edge_answer(
         return _asked(graph, by_place, name, kind, edges)
     refuse_frame(graph, kind)
     executor = graph.executor
-    if _in_one_step(graph, by_place, kind):
+    single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
+    if single and graph.options.chosen_backend in ON_DEVICE:  # which sorts them if keys and numbers fit
         args = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
         (block,) = (graph.blocks[place] for place in by_place)
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *args, graph.edges, total)])[0]
@@ -216,12 +217,6 @@ def _alone(graph: CountingContext, kind: FrameKind) -> bool:
     return kind.whole and graph.answers.in_one_memory
 
 
-def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
-    """Whether a device makes the frame of its single block with `Answers`, if the keys and numbers fit."""
-    single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
-    return single and graph.options.chosen_backend in ON_DEVICE
-
-
 def _whole_frame(
     block: OrientedCSR,
     values: Array,
@@ -237,7 +232,11 @@ def _whole_frame(
     added, bound = answers.facts(values)
     refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
     refuse_unless(total is None or added == total, f"{name} of edges do not add up")
-    ids, external = _ids_of_block(block, order), external_ids_on_device(vertices)
+    if block.members is not None:
+        ids = (order.take(block.members),) * 2
+    else:
+        ids = order[block.row_first :: block.stride], order[block.column_first :: block.stride]
+    external = external_ids_on_device(vertices)
     columns = answers.edges(block, values, ids, len(order), bound, 0 if external is None else external)
     if columns is None:
         return None
@@ -245,14 +244,6 @@ def _whole_frame(
     if external is None:
         src, dst = (ids_of(vertices, ends, kind.library) for ends in (src, dst))
     return frame_of({"src": src, "dst": dst, name: numbers}, kind.library)
-
-
-def _ids_of_block(block: OrientedCSR, order: Array) -> tuple[Array, Array]:
-    """Return the dense ids of the rows and columns of a block on a device, int32."""
-    if block.members is not None:
-        ids = order.take(block.members)
-        return ids, ids
-    return order[block.row_first :: block.stride], order[block.column_first :: block.stride]
 
 
 # slices of blocks
@@ -434,7 +425,8 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     known &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
     if not known.all():
         number = int(known.argmin())
-        wrong = (_plain(src[number]), _plain(dst[number])) if graph.prepared.source.labels is None else edges[number]
+        wrong = tuple(end.item() if isinstance(end, np.generic) else end for end in (src[number], dst[number]))
+        wrong = wrong if graph.prepared.source.labels is None else edges[number]
         raise unknown("edges", wrong, int((~known).sum()), "edge")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
     return given_as(labelled(graph, frame, ("src", "dst")), kind)
@@ -448,12 +440,7 @@ def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
 
     if kind.library == "cudf":
         frame = get_backend("cuda").frame.from_pandas(frame)
-
     return dd.from_pandas(frame, npartitions=1, sort=False)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
@@ -466,14 +453,22 @@ def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
         columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
     elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
         columns = [edges[:, 0], edges[:, 1]]
-    elif isinstance(edges, tuple | list) and are_two_columns(edges) and all(map(_is_column, edges)):
+    elif (
+        isinstance(edges, tuple | list)
+        and are_two_columns(edges)
+        and all(isinstance(end, tuple | list | range) or getattr(end, "ndim", 0) == 1 for end in edges)
+    ):
         columns = list(edges)
     else:
-        if isinstance(edges, str | bytes) or not hasattr(edges, "__len__") or hasattr(edges, "ndim"):
-            raise _no_edges(edges)
-        pairs = list(edges)
-        if not all((isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs):
-            raise _no_edges(edges)
+        iterable = hasattr(edges, "__len__") and not (isinstance(edges, str | bytes) or hasattr(edges, "ndim"))
+        pairs = list(edges) if iterable else []
+        if not iterable or not all(
+            (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
+        ):
+            raise InputError(
+                f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of "
+                "two columns, or a pair of columns"
+            )
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
     src, dst = (given_ids(graph, column, "edges") for column in columns)
     if len(src) != len(dst):
@@ -481,17 +476,6 @@ def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
             f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
         )
     return src, dst
-
-
-def _is_column(values: Any) -> bool:
-    return isinstance(values, tuple | list | range) or getattr(values, "ndim", 0) == 1
-
-
-def _no_edges(edges: Any) -> InputError:
-    return InputError(
-        f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of two "
-        "columns, or a pair of columns"
-    )
 
 
 def _matched(part: Array, distinct: Array) -> Array:

@@ -113,7 +113,9 @@ def _sums(
     It returns one array for each distinct key of the triple, in ascending order, `nbytes` altogether, and a Record.
     """
     plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
-    if (coarser := _in_fewer_splits(plan)) is not plan:
+    splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
+    if splits < plan.splits:  # each makes arrays as long as the blocks
+        coarser = replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits)
         with suppress(InputError):  # larger splits may need more memory than is available
             substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
             if substitute == kernel:
@@ -130,12 +132,6 @@ def _sums(
     records: list[Record] = folded[0]
     check(records, plan, graph.prepared.wedges)
     return folded[1], sum(record.count.triangles for record in records)
-
-
-def _in_fewer_splits(plan: Plan) -> Plan:
-    """Return the plan with as few splits as keep its workers busy, because each makes arrays as long as the blocks."""
-    splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
-    return replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits) if splits < plan.splits else plan
 
 
 def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:

@@ -151,7 +151,10 @@ def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKin
 
 
 def _checked(kind: FrameKind) -> FrameKind:
-    """Refuse (InputError) Polars where it is missing, and cuDF partitions where Dask cannot handle these."""
+    """Refuse (InputError) Polars where it is missing, and cuDF partitions where Dask cannot handle these.
+
+    Importing dask_cudf registers cuDF frames with Dask.
+    """
     if kind.kind == "polars":
         _polars()
     if kind.whole or kind.library != "cudf":
@@ -246,13 +249,13 @@ def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     """Number of rows that fill a partition, for `ids` columns of ids and `numbers` columns of numbers."""
-    of_id = 8
+    id_bytes = 8
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
         parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
         widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
-        of_id += sum(widths) // max(1, graph.vertices)
-    return max(1, graph.tuning.partition_bytes // (ids * of_id + 8 * numbers))
+        id_bytes += sum(widths) // max(1, graph.vertices)
+    return max(1, graph.tuning.partition_bytes // (ids * id_bytes + 8 * numbers))
 
 
 def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
@@ -400,19 +403,15 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
 
 def external_ids(graph: CountingContext, dense: Array) -> Any:
     """Return a pandas column of the caller's ids, or labels, for a few dense ids."""
-    labels, ids = graph.prepared.source.labels, _external_ids(graph, dense)
-    return ids if labels is None else labels.of(ids)
-
-
-def _external_ids(graph: CountingContext, dense: Array) -> Any:
-    vertices, executor = graph.prepared.vertices, graph.executor
-    if not isinstance(vertices, Sharded):
-        return column(executor.gather([executor.submit("ids", methodcaller("external", dense), vertices)])[0])
-    of_shards = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
-    named = np.empty(len(dense), dtype=np.int64 if graph.prepared.source.ids == "int" else object)
-    for places, ids in of_shards:
-        named[places] = ids
-    return column(named if named.dtype != object else named.tolist())
+    vertices, executor, source = graph.prepared.vertices, graph.executor, graph.prepared.source
+    if isinstance(vertices, Sharded):
+        ids: Any = np.empty(len(dense), dtype=np.int64 if source.ids == "int" else object)
+        for places, values in executor.gather(vertices.map(executor, "ids", _external_of_shard, dense)):
+            ids[places] = values
+        ids = ids if source.ids == "int" else ids.tolist()
+    else:
+        (ids,) = executor.gather([executor.submit("ids", methodcaller("external", dense), vertices)])
+    return column(ids) if source.labels is None else source.labels.of(column(ids))
 
 
 def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]:
@@ -445,6 +444,7 @@ def places_among(known: Any, ids: Any) -> Array:
 
 def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
     """Make the error for requested ids or edges that are not in the graph; it names the first and their number."""
+    wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
     return InputError(
         f"{name} has {plural(count, f'{what} that is', f'{what}s that are')} not in the graph, for example "
         f"{shown(wrong)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
@@ -453,23 +453,8 @@ def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
 
 
 def empty(columns: dict[str, str], library: Library) -> Any:
-    """Make a frame without rows, from which a Dask DataFrame takes names and types of columns.
-
-    Raises
-    ------
-    InputError
-        It would be a cuDF frame, but this process cannot use cuDF.
-    """
+    """Make a frame without rows, from which a Dask DataFrame takes names and types of columns."""
     import pandas as pd
 
     frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in columns.items()})
-    if library == "pandas":
-        return frame
-    try:
-        import_module("dask_cudf")  # registers cuDF frames with Dask
-    except ImportError as missing:
-        raise InputError(
-            f"partitions are cuDF frames, but dask_cudf cannot be imported here ({missing}): the client needs it for "
-            "their columns' types; install it, or take frame='pandas'"
-        ) from missing
-    return get_backend("cuda").frame.from_pandas(frame)
+    return frame if library == "pandas" else get_backend("cuda").frame.from_pandas(frame)

@@ -88,8 +88,8 @@ def vertex_answer(
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
     meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
     firsts = executor.gather(ends)
-    known = all(len(of) for of in firsts)
-    return spread(graph, frames, meta, (*(of[0] for of in firsts), firsts[-1][-1]) if known else None)
+    divisions = (*(pair[0] for pair in firsts), firsts[-1][-1]) if all(firsts) else None
+    return spread(graph, frames, meta, divisions)
 
 
 def vertex_partitions(
@@ -205,17 +205,15 @@ def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kin
     if len(dense) and dense.min() < 0:
         number = int((dense < 0).argmax())
         wrong = ids_asked[number] if graph.prepared.source.labels is None else list(vertices)[number]
-        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
         raise unknown("vertices", wrong, int((dense < 0).sum()), "id")
     shards = _values(graph, vectors, columns)
     parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
-    found = {}
+    frame_columns = {"vertex": column(ids_asked)}
     for number, name in enumerate(columns):
-        numbers = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)
+        frame_columns[name] = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)
         for places, values in parts:
-            numbers[places] = values[number]
-        found[name] = numbers
-    frame = _indexed(frame_of({"vertex": column(ids_asked), **found}, "pandas"), list(columns))
+            frame_columns[name][places] = values[number]
+    frame = _indexed(frame_of(frame_columns, "pandas"), list(columns))
     return given_as(labelled(graph, frame), kind)
 
 

@@ -284,13 +284,11 @@ class Graph(Summarised):
         out = check_new(path, force, reason)
         return write_graph(executor, context.prepared, context.blocks, context.options, out)
 
-    def __copy__(self) -> Graph:
-        """Return a copy that shares the blocks, because a graph does not change."""
+    def __copy__(self, memo: dict[int, Any] | None = None) -> Graph:
+        """Return a copy, shallow or deep, that shares the blocks, because a graph does not change."""
         return self._shared_with(replace(self._context))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        """Return a copy that shares the blocks, which may be in files, on devices or on other hosts."""
-        return self._shared_with(replace(self._context))
+    __deepcopy__ = __copy__
 
     def _shared_with(self, context: CountingContext) -> Graph:
         """Return a graph that shares the executor and workers of this one: they stay until both are closed."""

@@ -484,13 +484,13 @@ def k_truss(G: Any, k: float) -> Any:
 
 def _without_loops(name: str, graph: Any) -> PreparedGraph | ConvertedGraph:
     """Return the graph with its nodes, as `_check`; raise NetworkX's own error for a graph with loops."""
-    graph = _check(name, graph)
-    if graph.loops:
+    opened = _check(name, graph)
+    if opened.loops:
         raise nx.NetworkXNotImplemented(
-            f"Input graph has self loops, {graph.loops:,} of them, which is not permitted; "
+            f"Input graph has self loops, {opened.loops:,} of them, which is not permitted; "
             "consider using G.remove_edges_from(nx.selfloop_edges(G))."
         )
-    return graph
+    return opened
 
 
 def transitivity(G: Any) -> float:

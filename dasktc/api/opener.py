@@ -218,10 +218,11 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     A path is checked for a saved graph first, because the files of one are not edge files.
     """
     options = ReadOptions() if options is None else options
+    items = source if isinstance(source, list | tuple) else [source]
     found: Source
     if isinstance(source, Source):
         found = source
-    elif _is_path(source):
+    elif items and all(isinstance(item, str | os.PathLike) for item in items):
         from dasktc.io.catalogue import open_named
 
         found = saved_graph(source, options) or open_named(source, options)
@@ -234,11 +235,6 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     elif options.weight is not None and found.weight is None:
         raise InputError(f"{found.name} has no weights: {option('weight', options.weight)} is given; leave it out")
     return found
-
-
-def _is_path(source: Any) -> bool:
-    items = source if isinstance(source, (list, tuple)) else [source]
-    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
 
 
 # weights and directions

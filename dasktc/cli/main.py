@@ -395,9 +395,9 @@ def truss(source: list[str], **options: Any) -> tuple[Any, Any]:
 )
 def estimate(source: list[str], **options: Any) -> tuple[Any, Any]:
     """Estimate the triangles from a sample, with an interval."""
-    from dasktc.api.estimate import estimate as estimated
+    from dasktc.api.count import estimate
 
-    result = estimated(source, **options)
+    result = estimate(source, **options)
     return result, f"{result.value} {result.low} {result.high}"
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from dasktc.answers.edge_support import kernel_and_bytes
 from dasktc.counting.context import CountingContext
-from dasktc.errors import CountError, DasktcError, InputError, neutral_text, without_secrets
+from dasktc.counting.tasks import refuse_unless
+from dasktc.errors import DasktcError, InputError, neutral_text, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.executors.process.usage import Usage, usage_of
 from dasktc.executors.progress.tracker import Tracker, tracker_of
@@ -118,7 +119,10 @@ class Outputs:
             for number, (out, what, frames_of) in enumerate(answers):
                 progress("write", number, len(answers))
                 frames, count = frames_of(graph)
-                _same(count, result, what)
+                refuse_unless(
+                    count == result.triangles,
+                    f"the {what} have {plural(count, 'triangle')}, but {result.triangles:,} were counted",
+                )
                 write_frames(frames, out, graph.executor, self.force)
         written = time.perf_counter()
         if answers:
@@ -132,11 +136,3 @@ class Outputs:
             ended = time.perf_counter()
             result = result._timed(total + ended - began, report=ended - written)
         return result
-
-
-def _same(count: int, result: TriangleCount, what: str) -> None:
-    if count != result.triangles:
-        raise CountError(
-            f"the {what} have {plural(count, 'triangle')}, but {result.triangles:,} were counted: one of the two is "
-            "wrong; run again, and report this with the output of `dasktc info`"
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dasktc
-from dasktc.api import cluster, opener, published_graph
+from dasktc.api import cluster, open_graph, opener
 from dasktc.executors.place import Place
 
 EDGES = [0, 1, 2], [1, 2, 0]
@@ -14,7 +14,7 @@ DOORS = {
     "prepare": (opener, "connect", lambda: dasktc.prepare(EDGES, threads=1)),
     "plan": (opener, "connect", lambda: dasktc.plan(EDGES, threads=1)),
     "cluster": (cluster, "started", lambda: dasktc.cluster(1, "cpu")),
-    "get_graph": (published_graph, "joined", lambda: dasktc.get_graph("roads", Place(scheduler="tcp://127.0.0.1:1"))),
+    "get_graph": (open_graph, "joined", lambda: dasktc.get_graph("roads", Place(scheduler="tcp://127.0.0.1:1"))),
 }
 
 

@@ -64,9 +64,9 @@ class Registry(UserDict[str, T]):
         self.broken: dict[str, str] = {}
         self._filled: dict[str, T] | None = None
 
-    def declare(self, own: Sequence[T], kind: type) -> None:
+    def declare(self, objects: Sequence[T], kind: type) -> None:
         """Take the package's own objects, in the order of help texts, and their class; all have `name` and `help`."""
-        self._declared = own, kind
+        self._declared = objects, kind
 
     @property
     def data(self) -> dict[str, T]:  # type: ignore[override]
@@ -80,8 +80,8 @@ class Registry(UserDict[str, T]):
     def _fill(self) -> dict[str, T]:
         if self._declared is None:
             raise RuntimeError(f"nothing is declared yet for {self.option}: import dasktc.backends and dasktc.planning")
-        own, kind = self._declared
-        entries = {entry.name: entry for entry in own}  # type: ignore[attr-defined]
+        objects, kind = self._declared
+        entries = {entry.name: entry for entry in objects}  # type: ignore[attr-defined]
         for point, provided in _plugins(self._group, kind) if self._group else ():
             if isinstance(provided, str):
                 self.broken[point.name] = provided

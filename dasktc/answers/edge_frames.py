@@ -189,7 +189,7 @@ def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable
         return executor.map("edges", function, executor.map("edges", _summed, groups))
     if graph.plan.shards > 1:
         return executor.map("edges", function, _slices(graph, by_place, step))
-    return _slices(graph, by_place, rows, then=function)
+    return _slices(graph, by_place, rows, function=function)
 
 
 def _lengths(graph: CountingContext) -> tuple[int, int]:
@@ -203,10 +203,10 @@ def _lengths(graph: CountingContext) -> tuple[int, int]:
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     """Refuse a frame of all edges that exceeds the memory budget of the caller, if that is the one process."""
-    memory, needed = graph.answers.caller_bytes, graph.tuning.frame_bytes * graph.edges
-    if kind.whole and memory is not None and needed > memory:
+    memory, nbytes = graph.answers.caller_bytes, graph.tuning.frame_bytes * graph.edges
+    if kind.whole and memory is not None and nbytes > memory:
         raise InputError(
-            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(needed)} while it is made, more than the "
+            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(nbytes)} while it is made, more than the "
             f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
             f"with {advice('per_edge')}, or raise {advice('memory')}"
         )
@@ -254,18 +254,18 @@ def _slices(
     by_place: ByPlace,
     step: int,
     oriented: bool = False,
-    then: Callable[[Array], Any] | None = None,
+    function: Callable[[Array], Any] | None = None,
 ) -> list[Any]:
     """Cut blocks into slices: keys over dense ids above numbers; out of core they are on the host.
 
-    If vertices are in one shard, `then` is applied to each slice.
+    If vertices are in one shard, `function` is applied to each slice.
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
     order = None if sharded else graph.prepared.graph.order.whole
     backend, host = graph.options.chosen_backend, sharded or not graph.answers.frames_on_device
     calls = [
-        (graph.blocks[place], of_block, order, start, start + step, backend, host, oriented, then)
-        for place, of_block in by_place.items()
+        (graph.blocks[place], values, order, start, start + step, backend, host, oriented, function)
+        for place, values in by_place.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
     slices = executor.submit_all("edges", _slice, calls)
@@ -273,9 +273,9 @@ def _slices(
 
 
 def _slice(*arguments: Any) -> Any:
-    *part, then = arguments
+    *part, function = arguments
     edges = _edges_of_block(*part)
-    return edges if then is None else then(edges)
+    return edges if function is None else function(edges)
 
 
 def _edges_of_block(
@@ -388,20 +388,20 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
         return ascending(part)
     keys, values = part[0], part[1]
     high, low = unpack(keys, SHIFT)
-    bits, below = (int(numbers.max()).bit_length() if len(keys) else 0 for numbers in (low, values))
+    low_bits, value_bits = (int(numbers.max()).bit_length() if len(keys) else 0 for numbers in (low, values))
     top = (int(high.max()) if len(keys) else 0) + 1
-    if (top << (bits + below)) >= 1 << 63:
+    if (top << (low_bits + value_bits)) >= 1 << 63:
         place = keys.argsort()
         return high.take(place), low.take(place), values.take(place)
     words = high
-    for width, numbers in ((bits, low), (below, values)):
+    for width, numbers in ((low_bits, low), (value_bits, values)):
         words <<= width
         words |= numbers
-    words = get_backend("cuda").sort(words, top << (bits + below))
-    values = words & ((1 << below) - 1)
-    words >>= below
-    low = words & ((1 << bits) - 1)
-    words >>= bits
+    words = get_backend("cuda").sort(words, top << (low_bits + value_bits))
+    values = words & ((1 << value_bits) - 1)
+    words >>= value_bits
+    low = words & ((1 << low_bits) - 1)
+    words >>= low_bits
     return words, low, values
 
 
@@ -414,20 +414,20 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     src, dst = _ends(graph, edges)
     ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
-    known = np.minimum(*ends) >= 0
-    distinct = np.unique(keys[known])
+    mask = np.minimum(*ends) >= 0
+    distinct = np.unique(keys[mask])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
     share = graph.answers.frame_bytes
     slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // graph.tuning.split_bytes)))
     matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
     counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)
     place = distinct.searchsorted(keys).clip(max=max(0, len(distinct) - 1))
-    known &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
-    if not known.all():
-        number = int(known.argmin())
-        wrong = tuple(end.item() if isinstance(end, np.generic) else end for end in (src[number], dst[number]))
-        wrong = wrong if graph.prepared.source.labels is None else edges[number]
-        raise unknown("edges", wrong, int((~known).sum()), "edge")
+    mask &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
+    if not mask.all():
+        number = int(mask.argmin())
+        example = tuple(end.item() if isinstance(end, np.generic) else end for end in (src[number], dst[number]))
+        example = example if graph.prepared.source.labels is None else edges[number]
+        raise unknown("edges", example, int((~mask).sum()), "edge")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
     return given_as(labelled(graph, frame, ("src", "dst")), kind)
 

@@ -206,10 +206,10 @@ def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
     """Map dense ids to a column of the caller's ids for a frame of the library; on a device if the ids are there."""
     if library == "pandas":
         return column(vertices.external(on_host(dense)))
-    known = getattr(vertices, "ids", None)
-    if known is None or isinstance(dense, np.ndarray):
+    map_ids = getattr(vertices, "ids", None)
+    if map_ids is None or isinstance(dense, np.ndarray):
         return vertices.external(on_host(dense))
-    ids = known.take(dense)
+    ids = map_ids.take(dense)
     return ids.reset_index(drop=True) if hasattr(ids, "reset_index") else ids
 
 
@@ -397,8 +397,8 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
         return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
-    of_shards = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
-    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *of_shards])
+    shard_places = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
+    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *shard_places])
 
 
 def external_ids(graph: CountingContext, dense: Array) -> Any:
@@ -428,26 +428,26 @@ def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
     return np.where(places < 0, places, places + first)
 
 
-def places_among(known: Any, ids: Any) -> Array:
+def places_among(sorted_ids: Any, ids: Any) -> Array:
     """Return the positions of ids among ascending ones; -1 for ids that are missing."""
-    if isinstance(known, np.ndarray):
-        if not len(known):
+    if isinstance(sorted_ids, np.ndarray):
+        if not len(sorted_ids):
             return np.full(len(ids), -1, np.int64)
-        places = known.searchsorted(ids).clip(max=len(known) - 1)
-        return np.where(known[places] == ids, places, -1).astype(np.int64)
+        places = sorted_ids.searchsorted(ids).clip(max=len(sorted_ids) - 1)
+        return np.where(sorted_ids[places] == ids, places, -1).astype(np.int64)
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = pc.cast(pa.array(ids), known.type)
-    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = pc.cast(pa.array(ids), sorted_ids.type)
+    return pc.fill_null(pc.index_in(values, value_set=sorted_ids), -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
+def unknown(name: str, example: Any, count: int, noun: str) -> InputError:
     """Make the error for requested ids or edges that are not in the graph; it names the first and their number."""
-    wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
+    example = example.item() if isinstance(example, np.generic) else example
     return InputError(
-        f"{name} has {plural(count, f'{what} that is', f'{what}s that are')} not in the graph, for example "
-        f"{shown(wrong)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
+        f"{name} has {plural(count, f'{noun} that is', f'{noun}s that are')} not in the graph, for example "
+        f"{shown(example)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
         "out"
     )
 

@@ -145,8 +145,8 @@ def triangle_count(
     1
     """
     began = time.perf_counter()
-    options_asked = Options.by(method, backend, memory)
-    options, in_bits = forced(options_asked)
+    caller_options = Options.by(method, backend, memory)
+    options, in_bits = forced(caller_options)
     check_keywords(run=run, progress=progress, force=force)
     place = Place.of(client, threads)
     counting = CountOptions(verify, options.seed, checkpoint)
@@ -163,7 +163,7 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     keywords = {"format": format, "columns": columns, "ids": ids, "skip": skip, "checkpoint": checkpoint}
-    command = "" if report is None else repeating(source, options_asked, place, run, {**keywords, "verify": verify})
+    command = "" if report is None else repeating(source, caller_options, place, run, {**keywords, "verify": verify})
     with opened("count", source, place, options, reading, run, progress) as call:
         counting = replace(counting, progress=call.tracker)
         if in_bits:

@@ -276,13 +276,13 @@ class ConvertedGraph(_Nodes):
             u, v = nodes[tail], nodes[head]
             links.setdefault(u, set()).add(v)
             links.setdefault(v, set()).add(u)
-        found = graph.__class__()
-        found.graph.update(graph.graph)
-        found.add_nodes_from((node, d.copy()) for node, d in graph.nodes.items() if node in links)
-        found.add_edges_from(
+        copy = graph.__class__()
+        copy.graph.update(graph.graph)
+        copy.add_nodes_from((node, d.copy()) for node, d in graph.nodes.items() if node in links)
+        copy.add_edges_from(
             (u, v, d.copy()) for u, row in graph.adjacency() if u in links for v, d in row.items() if v in links[u]
         )
-        return found
+        return copy
 
 
 def convert_from_nx(
@@ -410,10 +410,10 @@ def all_triangles(G: Any, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]
     G = _check("all_triangles", G)
     rows = G.places(G.prepared().triangle_list(limit=sys.maxsize, frame="pandas"), "uvw")
     if nbunch is not None:
-        chosen = G.positions(dict.fromkeys(G.nbunch_iter(nbunch)))
-        order = np.arange(len(chosen), len(chosen) + len(G))
-        order[chosen] = np.arange(len(chosen))
-        rows = rows[(order[rows] < len(chosen)).any(axis=1)]
+        positions = G.positions(dict.fromkeys(G.nbunch_iter(nbunch)))
+        order = np.arange(len(positions), len(positions) + len(G))
+        order[positions] = np.arange(len(positions))
+        rows = rows[(order[rows] < len(positions)).any(axis=1)]
         rows = np.take_along_axis(rows, order[rows].argsort(axis=1), axis=1)
     return _named(rows, list(G))
 

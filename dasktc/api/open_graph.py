@@ -120,11 +120,11 @@ def get_graph(name: str, client: ClientLike | None = None) -> Graph:
         check_client(connected)
         graph = connected.get_dataset(name, default=None)
         if not isinstance(graph, Graph):
-            known = ", ".join(map(str, connected.list_datasets())) or "nothing"
-            what = "is not published" if graph is None else f"is of type {type(graph).__name__}, no graph,"
+            names = ", ".join(map(str, connected.list_datasets())) or "nothing"
+            problem = "is not published" if graph is None else f"is of type {type(graph).__name__}, no graph,"
             raise InputError(
-                f"{shown(name)} {what} at {connected.scheduler.address}, which has {known}: publish a prepared graph "
-                "with client.publish_dataset(name=graph)"
+                f"{shown(name)} {problem} at {connected.scheduler.address}, which has {names}: publish a prepared "
+                "graph with client.publish_dataset(name=graph)"
             )
         if not place.connects:
             return graph

@@ -101,18 +101,18 @@ def _bytes_of(item: Any) -> Any:
 
 def _refuse_elsewhere(place: Place) -> None:
     """Refuse workers that may be on other hosts, because they do not see the file."""
-    where = None
+    place_name = None
     if place.scheduler is not None or place.scheduler_file is not None:
-        where = option(place.names[0])
+        place_name = option(place.names[0])
     elif place.threads is None and place.workers is None:
         client = place.client or active_client()
         if client is not None:
             check_client(client)
-        where = "a client of workers on other hosts" if client is not None and not _all_here(client) else None
-    if where is not None:
+        place_name = "a client of workers on other hosts" if client is not None and not _all_here(client) else None
+    if place_name is not None:
         raise InputError(
-            f"the source is a stream, but {where} is given: its bytes go to a file of this host, which other hosts do "
-            f"not see; save it to a file that all workers see, or count here with {advice('workers')} or "
+            f"the source is a stream, but {place_name} is given: its bytes go to a file of this host, which other "
+            f"hosts do not see; save it to a file that all workers see, or count here with {advice('workers')} or "
             f"{advice('threads')}"
         )
 

@@ -97,7 +97,7 @@ def _words(context: click.Context) -> list[str]:
         if _given(context, name) and name not in ("against", "runs") and getattr(param, "group", OUTPUT) != OUTPUT:
             flag = getattr(param, "is_flag", False)
             values = value if isinstance(value, tuple) else [value]
-            words += [word for one in values for word in ([param.opts[0]] if flag else [param.opts[0], str(one)])]
+            words += [word for item in values for word in ([param.opts[0]] if flag else [param.opts[0], str(item)])]
     return words
 
 

@@ -518,7 +518,7 @@ def _reporter(quiet: bool, style: str) -> Any:
     level = click.get_current_context().meta.get(LOG_LEVEL) or ("info" if watched else "warning")
     logging.basicConfig(format="%(message)s")
     logging.getLogger("dasktc").setLevel(level.upper())
-    says_page = not quiet and style != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
-    logging.getLogger("dasktc.page").setLevel("INFO" if says_page else "NOTSET")
+    shows_page = not quiet and style != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
+    logging.getLogger("dasktc.page").setLevel("INFO" if shows_page else "NOTSET")
     logging.getLogger("dasktc").addFilter(_printable_record)
     return JsonLines(sys.stderr) if style == "json" else Bar() if watched else None

@@ -116,8 +116,8 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
     return Findings(degrees, vertices, edges, largest, transitivity, average, " ".join(omitted))
 
 
-def _too_long(what: str, seconds: float, allowed: float, output: str) -> str:
+def _too_long(noun: str, seconds: float, allowed: float, output: str) -> str:
     return rendered(
-        f"Triangles of {what} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
+        f"Triangles of {noun} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
         f"at most {allowed:,.0f} s for it; {advice(output)} counts them."
     )

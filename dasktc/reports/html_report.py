@@ -157,12 +157,12 @@ def _density(title: str, bins: pd.DataFrame, name: str, count: str, label: str) 
     if not len(bins):
         return f"<h3>{title}</h3><p class='note'>None.</p>"
     x, y = density(bins, name, count)
-    says = [
+    tooltips = [
         f"{_range(first, last)}: {number:,} {count}"
         for first, last, number in zip(bins[name], bins["last"], bins[count], strict=True)
     ]
     axes = Axis(label), Axis(f"{count} at each {name}")
-    return f"<h3>{title}</h3>{line_chart(x.tolist(), y.tolist(), [f'{name} {noun}' for noun in says], axes)}"
+    return f"<h3>{title}</h3>{line_chart(x.tolist(), y.tolist(), [f'{name} {tooltip}' for tooltip in tooltips], axes)}"
 
 
 def _clustering(bins: pd.DataFrame) -> str:
@@ -170,14 +170,14 @@ def _clustering(bins: pd.DataFrame) -> str:
     if not len(bins):
         return f"{title}<p class='note'>No vertex has two neighbours.</p>"
     x = middle(bins, "degree")
-    says = [
+    tooltips = [
         f"degree {_range(first, last)}: mean {mean:.4f} of {plural(number, 'vertex')}"
         for first, last, mean, number in zip(
             bins["degree"], bins["last"], bins["clustering"], bins["vertices"], strict=True
         )
     ]
     axes = Axis("degree of a vertex"), Axis("mean clustering coefficient", log=False)
-    return title + line_chart(x.tolist(), bins["clustering"].tolist(), says, axes)
+    return title + line_chart(x.tolist(), bins["clustering"].tolist(), tooltips, axes)
 
 
 def _range(first: int, last: int) -> str:
@@ -361,6 +361,6 @@ def _bars(rows: Sequence[tuple[str, float, str, bool]], names: tuple[str, str] |
 def _tasks(tasks: pd.DataFrame) -> str:
     ordered = tasks.sort_values("seconds", ascending=False, kind="stable")
     longest = len(ordered) if len(ordered) <= MOST_TASKS else MOST_TASKS - MOST_TASKS // 2
-    others = ordered.iloc[longest:]
-    others = others.sample(min(len(others), MOST_TASKS // 2), random_state=SEED).sort_index()
-    return _table(ordered.iloc[:longest]) + (_table(others) if len(others) else "")
+    sample = ordered.iloc[longest:]
+    sample = sample.sample(min(len(sample), MOST_TASKS // 2), random_state=SEED).sort_index()
+    return _table(ordered.iloc[:longest]) + (_table(sample) if len(sample) else "")

@@ -57,9 +57,9 @@ class Outputs:
                 check_target(out, suffixes, self.force)
         for path, second in combinations(outputs, 2):
             if path == second or is_same_target(path, second):
-                where = second if path == second else f"{second} is the file of {path}, which"
+                place = second if path == second else f"{second} is the file of {path}, which"
                 raise InputError(
-                    f"{where} is named for two outputs: the second would replace the first; name another file"
+                    f"{place} is named for two outputs: the second would replace the first; name another file"
                 )
 
     def check_memory(self, graph: CountingContext) -> None:
@@ -108,20 +108,20 @@ class Outputs:
         after, began = self.usage(graph.executor), time.perf_counter()
         total = result.seconds["total"]
         answers = [
-            (out, what, frames)
-            for out, what, frames in (
+            (out, noun, frames)
+            for out, noun, frames in (
                 (self.per_vertex, "vertices", vertex_frames),
                 (self.per_edge, "edges", edge_frames),
             )
             if out is not None
         ]
         with progress.watching(graph.executor):
-            for number, (out, what, frames_of) in enumerate(answers):
+            for number, (out, noun, frames_of) in enumerate(answers):
                 progress("write", number, len(answers))
                 frames, count = frames_of(graph)
                 refuse_unless(
                     count == result.triangles,
-                    f"the {what} have {plural(count, 'triangle')}, but {result.triangles:,} were counted",
+                    f"the {noun} have {plural(count, 'triangle')}, but {result.triangles:,} were counted",
                 )
                 write_frames(frames, out, graph.executor, self.force)
         written = time.perf_counter()

@@ -8,13 +8,11 @@ if TYPE_CHECKING:
     from dasktc import datasets as datasets
     from dasktc import generate as generate
     from dasktc.api.cluster import Cluster, cluster
-    from dasktc.api.count import prepare, triangle_count
-    from dasktc.api.estimate import estimate
+    from dasktc.api.count import estimate, prepare, triangle_count
     from dasktc.api.graph import Graph
     from dasktc.api.methods import Method, RunOptions
+    from dasktc.api.open_graph import get_graph, open_graph
     from dasktc.api.plan import Rates, plan
-    from dasktc.api.published_graph import get_graph
-    from dasktc.api.saved_graph import open_graph
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
     from dasktc.planning.cost_model import Prediction
@@ -44,30 +42,19 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Cluster": "api.cluster",
-    "ClusterError": "errors",
-    "CountError": "errors",
-    "DasktcError": "errors",
-    "DeviceMemoryError": "errors",
-    "Graph": "api.graph",
-    "InputError": "errors",
-    "Method": "api.methods",
-    "Prediction": "planning.cost_model",
-    "Rates": "api.plan",
-    "RunOptions": "api.methods",
-    "TriangleCount": "counting.result",
-    "TriangleEstimate": "questions.estimate",
-    "cluster": "api.cluster",
-    "estimate": "api.estimate",
-    "get_graph": "api.published_graph",
-    "open_graph": "api.saved_graph",
-    "plan": "api.plan",
-    "prepare": "api.count",
-    "triangle_count": "api.count",
+_NAMES = {
+    "api.cluster": ("Cluster", "cluster"),
+    "api.count": ("estimate", "prepare", "triangle_count"),
+    "api.graph": ("Graph",),
+    "api.methods": ("Method", "RunOptions"),
+    "api.open_graph": ("get_graph", "open_graph"),
+    "api.plan": ("Rates", "plan"),
+    "counting.result": ("TriangleCount",),
+    "errors": ("ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError"),
+    "planning.cost_model": ("Prediction",),
+    "questions.estimate": ("TriangleEstimate",),
 }
-
-
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("datasets", "generate")
 """That users name without importing them."""
 

@@ -95,15 +95,14 @@ def shortened(text: str) -> str:
 
 def printable(text: str) -> str:
     """Escape the unprintable characters of a text as one line: a terminal or a browser would obey those of a name."""
-    return text if text.isprintable() else "".join(map(_printable, text))
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else " " if character.isspace() else ascii(character)[1:-1]
+        for character in text
+    )
 
 
 def html_text(text: str) -> str:
     """Escape a text for HTML, its unprintable characters too."""
     return html.escape(printable(text))
-
-
-def _printable(character: str) -> str:
-    if character.isspace():
-        return " "
-    return character if character.isprintable() else character.encode("unicode_escape").decode()

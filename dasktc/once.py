@@ -20,7 +20,7 @@ import os
 from collections.abc import Callable
 from functools import wraps
 from threading import RLock
-from typing import NamedTuple, TypeVar, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
 from dasktc.errors import InputError, neutral_text
 
@@ -35,11 +35,6 @@ if hasattr(os, "register_at_fork"):  # a forked process has no other threads, so
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
-class _Outcome(NamedTuple):
-    result: object
-    refusal: str | None
-
-
 def once(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
     """Decorator of a function that is called once per process for each list of arguments.
 
@@ -51,24 +46,22 @@ def once(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
     function : callable
         Its arguments are hashable and passed by position.
     """
-    outcomes = dict[tuple[object, ...], _Outcome]()
+    outcomes = dict[tuple[object, ...], tuple[Any, str | None]]()
 
     @wraps(function)
     def remembered(*args: *Ts) -> T:
-        outcome = outcomes.get(args)
-        if outcome is None:
+        if args not in outcomes:
             with LOCK:
-                outcome = outcomes.get(args)
-                if outcome is None:
+                if args not in outcomes:
                     try:
-                        outcome = _Outcome(function(*args), None)
+                        outcomes[args] = function(*args), None
                     except InputError as error:
-                        outcomes[args] = _Outcome(None, neutral_text(error))  # without the frames of this call
+                        outcomes[args] = None, neutral_text(error)  # without the frames of this call
                         raise
-                    outcomes[args] = outcome
-        if outcome.refusal is not None:
-            raise InputError(outcome.refusal)
-        return outcome.result  # type: ignore[return-value]
+        result, refusal = outcomes[args]
+        if refusal is not None:
+            raise InputError(refusal)
+        return result  # type: ignore[no-any-return]
 
     remembered.cache_clear = outcomes.clear  # type: ignore[attr-defined]
     return remembered

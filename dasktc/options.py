@@ -9,7 +9,7 @@ import operator
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from numbers import Real
 from typing import Any, Literal, get_args
 
@@ -22,7 +22,7 @@ from dasktc.registry import (
     SCHEMES,
     check_choice,
     check_has_kernel,
-    check_kernel,
+    kernel_names,
     kernel_of,
     unsorted_kernels,
 )
@@ -150,10 +150,15 @@ class Method:
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
-        check_kernel(self.kernel)
+        check_choice("kernel", self.kernel, ("auto", *kernel_names()))
         SCHEMES.check(self.partition, "auto")
         ORDERS.check(self.reorder, "auto")
-        object.__setattr__(self, "assign", _assignment(self.assign))
+        assign = os.fspath(self.assign) if isinstance(self.assign, os.PathLike) else self.assign
+        if isinstance(assign, str) and assign not in ASSIGNMENTS and os.path.exists(assign):
+            path_text("assign", assign)
+        else:
+            ASSIGNMENTS.check(assign)
+        object.__setattr__(self, "assign", assign)
         check_choice("proxies", self.proxies, PROXIES)
         for name in ("parts", "splits", "column_parts"):
             value = getattr(self, name)
@@ -242,12 +247,7 @@ class Options(Method):
 
     @classmethod
     def by(cls, method: Method | str, backend: str = "auto", memory: int | str | None = None) -> Options:
-        """Take the method from a caller's `method=`: a `Method`, or the name of one.
-
-        Raises
-        ------
-        InputError
-        """
+        """Take the method from a caller's `method=`: a `Method`, or the name of one; refuse (InputError) others."""
         if isinstance(method, str):
             method = Method.of(method)
         if not isinstance(method, Method):
@@ -350,10 +350,6 @@ class CountOptions:
     checkpoint : path or None
         Folder that keeps the results of finished tasks.
     progress : callable (stage, done, total) or None
-
-    Raises
-    ------
-    InputError
     """
 
     verify: float = 0.0
@@ -362,7 +358,7 @@ class CountOptions:
     progress: Callable[[str, int, int], None] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values of a wrong type or range."""
+        """Refuse (InputError) values of a wrong type or range."""
         check_keywords(verify=self.verify, seed=self.seed, checkpoint=self.checkpoint, progress=self.progress)
 
 
@@ -378,10 +374,6 @@ class AttributeOptions:
         Keep directions.
     duplicates : {"sum", "last"} or None
         Weight of an edge if several rows give it: their sum, or the last. None: such rows are refused.
-
-    Raises
-    ------
-    InputError
     """
 
     weight: str | None = None
@@ -389,7 +381,7 @@ class AttributeOptions:
     duplicates: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values of a wrong type, and `duplicates` without weights."""
+        """Refuse (InputError) values of a wrong type, and `duplicates` without weights."""
         weight_name(self.weight)
         _flag("directed", self.directed)
         if self.duplicates is not None:
@@ -418,15 +410,6 @@ def weight_name(value: Any) -> str | None:
     if isinstance(value, str) or not hasattr(value, "__index__") or isinstance(value, bool):
         raise InputError(f"{option('weight', value)} is no name of a column: give a text, or a position from 0")
     return str(whole_number("weight", value, 0, 10**6, "it is a column's position", "no table has as many columns"))
-
-
-def _assignment(value: Any) -> str:
-    """Return the name of an assignment method, or the path of a file, as text."""
-    text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if isinstance(text, str) and text not in ASSIGNMENTS and os.path.exists(text):
-        return path_text("assign", text)
-    ASSIGNMENTS.check(text)
-    return str(text)
 
 
 def read_ids(value: str) -> Ids | None:
@@ -478,7 +461,7 @@ def format_size(count: float) -> str:
 def whole_number(
     name: str, value: Any, least: int | None, most: int | None = None, few: str = "", many: str = ""
 ) -> int:
-    """Check an integer of Python or of another library.
+    """Check an integer of Python or of another library; refuse (InputError) other values.
 
     Parameters
     ----------
@@ -489,60 +472,44 @@ def whole_number(
         Bounds.
     few, many : str
         Reasons of the bounds, for errors.
-
-    Raises
-    ------
-    InputError
     """
-    give = f"give {least:,} or more" if least is not None and most is None else "give one"
-    give = f"give {least:,} to {most:,}" if least is not None and most is not None else give
+    span = "one" if least is None else f"{least:,} or more" if most is None else f"{least:,} to {most:,}"
     try:
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"{option(name, value)} is not a whole number: {give}") from None
+        raise InputError(f"{option(name, value)} is not a whole number: give {span}") from None
     if least is not None and number < least:
-        raise InputError(f"{option(name, number)} is below {least:,}: {few or 'out of range'}; {give}")
+        raise InputError(f"{option(name, number)} is below {least:,}: {few or 'out of range'}; give {span}")
     if most is not None and number > most:
-        raise InputError(f"{option(name, number)} is more than {most:,}: {many or 'out of range'}; {give}")
+        raise InputError(f"{option(name, number)} is more than {most:,}: {many or 'out of range'}; give {span}")
     return number
 
 
 def real_number(
     name: str, value: Any, least: float, most: float = inf, above: bool = False, what: str = "number"
 ) -> float:
-    """Check a finite number from `least` (with `above`, above it) to `most`; `what` describes it in errors.
-
-    Raises
-    ------
-    InputError
-    """
+    """Check a finite number from `least` (with `above`, above it) to `most`; `what` describes it in an InputError."""
     span = f"from {least:g} to {most:g}" if isfinite(most) else f"above {least:g}" if above else f"from {least:g} on"
     try:
-        if isinstance(value, bool | str | bytes | bytearray):
-            raise TypeError
-        number = float(value)
+        number = nan if isinstance(value, bool | str | bytes | bytearray) else float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{option(name, value)} is no {what} {span}: give one") from None
+        number = nan
     if not (isfinite(number) and least <= number <= most) or (above and number == least):
         raise InputError(f"{option(name, value)} is no {what} {span}: give one")
     return number
 
 
-def check_keywords(**given: Any) -> None:
-    """Refuse values of a wrong type before anything is done; None means that the option is not given.
+def check_keywords(**options: Any) -> None:
+    """Refuse (InputError) values of a wrong type before anything is done; None means that the option is not given.
 
     Parameters
     ----------
-    **given
+    **options
         Values by keyword of `triangle_count`, except those that `Options` and `RunOptions` check.
-
-    Raises
-    ------
-    InputError
     """
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             _KEYWORDS[name](name, value)
 
@@ -582,10 +549,6 @@ def path_text(name: str, path: Any) -> str:
     return text
 
 
-def _path(name: str, value: Any) -> None:
-    path_text(name, value)
-
-
 def _flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
         raise InputError(f"{name}={shown(value)} is neither True nor False: give one of these")
@@ -617,19 +580,19 @@ def _run(name: str, value: Any) -> None:
 
 
 _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
-    "checkpoint": _path,
+    "checkpoint": path_text,
     "columns": _columns,
     "force": _flag,
     "format": _text,
     "host_memory": lambda name, value: bytes_of(value, name),
     "limit": lambda name, value: whole_number(name, value, 0, few="it is a number of triangles"),
-    "per_edge": _path,
-    "per_vertex": _path,
+    "per_edge": path_text,
+    "per_vertex": path_text,
     "progress": _progress,
-    "report": _path,
+    "report": path_text,
     "run": _run,
     "seed": lambda name, value: whole_number(name, value, None),
     "skip": lambda name, value: whole_number(name, value, 0, few="it is a number of leading lines"),
     "verify": lambda name, value: real_number(name, value, 0, 1),
-    "work_dir": _path,
+    "work_dir": path_text,
 }

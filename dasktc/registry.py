@@ -15,9 +15,10 @@ its package does. So lower layers can look up names here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from dasktc import wording
 from dasktc.errors import InputError
@@ -33,12 +34,10 @@ __all__ = [
     "Registry",
     "check_choice",
     "check_has_kernel",
-    "check_kernel",
     "check_stages",
     "kernel_lines",
     "kernel_names",
     "kernel_of",
-    "left_out",
     "unsorted_kernels",
 ]
 
@@ -46,7 +45,7 @@ T = TypeVar("T")
 _log = logging.getLogger("dasktc")
 
 
-class Registry(MutableMapping[str, T], Generic[T]):
+class Registry(UserDict[str, T]):
     """Objects by name, in the order of help texts; an entry that is set here is known only to this process.
 
     Parameters
@@ -65,12 +64,13 @@ class Registry(MutableMapping[str, T], Generic[T]):
         self.broken: dict[str, str] = {}
         self._filled: dict[str, T] | None = None
 
-    def declare(self, own: Sequence[T], kind: type) -> None:
+    def declare(self, objects: Sequence[T], kind: type) -> None:
         """Take the package's own objects, in the order of help texts, and their class; all have `name` and `help`."""
-        self._declared = own, kind
+        self._declared = objects, kind
 
     @property
-    def _entries(self) -> dict[str, T]:
+    def data(self) -> dict[str, T]:  # type: ignore[override]
+        """The entries; plug-ins are looked for when the first one is needed."""
         if self._filled is None:
             with LOCK:
                 if self._filled is None:
@@ -80,48 +80,28 @@ class Registry(MutableMapping[str, T], Generic[T]):
     def _fill(self) -> dict[str, T]:
         if self._declared is None:
             raise RuntimeError(f"nothing is declared yet for {self.option}: import dasktc.backends and dasktc.planning")
-        own, kind = self._declared
-        entries = {entry.name: entry for entry in own}  # type: ignore[attr-defined]
+        objects, kind = self._declared
+        entries = {entry.name: entry for entry in objects}  # type: ignore[attr-defined]
         for point, provided in _plugins(self._group, kind) if self._group else ():
             if isinstance(provided, str):
                 self.broken[point.name] = provided
                 continue
-            for one in provided:
-                if any(getattr(one, name) != value for name, value in self._where.items()):
+            for entry in provided:
+                if any(getattr(entry, name) != value for name, value in self._where.items()):
                     continue
-                if one.name in entries:
-                    self.broken[one.name] = _left_out(point, "the name is taken")
+                if entry.name in entries:
+                    self.broken[entry.name] = _left_out(point, "the name is taken")
                 else:
-                    entries[one.name] = one
+                    entries[entry.name] = entry
         return entries
 
     def check(self, name: str, *more: str) -> None:
-        """Refuse a name that is neither in the registry nor among the option's other values.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse (InputError) a name that is neither in the registry nor among the option's other values."""
         check_choice(self.option, name, (*more, *self))
 
     def lines(self) -> list[tuple[str, str]]:
         """List each name with its line of help, for the command line, docstrings and the README."""
         return [(name, entry.help) for name, entry in self.items()]  # type: ignore[attr-defined]
-
-    def __getitem__(self, name: str) -> T:
-        return self._entries[name]
-
-    def __setitem__(self, name: str, entry: T) -> None:
-        self._entries[name] = entry
-
-    def __delitem__(self, name: str) -> None:
-        del self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
 
 @once
@@ -156,23 +136,14 @@ def _distribution(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
 
 
-def left_out(option: str, name: str) -> str | None:
-    """Return why the plug-in of a name is left out of an option's registry; None if there is no such plug-in."""
-    registries: tuple[Registry[Any], ...] = (SCHEMES, *KERNELS.values())
-    return next((names.broken[name] for names in registries if names.option == option and name in names.broken), None)
-
-
 def check_choice(option: str, name: str, names: Collection[str]) -> None:
-    """Refuse a value of an option that is none of its choices.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse (InputError) a value of an option that is none of its choices."""
     if isinstance(name, str) and name in names:
         return
-    if isinstance(name, str) and (reason := left_out(option, name)):
-        raise InputError(f"{wording.option(option, name)} cannot be used: {reason}; mend or uninstall it")
+    for registry in (SCHEMES, *KERNELS.values()):
+        if registry.option == option and isinstance(name, str) and name in registry.broken:
+            reason = registry.broken[name]
+            raise InputError(f"{wording.option(option, name)} cannot be used: {reason}; mend or uninstall it")
     suggestion = wording.nearest(name, names) if isinstance(name, str) else None
     choose = f"did you mean {suggestion!r}? Choose one of" if suggestion else "choose one of"
     raise InputError(f"{wording.option(option, name)} does not exist: {choose} {', '.join(names)}")
@@ -202,23 +173,8 @@ def unsorted_kernels(backend: str) -> list[str]:
     return [name for name, kernel in KERNELS[backend].items() if not kernel.sorted_rows]
 
 
-def check_kernel(name: str) -> None:
-    """Refuse a kernel name that no backend has.
-
-    Raises
-    ------
-    InputError
-    """
-    check_choice("kernel", name, ("auto", *kernel_names()))
-
-
 def check_has_kernel(backend: str, kernel: str) -> None:
-    """Refuse a kernel that a backend lacks.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse (InputError) a kernel that a backend lacks."""
     kernels = KERNELS[backend]
     if kernel not in ("auto", *kernels, *WITHOUT_STAGES):
         raise InputError(
@@ -228,12 +184,7 @@ def check_has_kernel(backend: str, kernel: str) -> None:
 
 
 def check_stages(kernel: str) -> None:
-    """Refuse a kernel that replaces all stages where stages are required.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse (InputError) a kernel that replaces all stages where stages are required."""
     if kernel in WITHOUT_STAGES:
         raise InputError(
             f"kernel {kernel} counts a source in memory in one step on a GPU of this process, with no stages to plan "

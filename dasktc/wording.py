@@ -102,12 +102,14 @@ def advice(*names: str, **values: Any) -> str:
     "give method=Method(kernel='hub', parts=2), or more memory=..."
     """
     options = {**dict.fromkeys(names, _NONE), **values}
-    held: dict[str, list[str]] = {}
+    texts_by_place: dict[str, list[str]] = {}
     for name, value in options.items():
         text = f"{name}={'...' if value is _NONE else shown(value, LONGEST_VALUE)}"
-        held.setdefault(_PLACES.get(name, text), []).append(text)
+        texts_by_place.setdefault(_PLACES.get(name, text), []).append(text)
     return _both(
-        ", ".join(place.format(", ".join(texts)) if "{}" in place else place for place, texts in held.items()),
+        ", ".join(
+            place.format(", ".join(texts)) if "{}" in place else place for place, texts in texts_by_place.items()
+        ),
         (" " if values else ", ").join(_at_command_line(name, value) for name, value in options.items()),
     )
 

@@ -8,9 +8,7 @@ import pandas as pd
 import pytest
 
 import dasktc
-from dasktc.api.measures import write_measures
-from dasktc.api.saved_graph import save_source
-from dasktc.api.truss import write_truss
+from dasktc.api.files import save_source, write_measures, write_truss
 from dasktc.options import Method
 from dasktc.questions.cliques import clique_count
 from dasktc.summary import Summarised, as_html, as_text

@@ -100,7 +100,8 @@ def edge_answer(
         return _asked(graph, by_place, name, kind, edges)
     refuse_frame(graph, kind)
     executor = graph.executor
-    if _in_one_step(graph, by_place, kind):
+    single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
+    if single and graph.options.chosen_backend in ON_DEVICE:  # which sorts them if keys and numbers fit
         args = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
         (block,) = (graph.blocks[place] for place in by_place)
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *args, graph.edges, total)])[0]
@@ -188,7 +189,7 @@ def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable
         return executor.map("edges", function, executor.map("edges", _summed, groups))
     if graph.plan.shards > 1:
         return executor.map("edges", function, _slices(graph, by_place, step))
-    return _slices(graph, by_place, rows, then=function)
+    return _slices(graph, by_place, rows, function=function)
 
 
 def _lengths(graph: CountingContext) -> tuple[int, int]:
@@ -202,10 +203,10 @@ def _lengths(graph: CountingContext) -> tuple[int, int]:
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     """Refuse a frame of all edges that exceeds the memory budget of the caller, if that is the one process."""
-    memory, needed = graph.answers.caller_bytes, graph.tuning.frame_bytes * graph.edges
-    if kind.whole and memory is not None and needed > memory:
+    memory, nbytes = graph.answers.caller_bytes, graph.tuning.frame_bytes * graph.edges
+    if kind.whole and memory is not None and nbytes > memory:
         raise InputError(
-            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(needed)} while it is made, more than the "
+            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(nbytes)} while it is made, more than the "
             f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
             f"with {advice('per_edge')}, or raise {advice('memory')}"
         )
@@ -214,12 +215,6 @@ def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
 def _alone(graph: CountingContext, kind: FrameKind) -> bool:
     """Whether the caller's process makes the whole frame in its own memory."""
     return kind.whole and graph.answers.in_one_memory
-
-
-def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
-    """Whether a device makes the frame of its single block with `Answers`, if the keys and numbers fit."""
-    single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
-    return single and graph.options.chosen_backend in ON_DEVICE
 
 
 def _whole_frame(
@@ -237,7 +232,11 @@ def _whole_frame(
     added, bound = answers.facts(values)
     refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
     refuse_unless(total is None or added == total, f"{name} of edges do not add up")
-    ids, external = _ids_of_block(block, order), external_ids_on_device(vertices)
+    if block.members is not None:
+        ids = (order.take(block.members),) * 2
+    else:
+        ids = order[block.row_first :: block.stride], order[block.column_first :: block.stride]
+    external = external_ids_on_device(vertices)
     columns = answers.edges(block, values, ids, len(order), bound, 0 if external is None else external)
     if columns is None:
         return None
@@ -245,14 +244,6 @@ def _whole_frame(
     if external is None:
         src, dst = (ids_of(vertices, ends, kind.library) for ends in (src, dst))
     return frame_of({"src": src, "dst": dst, name: numbers}, kind.library)
-
-
-def _ids_of_block(block: OrientedCSR, order: Array) -> tuple[Array, Array]:
-    """Return the dense ids of the rows and columns of a block on a device, int32."""
-    if block.members is not None:
-        ids = order.take(block.members)
-        return ids, ids
-    return order[block.row_first :: block.stride], order[block.column_first :: block.stride]
 
 
 # slices of blocks
@@ -263,18 +254,18 @@ def _slices(
     by_place: ByPlace,
     step: int,
     oriented: bool = False,
-    then: Callable[[Array], Any] | None = None,
+    function: Callable[[Array], Any] | None = None,
 ) -> list[Any]:
     """Cut blocks into slices: keys over dense ids above numbers; out of core they are on the host.
 
-    If vertices are in one shard, `then` is applied to each slice.
+    If vertices are in one shard, `function` is applied to each slice.
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
     order = None if sharded else graph.prepared.graph.order.whole
     backend, host = graph.options.chosen_backend, sharded or not graph.answers.frames_on_device
     calls = [
-        (graph.blocks[place], of_block, order, start, start + step, backend, host, oriented, then)
-        for place, of_block in by_place.items()
+        (graph.blocks[place], values, order, start, start + step, backend, host, oriented, function)
+        for place, values in by_place.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
     slices = starmap(executor, "edges", _slice, calls)
@@ -282,9 +273,9 @@ def _slices(
 
 
 def _slice(*arguments: Any) -> Any:
-    *part, then = arguments
+    *part, function = arguments
     edges = _edges_of_block(*part)
-    return edges if then is None else then(edges)
+    return edges if function is None else function(edges)
 
 
 def _edges_of_block(
@@ -397,20 +388,20 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
         return ascending(part)
     keys, values = part[0], part[1]
     high, low = unpack(keys, SHIFT)
-    bits, below = (int(numbers.max()).bit_length() if len(keys) else 0 for numbers in (low, values))
+    low_bits, value_bits = (int(numbers.max()).bit_length() if len(keys) else 0 for numbers in (low, values))
     top = (int(high.max()) if len(keys) else 0) + 1
-    if (top << (bits + below)) >= 1 << 63:
+    if (top << (low_bits + value_bits)) >= 1 << 63:
         place = keys.argsort()
         return high.take(place), low.take(place), values.take(place)
     words = high
-    for width, numbers in ((bits, low), (below, values)):
+    for width, numbers in ((low_bits, low), (value_bits, values)):
         words <<= width
         words |= numbers
-    words = get_backend("cuda").sort(words, top << (bits + below))
-    values = words & ((1 << below) - 1)
-    words >>= below
-    low = words & ((1 << bits) - 1)
-    words >>= bits
+    words = get_backend("cuda").sort(words, top << (low_bits + value_bits))
+    values = words & ((1 << value_bits) - 1)
+    words >>= value_bits
+    low = words & ((1 << low_bits) - 1)
+    words >>= low_bits
     return words, low, values
 
 
@@ -423,19 +414,20 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     src, dst = _ends(graph, edges)
     ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
-    known = np.minimum(*ends) >= 0
-    distinct = np.unique(keys[known])
+    mask = np.minimum(*ends) >= 0
+    distinct = np.unique(keys[mask])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
     share = graph.answers.frame_bytes
     slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // graph.tuning.split_bytes)))
     matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
     counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)
     place = distinct.searchsorted(keys).clip(max=max(0, len(distinct) - 1))
-    known &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
-    if not known.all():
-        number = int(known.argmin())
-        wrong = (_plain(src[number]), _plain(dst[number])) if graph.prepared.source.labels is None else edges[number]
-        raise unknown("edges", wrong, int((~known).sum()), "edge")
+    mask &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
+    if not mask.all():
+        number = int(mask.argmin())
+        example = tuple(end.item() if isinstance(end, np.generic) else end for end in (src[number], dst[number]))
+        example = example if graph.prepared.source.labels is None else edges[number]
+        raise unknown("edges", example, int((~mask).sum()), "edge")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
     return given_as(labelled(graph, frame, ("src", "dst")), kind)
 
@@ -448,12 +440,7 @@ def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
 
     if kind.library == "cudf":
         frame = get_backend("cuda").frame.from_pandas(frame)
-
     return dd.from_pandas(frame, npartitions=1, sort=False)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
@@ -466,14 +453,22 @@ def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
         columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
     elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
         columns = [edges[:, 0], edges[:, 1]]
-    elif isinstance(edges, tuple | list) and are_two_columns(edges) and all(map(_is_column, edges)):
+    elif (
+        isinstance(edges, tuple | list)
+        and are_two_columns(edges)
+        and all(isinstance(end, tuple | list | range) or getattr(end, "ndim", 0) == 1 for end in edges)
+    ):
         columns = list(edges)
     else:
-        if isinstance(edges, str | bytes) or not hasattr(edges, "__len__") or hasattr(edges, "ndim"):
-            raise _no_edges(edges)
-        pairs = list(edges)
-        if not all((isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs):
-            raise _no_edges(edges)
+        iterable = hasattr(edges, "__len__") and not (isinstance(edges, str | bytes) or hasattr(edges, "ndim"))
+        pairs = list(edges) if iterable else []
+        if not iterable or not all(
+            (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
+        ):
+            raise InputError(
+                f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of "
+                "two columns, or a pair of columns"
+            )
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
     src, dst = (given_ids(graph, column, "edges") for column in columns)
     if len(src) != len(dst):
@@ -481,17 +476,6 @@ def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
             f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
         )
     return src, dst
-
-
-def _is_column(values: Any) -> bool:
-    return isinstance(values, tuple | list | range) or getattr(values, "ndim", 0) == 1
-
-
-def _no_edges(edges: Any) -> InputError:
-    return InputError(
-        f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of two "
-        "columns, or a pair of columns"
-    )
 
 
 def _matched(part: Array, distinct: Array) -> Array:

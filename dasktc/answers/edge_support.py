@@ -113,7 +113,9 @@ def _sums(
     It returns one array for each distinct key of the triple, in ascending order, `nbytes` altogether, and a Record.
     """
     plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
-    if (coarser := _in_fewer_splits(plan)) is not plan:
+    splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
+    if splits < plan.splits:  # each makes arrays as long as the blocks
+        coarser = replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits)
         with suppress(InputError):  # larger splits may need more memory than is available
             substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
             if substitute == kernel:
@@ -130,12 +132,6 @@ def _sums(
     records: list[Record] = folded[0]
     check(records, plan, graph.prepared.wedges)
     return folded[1], sum(record.count.triangles for record in records)
-
-
-def _in_fewer_splits(plan: Plan) -> Plan:
-    """Return the plan with as few splits as keep its workers busy, because each makes arrays as long as the blocks."""
-    splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
-    return replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits) if splits < plan.splits else plan
 
 
 def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:
@@ -202,10 +198,10 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
     backend, (task, by_place) = get_backend(job.backend), _task(job, blocks)
     parts = in_halves(lambda part: backend.support(part, job.kernel), task, job)
     supports, triangles, wedges = next(parts)
-    for extra, triangles_more, wedges_more in parts:
+    for extra, part_triangles, part_wedges in parts:
         for mine, addend in {id(mine): (mine, addend) for mine, addend in zip(supports, extra, strict=True)}.values():
             mine += addend
-        triangles, wedges = triangles + triangles_more, wedges + wedges_more
+        triangles, wedges = triangles + part_triangles, wedges + part_wedges
     _refuse_unless_three(job, {id(array): array for array in supports}.values(), triangles)
     visited = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
     return visited, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
@@ -232,21 +228,21 @@ def _vertices(
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
     parts = in_halves(lambda part: count(part, job.kernel, sides, sizes), task, job)
     sums, triangles, wedges = next(parts)
-    for extra, triangles_more, wedges_more in parts:
+    for extra, part_triangles, part_wedges in parts:
         for side, addend in extra.items():
             sums[side] += addend
-        triangles, wedges = triangles + triangles_more, wedges + wedges_more
+        triangles, wedges = triangles + part_triangles, wedges + part_wedges
     _refuse_unless_three(job, sums.values(), triangles)
     return sums, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 
 
 def _refuse_unless_three(job: Job, sums: Iterable[Array], triangles: int) -> None:
     """Refuse supports, or sums by vertex, that do not add up to three per triangle."""
-    added_up = sum(int(array.sum(dtype="int64")) for array in sums)
-    if added_up != 3 * triangles:
+    incidences = sum(int(array.sum(dtype="int64")) for array in sums)
+    if incidences != 3 * triangles:
         raise CountError(
-            f"{job}: {plural(triangles, 'triangle has', 'triangles have')} {plural(added_up, 'edge')} or vertices, not "
-            f"three each: kernel {job.kernel} is wrong there; prepare with another kernel, and report this with "
+            f"{job}: {plural(triangles, 'triangle has', 'triangles have')} {plural(incidences, 'edge')} or vertices, "
+            f"not three each: kernel {job.kernel} is wrong there; prepare with another kernel, and report this with "
             "`dasktc info`"
         )
 

@@ -115,7 +115,7 @@ def values_in_shards(
     executor, [order, *vectors] = vectors_on_host(executor, "vertex-frames", order, *vectors)
     shards = [permuted(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]
     parts = zip(*(vector.parts for vector in shards), strict=True)
-    return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *of_shard) for of_shard in parts])
+    return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *shard) for shard in parts])
 
 
 def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list[Array]:
@@ -186,11 +186,11 @@ def _together(parts: list[Any]) -> Any:
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
     """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
     executor, [order, ids] = vectors_on_host(executor, "list-frame", order, ids)
-    listed = executor.submit("list-frame", _corners, parts)
-    distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
+    triangles = executor.submit("list-frame", _corners, parts)
+    distinct, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
     (dense,) = gather_entries(executor, "list-frame", order, [distinct])
-    listed = executor.submit("list-frame", _by_dense_id, corners, dense)
-    distinct, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
+    triangles = executor.submit("list-frame", _by_dense_id, corners, dense)
+    distinct, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
     (names,) = gather_entries(executor, "list-frame", ids, [distinct])
     return executor.submit("list-frame", _triangles, corners, names, library)
 
@@ -212,7 +212,7 @@ def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:
 
 def _triangles(corners: Array, ids: list[Any], library: Any) -> Any:
     names = _together(ids)
-    of_corners = {name: names.take(corners[:, end]) for end, name in enumerate("uvw")}
+    columns = {name: names.take(corners[:, end]) for end, name in enumerate("uvw")}
     if library == "pandas":
-        of_corners = {name: column(corner_ids) for name, corner_ids in of_corners.items()}
-    return frame_of(of_corners, library)
+        columns = {name: column(corner_ids) for name, corner_ids in columns.items()}
+    return frame_of(columns, library)

@@ -152,7 +152,10 @@ def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKin
 
 
 def _checked(kind: FrameKind) -> FrameKind:
-    """Refuse (InputError) Polars where it is missing, and cuDF partitions where Dask cannot handle these."""
+    """Refuse (InputError) Polars where it is missing, and cuDF partitions where Dask cannot handle these.
+
+    Importing dask_cudf registers cuDF frames with Dask.
+    """
     if kind.kind == "polars":
         _polars()
     if kind.whole or kind.library != "cudf":
@@ -204,10 +207,10 @@ def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
     """Map dense ids to a column of the caller's ids for a frame of the library; on a device if the ids are there."""
     if library == "pandas":
         return column(vertices.external(on_host(dense)))
-    known = getattr(vertices, "ids", None)
-    if known is None or isinstance(dense, np.ndarray):
+    map_ids = getattr(vertices, "ids", None)
+    if map_ids is None or isinstance(dense, np.ndarray):
         return vertices.external(on_host(dense))
-    ids = known.take(dense)
+    ids = map_ids.take(dense)
     return ids.reset_index(drop=True) if hasattr(ids, "reset_index") else ids
 
 
@@ -247,13 +250,13 @@ def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     """Number of rows that fill a partition, for `ids` columns of ids and `numbers` columns of numbers."""
-    of_id = 8
+    id_bytes = 8
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
         parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
         widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
-        of_id += sum(widths) // max(1, graph.vertices)
-    return max(1, graph.tuning.partition_bytes // (ids * of_id + 8 * numbers))
+        id_bytes += sum(widths) // max(1, graph.vertices)
+    return max(1, graph.tuning.partition_bytes // (ids * id_bytes + 8 * numbers))
 
 
 def gathered(answers: Answers, frames: list[Any], kind: FrameKind) -> Any:
@@ -395,25 +398,21 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
         return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
-    of_shards = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
-    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *of_shards])
+    shard_places = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
+    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *shard_places])
 
 
 def external_ids(graph: CountingContext, dense: Array) -> Any:
     """Return a pandas column of the caller's ids, or labels, for a few dense ids."""
-    labels, ids = graph.prepared.source.labels, _external_ids(graph, dense)
-    return ids if labels is None else labels.of(ids)
-
-
-def _external_ids(graph: CountingContext, dense: Array) -> Any:
-    vertices, executor = graph.prepared.vertices, graph.executor
-    if not isinstance(vertices, Sharded):
-        return column(executor.gather([executor.submit("ids", methodcaller("external", dense), vertices)])[0])
-    of_shards = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
-    named = np.empty(len(dense), dtype=np.int64 if graph.prepared.source.ids == "int" else object)
-    for places, ids in of_shards:
-        named[places] = ids
-    return column(named if named.dtype != object else named.tolist())
+    vertices, executor, source = graph.prepared.vertices, graph.executor, graph.prepared.source
+    if isinstance(vertices, Sharded):
+        ids: Any = np.empty(len(dense), dtype=np.int64 if source.ids == "int" else object)
+        for places, values in executor.gather(vertices.map(executor, "ids", _external_of_shard, dense)):
+            ids[places] = values
+        ids = ids if source.ids == "int" else ids.tolist()
+    else:
+        (ids,) = executor.gather([executor.submit("ids", methodcaller("external", dense), vertices)])
+    return column(ids) if source.labels is None else source.labels.of(column(ids))
 
 
 def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]:
@@ -430,47 +429,33 @@ def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
     return np.where(places < 0, places, places + first)
 
 
-def places_among(known: Any, ids: Any) -> Array:
+def places_among(sorted_ids: Any, ids: Any) -> Array:
     """Return the positions of ids among ascending ones; -1 for ids that are missing."""
-    if isinstance(known, np.ndarray):
-        if not len(known):
+    if isinstance(sorted_ids, np.ndarray):
+        if not len(sorted_ids):
             return np.full(len(ids), -1, np.int64)
-        places = known.searchsorted(ids).clip(max=len(known) - 1)
-        return np.where(known[places] == ids, places, -1).astype(np.int64)
+        places = sorted_ids.searchsorted(ids).clip(max=len(sorted_ids) - 1)
+        return np.where(sorted_ids[places] == ids, places, -1).astype(np.int64)
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = pc.cast(pa.array(ids), known.type)
-    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = pc.cast(pa.array(ids), sorted_ids.type)
+    return pc.fill_null(pc.index_in(values, value_set=sorted_ids), -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
+def unknown(name: str, example: Any, count: int, noun: str) -> InputError:
     """Make the error for requested ids or edges that are not in the graph; it names the first and their number."""
+    example = example.item() if isinstance(example, np.generic) else example
     return InputError(
-        f"{name} has {plural(count, f'{what} that is', f'{what}s that are')} not in the graph, for example "
-        f"{shown(wrong)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
+        f"{name} has {plural(count, f'{noun} that is', f'{noun}s that are')} not in the graph, for example "
+        f"{shown(example)}: after clean-up a graph has edges without loops, and the vertices at their ends; leave them "
         "out"
     )
 
 
 def empty(columns: dict[str, str], library: Library) -> Any:
-    """Make a frame without rows, from which a Dask DataFrame takes names and types of columns.
-
-    Raises
-    ------
-    InputError
-        It would be a cuDF frame, but this process cannot use cuDF.
-    """
+    """Make a frame without rows, from which a Dask DataFrame takes names and types of columns."""
     import pandas as pd
 
     frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in columns.items()})
-    if library == "pandas":
-        return frame
-    try:
-        import_module("dask_cudf")  # registers cuDF frames with Dask
-    except ImportError as missing:
-        raise InputError(
-            f"partitions are cuDF frames, but dask_cudf cannot be imported here ({missing}): the client needs it for "
-            "their columns' types; install it, or take frame='pandas'"
-        ) from missing
-    return get_backend("cuda").frame.from_pandas(frame)
+    return frame if library == "pandas" else get_backend("cuda").frame.from_pandas(frame)

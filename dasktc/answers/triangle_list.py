@@ -45,10 +45,10 @@ def triangle_list(graph: CountingContext, limit: int | None = None, frame: str |
     """List the triangles; see `Graph.triangle_list`."""
     check_keywords(limit=limit)
     kind = frame_kind(graph, frame, "list")
-    listed = None if limit is None or limit > graph.tuning.probe_limit else _probe(graph, limit)
-    if listed is None:
-        listed = _counted(graph, limit, kind)
-    return _frames(graph, *listed, kind)
+    lists = None if limit is None or limit > graph.tuning.probe_limit else _probe(graph, limit)
+    if lists is None:
+        lists = _counted(graph, limit, kind)
+    return _frames(graph, *lists, kind)
 
 
 # lists of dense ids, or of the blocks' ids if vertices are in shards
@@ -64,8 +64,8 @@ def _probe(graph: CountingContext, limit: int) -> tuple[list[Any], int] | None:
     job, executor = min(work), graph.executor
     executor.store.set_task_memory(graph.plan.bytes_per_task, graph.plan.memory)
     call = (job, limit, *_how(graph), *(graph.blocks[place] for place in job.triple.places))
-    listed = executor.submit("list", _first, *call)
-    return ([listed], limit) if executor.gather([executor.submit("list", len, listed)])[0] == limit else None
+    triangles = executor.submit("list", _first, *call)
+    return ([triangles], limit) if executor.gather([executor.submit("list", len, triangles)])[0] == limit else None
 
 
 def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tuple[list[Any], int]:
@@ -118,8 +118,8 @@ def _first(
     """List at most `limit` triangles of the first rows of a block triple."""
     edges = get_backend(job.backend).array.asarray([max(PROBE_EDGES, 2 * limit)], dtype="int64")
     rows = min(index.rows, max(1, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
-    listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
-    return _by_dense_id(listed, order, host, index, table)
+    triangles = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
+    return _by_dense_id(triangles, order, host, index, table)
 
 
 def _some(task: BlockTask, job: Job, limit: int) -> Array:
@@ -129,9 +129,9 @@ def _some(task: BlockTask, job: Job, limit: int) -> Array:
     def some(task: BlockTask) -> Array:
         return backend.listing(task, remaining)
 
-    for listed in in_halves(some, task, job):
-        lists.append(listed)
-        remaining -= len(listed)
+    for triangles in in_halves(some, task, job):
+        lists.append(triangles)
+        remaining -= len(triangles)
     return _together(lists)
 
 
@@ -140,15 +140,15 @@ def _listed(
 ) -> list[Any]:
     """List the given number of triangles of a task; return also the number listed."""
     triangles = _some(task_of(job, index, table, stream), job, count)
-    listed = f"{job.triple} has {plural(len(triangles), 'triangle')} to list, but {count:,} were counted"
-    refuse_unless(len(triangles) == count, listed)
+    fact = f"{job.triple} has {plural(len(triangles), 'triangle')} to list, but {count:,} were counted"
+    refuse_unless(len(triangles) == count, fact)
     return [_by_dense_id(triangles, order, host, index, table), count]
 
 
-def _by_dense_id(listed: Array, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR) -> Array:
+def _by_dense_id(triangles: Array, order: Array | None, host: bool, index: OrientedCSR, table: OrientedCSR) -> Array:
     """Convert triangles from rows and columns to ascending dense ids; without an order, to the blocks' ids."""
     xp = array_module(index.offsets)
-    u, v, w = (xp.ascontiguousarray(xp.asarray(listed)[:, end]) for end in range(3))
+    u, v, w = (xp.ascontiguousarray(xp.asarray(triangles)[:, end]) for end in range(3))
     ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
     if order is not None:
         ids = order.take(ids).astype("int64", copy=False)
@@ -191,13 +191,13 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
     return numbered(graph, frames, sizes, kind, "uvw")
 
 
-def _keys(listed: Array) -> Array:
-    return listed[:, 0] << SHIFT | listed[:, 1]
+def _keys(triangles: Array) -> Array:
+    return triangles[:, 0] << SHIFT | triangles[:, 1]
 
 
-def _cut(listed: Array, starts: list[int]) -> list[Array]:
+def _cut(triangles: Array, starts: list[int]) -> list[Array]:
     """Cut triangles before each of `starts`, keys of their two smaller corners."""
-    xp, ordered = array_module(listed), _ascending(listed)
+    xp, ordered = array_module(triangles), _ascending(triangles)
     places = _keys(ordered).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
     return [ordered[a:b].copy() for a, b in zip([0, *places], [*places, len(ordered)], strict=True)]
 
@@ -206,14 +206,14 @@ def _size(lists: list[Array]) -> int:
     return sum(map(len, lists))
 
 
-def _ascending(listed: Array) -> Array:
-    place = listed[:, 2].argsort(kind="stable")
-    place = place.take(_keys(listed).take(place).argsort(kind="stable"))
-    return listed[place]
+def _ascending(triangles: Array) -> Array:
+    place = triangles[:, 2].argsort(kind="stable")
+    place = place.take(_keys(triangles).take(place).argsort(kind="stable"))
+    return triangles[place]
 
 
 def _list_frame(lists: list[Array], vertices: VertexMap, library: Any, first: int) -> Any:
-    listed = _ascending(_together(lists) if lists else np.empty((0, 3), np.int64))
-    xp = array_module(listed)
-    corners = {name: xp.ascontiguousarray(listed[:, end]) for end, name in enumerate("uvw")}
+    triangles = _ascending(_together(lists) if lists else np.empty((0, 3), np.int64))
+    xp = array_module(triangles)
+    corners = {name: xp.ascontiguousarray(triangles[:, end]) for end, name in enumerate("uvw")}
     return frame_of({name: ids_of(vertices, ids, library) for name, ids in corners.items()}, library, first)

@@ -106,37 +106,37 @@ def _ends_fit(graph: CountingContext) -> bool:
     executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
     if graph.answers.call_bytes is None:
         return True
-    needed = 8 * (2 * plan.parts + 1) * int(max(sizes.rows.max(), sizes.columns.max()))
-    if needed > plan.memory:
+    nbytes = 8 * (2 * plan.parts + 1) * int(max(sizes.rows.max(), sizes.columns.max()))
+    if nbytes > plan.memory:
         return False
-    executor.store.set_task_memory(max(needed, kernel_and_bytes(graph)[1]), plan.memory)
+    executor.store.set_task_memory(max(nbytes, kernel_and_bytes(graph)[1]), plan.memory)
     return True
 
 
 def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[int, Any]:
     """Sums of supports by vertex and side of the blocks; over all sides they are twice the triangles."""
     executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
-    of_sides: dict[int, list[Any]] = {}
+    side_parts: dict[int, list[Any]] = {}
     for place, support in supports.items():
         sides = plan.scheme.sides(plan.parts, place)
         lengths = int(sizes.rows[place]), int(sizes.columns[place])
         arguments = (graph.blocks[place], support, *lengths, sides[0] == sides[1], graph.options.chosen_backend)
         ends = executor.submit("triangles", _at_ends, *arguments)
         for number, side in enumerate(dict.fromkeys(sides)):
-            of_sides.setdefault(side, []).append(executor.submit("triangles", getitem, ends, number))
+            side_parts.setdefault(side, []).append(executor.submit("triangles", getitem, ends, number))
     return {
         side: parts[0] if len(parts) == 1 else executor.submit("triangles", total, parts)
-        for side, parts in of_sides.items()
+        for side, parts in side_parts.items()
     }
 
 
 def _at_ends(block: OrientedCSR, supports: Array, rows: int, columns: int, one_side: bool, backend: str) -> list[Array]:
     """Add up supports at rows and at columns; if rows and columns are one side, add both together."""
     xp = get_backend(backend).array
-    at_row = xp.zeros(max(rows, columns) if one_side else rows, dtype="int64")
-    at_column = at_row if one_side else xp.zeros(columns, dtype="int64")
-    get_backend(backend).add_ends(block, supports, at_row, at_column)
-    return [at_row] if one_side else [at_row, at_column]
+    row_sums = xp.zeros(max(rows, columns) if one_side else rows, dtype="int64")
+    column_sums = row_sums if one_side else xp.zeros(columns, dtype="int64")
+    get_backend(backend).add_ends(block, supports, row_sums, column_sums)
+    return [row_sums] if one_side else [row_sums, column_sums]
 
 
 def _sum(vector: Array) -> int:
@@ -150,13 +150,13 @@ def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int
     if straight and len(sums[0]) >= vertices and not twice:
         return _checked(sums[0][:vertices], count)
     counts = xp.zeros(vertices, dtype="int64")
-    for of_side, numbering in zip(sums, numberings, strict=True):
+    for side_sums, numbering in zip(sums, numberings, strict=True):
         if isinstance(numbering, tuple):
             first, stride = numbering
-            target = counts[first::stride][: len(of_side)]
-            target += of_side[: len(target)]
+            target = counts[first::stride][: len(side_sums)]
+            target += side_sums[: len(target)]
         else:
-            counts[xp.asarray(numbering)] += of_side
+            counts[xp.asarray(numbering)] += side_sums
     if twice:
         refuse_unless(not bool((counts & 1).any()), "a vertex's edges have an odd number of triangles together")
         counts >>= 1
@@ -176,8 +176,8 @@ def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
 def pairs_of(out_degree: Array, in_degree: Array) -> int:
     """Σ d·(d - 1)/2 as a Python int; the factors are split so that no partial sum can exceed 64 bits."""
     degree = (out_degree + in_degree).astype("int64", copy=False)
-    high, low, others = degree >> 20, degree & ((1 << 20) - 1), degree - 1
-    return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
+    high, low, degree_less_one = degree >> 20, degree & ((1 << 20) - 1), degree - 1
+    return ((int((degree_less_one * high).sum()) << 20) + int((degree_less_one * low).sum())) // 2
 
 
 def same(counts: Array, *_: Array) -> Array:

@@ -88,8 +88,8 @@ def vertex_answer(
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
     meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
     firsts = executor.gather(ends)
-    known = all(len(of) for of in firsts)
-    return spread(graph, frames, meta, (*(of[0] for of in firsts), firsts[-1][-1]) if known else None)
+    divisions = (*(pair[0] for pair in firsts), firsts[-1][-1]) if all(firsts) else None
+    return spread(graph, frames, meta, divisions)
 
 
 def vertex_partitions(
@@ -119,13 +119,13 @@ def vertex_partitions(
     executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
     frames, ends = [], []
     parts = ids.parts if isinstance(ids, Sharded) else [ids]
-    for values, of_shard, (first, end) in zip(shards.parts, parts, pairwise(shards.starts), strict=True):
+    for values, shard_ids, (first, end) in zip(shards.parts, parts, pairwise(shards.starts), strict=True):
         count = max(1, -(-(end - first) // rows)) if rows else 1
         for start, stop in pairwise(even(end - first, count)):
-            arguments = (values, of_shard, start, stop, list(columns), kind.library, indexed)
+            arguments = (values, shard_ids, start, stop, list(columns), kind.library, indexed)
             frames.append(executor.submit("vertex-frames", _vertex_frame, *arguments))
             if not kind.whole:
-                ends.append(executor.submit("vertex-frames", _ends, of_shard, start, stop))
+                ends.append(executor.submit("vertex-frames", _ends, shard_ids, start, stop))
     return frames, ends
 
 
@@ -175,8 +175,8 @@ def _on_device(values: dict[str, Array], vertices: Any) -> Any:
     if isinstance(first, int):
         index = cudf.RangeIndex(first, first + size, name="vertex")
     else:
-        known = vertices.ids if first is None else first
-        index = cudf.Index(known, name="vertex")
+        ids = vertices.ids if first is None else first
+        index = cudf.Index(ids, name="vertex")
     if len(values) > 1:
         return cudf.DataFrame(values, index=index)
     ((name, numbers),) = values.items()
@@ -200,22 +200,20 @@ def _ends(ids: Any, start: int, stop: int) -> list[Any]:
 
 def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any) -> Any:
     """Return the numbers of requested vertices, in their order."""
-    ids_asked = given_ids(graph, vertices, "vertices")
-    dense = dense_ids(graph, ids_asked)
+    requested_ids = given_ids(graph, vertices, "vertices")
+    dense = dense_ids(graph, requested_ids)
     if len(dense) and dense.min() < 0:
         number = int((dense < 0).argmax())
-        wrong = ids_asked[number] if graph.prepared.source.labels is None else list(vertices)[number]
-        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
-        raise unknown("vertices", wrong, int((dense < 0).sum()), "id")
+        example = requested_ids[number] if graph.prepared.source.labels is None else list(vertices)[number]
+        raise unknown("vertices", example, int((dense < 0).sum()), "id")
     shards = _values(graph, vectors, columns)
     parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
-    found = {}
+    frame_columns = {"vertex": column(requested_ids)}
     for number, name in enumerate(columns):
-        numbers = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)
+        frame_columns[name] = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)
         for places, values in parts:
-            numbers[places] = values[number]
-        found[name] = numbers
-    frame = _indexed(frame_of({"vertex": column(ids_asked), **found}, "pandas"), list(columns))
+            frame_columns[name][places] = values[number]
+    frame = _indexed(frame_of(frame_columns, "pandas"), list(columns))
     return given_as(labelled(graph, frame), kind)
 
 

@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal
 
 from dasktc.api.graph import OwnedCluster
+from dasktc.api.opener import enter
 from dasktc.errors import InputError
 from dasktc.executors.connect import joined, started
 from dasktc.executors.dask.progress import page_of
 from dasktc.executors.place import HasClient, Place
+from dasktc.executors.process.signals import held
 from dasktc.options import BACKENDS, PROTOCOLS, Backend, Protocol
 from dasktc.registry import check_choice
 
@@ -114,14 +116,11 @@ def cluster(
         raise InputError(
             f"{argument} and {place.names[0]} were both given: the workers of a cluster to join run already; keep one"
         )
-    opened = ExitStack()
-    owned = OwnedCluster(opened)
-    try:
-        if joins:
-            start = joined(place.scheduler, place.scheduler_file, security, default=True)
-        else:
-            start = started("all" if workers is None else workers, backend, security, default=True, protocol=protocol)
-        return Cluster(opened.enter_context(start), owned)
-    except BaseException:  # an interrupt, too
-        owned.close()
-        raise
+    if joins:
+        start = joined(place.scheduler, place.scheduler_file, security, default=True)
+    else:
+        start = started("all" if workers is None else workers, backend, security, default=True, protocol=protocol)
+    with ExitStack() as stack:
+        client = enter(stack, start)
+        with held():
+            return Cluster(client, OwnedCluster(stack.pop_all()))

@@ -1,4 +1,4 @@
-"""`triangle_count` counts the triangles of a source; `prepare` returns a `Graph` that answers several questions."""
+"""`triangle_count` and `estimate` answer one question about a source, a `Graph` of `prepare` several."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ from dasktc.options import (
 from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
+from dasktc.questions.estimate import TriangleEstimate, check_options
 from dasktc.reports.outputs import Outputs
 from dasktc.saved.opening import SavedGraph, open_blocks
 from dasktc.wording import option
@@ -51,7 +52,7 @@ from dasktc.wording import option
 if TYPE_CHECKING:
     from dasktc.executors.place import ClientLike
 
-__all__ = ["build", "prepare", "triangle_count"]
+__all__ = ["build", "estimate", "prepare", "triangle_count"]
 
 
 @said_in_one_line
@@ -144,22 +145,25 @@ def triangle_count(
     1
     """
     began = time.perf_counter()
-    options_asked = Options.by(method, backend, memory)
-    options, in_bits = forced(options_asked)
+    caller_options = Options.by(method, backend, memory)
+    options, in_bits = forced(caller_options)
     check_keywords(run=run, progress=progress, force=force)
     place = Place.of(client, threads)
     counting = CountOptions(verify, options.seed, checkpoint)
     outputs = Outputs(per_vertex, per_edge, report, force)
     outputs.check()
-    if not options.sort_rows:
-        _check_unsorted(per_vertex=per_vertex, per_edge=per_edge, report=report, checkpoint=checkpoint)
+    needs_sorted = {"per_vertex": per_vertex, "per_edge": per_edge, "report": report, "checkpoint": checkpoint}
+    if not options.sort_rows and (names := [name for name, path in needs_sorted.items() if path is not None]):
+        raise InputError(
+            f"{option(names[0])} needs sorted rows, but {option('sort_rows', False)} is given: leave one of the two out"
+        )
     check_place(run.work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     keywords = {"format": format, "columns": columns, "ids": ids, "skip": skip, "checkpoint": checkpoint}
-    command = "" if report is None else repeating(source, options_asked, place, run, {**keywords, "verify": verify})
+    command = "" if report is None else repeating(source, caller_options, place, run, {**keywords, "verify": verify})
     with opened("count", source, place, options, reading, run, progress) as call:
         counting = replace(counting, progress=call.tracker)
         if in_bits:
@@ -202,14 +206,6 @@ def _count(
         # a second attempt may replace the files of the first; files of others were refused before that
         files = replace(outputs, force=True) if call.why_memory else outputs
         return files.write(graph, result, before, command, call.tracker)
-
-
-def _check_unsorted(**outputs: Any) -> None:
-    """Refuse outputs that need sorted rows if rows are not to be sorted."""
-    if names := [name for name, value in outputs.items() if value is not None]:
-        raise InputError(
-            f"{option(names[0])} needs sorted rows, but {option('sort_rows', False)} is given: leave one of the two out"
-        )
 
 
 @said_in_one_line
@@ -278,6 +274,80 @@ def prepare(
         graph = replace(graph, prepared=replace(graph.prepared, plan=call.explained(graph.plan)))
         with held():
             return Graph(graph, OwnedCluster(call.connection.pop_all()) if place.connects else None)
+
+
+@said_in_one_line
+def estimate(
+    source: Any,
+    client: ClientLike | None = None,
+    *,
+    error: float = 0.01,
+    confidence: float = 0.95,
+    columns: Sequence[str] | None = None,
+    ids: IdsOption = "auto",
+    format: str | None = None,
+    skip: int | None = None,
+    backend: Backend = "auto",
+    method: Method | MethodName = "auto",
+    memory: int | str | None = None,
+    threads: int | None = None,
+    run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
+    progress: Progress | bool | None = None,
+) -> TriangleEstimate:
+    """Estimate the number of triangles of a graph from a sample of its wedges.
+
+    The graph is read and prepared as for `triangle_count`; the sample replaces the count. If a sample would save
+    nothing, all triangles are counted, and the estimate is marked as exact.
+
+    Parameters
+    ----------
+    source, client
+        As for `triangle_count`.
+    error : float
+        Half the width of the interval, relative to the estimate, between 0 and 1.
+    confidence : float
+        Share of the seeds, between 0 and 1, for which the interval contains the number.
+    columns, ids, format, skip, backend, method, memory, threads, run, progress
+        As for `triangle_count`. The sample's seed is that of the method: the same seed and the same plan give the same
+        estimate, on the CPU and on a GPU.
+
+    Returns
+    -------
+    TriangleEstimate
+        `.value`, `.low`, `.high`, `.exact`; it does not convert to an integer.
+
+    Raises
+    ------
+    InputError, DasktcError, ClusterError, CountError
+        As `triangle_count`.
+
+    Notes
+    -----
+    Wedge sampling on the oriented graph; `dasktc.questions.estimate` cites the papers and the methods compared.
+
+    Examples
+    --------
+    >>> import dasktc
+    >>> estimate = dasktc.estimate(([0, 1, 2, 2], [1, 2, 0, 3]))
+    >>> estimate.value, estimate.low, estimate.high, estimate.exact
+    (1, 1, 1, True)
+    """
+    error, confidence, seed = check_options(error, confidence, Options.by(method).seed)
+    with prepare(
+        source,
+        client,
+        columns=columns,
+        ids=ids,
+        format=format,
+        skip=skip,
+        backend=backend,
+        method=method,
+        memory=memory,
+        threads=threads,
+        run=run,
+        progress=progress,
+    ) as graph:
+        return graph.estimate(error=error, confidence=confidence, seed=seed, progress=progress)
 
 
 def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:

@@ -58,9 +58,9 @@ def distribution_of(call: Call) -> ClusterRun | None:
     executor, source = call.executor, call.source
     if not isinstance(executor, DaskExecutor) or isinstance(source, SavedGraph):
         return None
-    limits, wish = limits_of(executor, call.options, call.offers), call.run.distribution
-    if wish != "auto":
-        return ClusterRun(executor, Distribution("tasks" if wish == "always" else "call", "asked for"), limits)
+    limits, preference = limits_of(executor, call.options, call.offers), call.run.distribution
+    if preference != "auto":
+        return ClusterRun(executor, Distribution("tasks" if preference == "always" else "call", "asked for"), limits)
     threads, backend = threads_of_a_call(executor), executor.backend.name
     rates = RATES[backend]
     if backend in ON_DEVICE and executor.client.scheduler.address.startswith("ucx"):

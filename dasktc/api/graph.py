@@ -60,13 +60,13 @@ class OwnedCluster:
 
     Parameters
     ----------
-    opened : contextlib.ExitStack
+    stack : contextlib.ExitStack
         Closes them.
     """
 
-    def __init__(self, opened: ExitStack) -> None:
-        self._opened = opened
-        self._abandoned = weakref.finalize(self, _close_apart, opened)
+    def __init__(self, stack: ExitStack) -> None:
+        self._opened = stack
+        self._abandoned = weakref.finalize(self, _close_apart, stack)
         self._abandoned.atexit = False
         atexit.register(self._abandoned)  # runs before the exit handlers of Dask, which was imported earlier
 
@@ -77,14 +77,14 @@ class OwnedCluster:
             self._opened.close()
 
 
-def _close_apart(opened: ExitStack) -> None:
+def _close_apart(stack: ExitStack) -> None:
     """Close in a new thread, because garbage collection may run in one that holds a lock or runs an event loop."""
     if threading.main_thread().is_alive():
         # not a daemon thread: the process waits for it at exit, at most as long as Dask's timeouts. A daemon would be
         # stopped in the middle of closing, and Dask's exit handlers would then fail with a traceback
-        threading.Thread(target=opened.close, name="dasktc-close").start()
+        threading.Thread(target=stack.close, name="dasktc-close").start()
     else:  # the process is ending and starts no more threads
-        opened.close()
+        stack.close()
 
 
 class _Closed:
@@ -198,14 +198,14 @@ class Graph(Summarised):
     def _where(self) -> str:
         """Say how many bytes its blocks have, and where they are."""
         plan, client = self.plan, self.client
-        where = "in this process"
+        place = "in this process"
         if client is not None:
             # of a scheduler that is gone the client may know nothing any more
             address = str(client.scheduler.address) if client.status == "running" else "a cluster that is gone"
-            where = f"on {plural(plan.workers, 'worker thread')} of {address}"
+            place = f"on {plural(plan.workers, 'worker thread')} of {address}"
         budget = bytes_of(self._context.options.memory)
         budget_text = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
-        return f"{format_size(plan.bytes_total)} {where}{budget_text}"
+        return f"{format_size(plan.bytes_total)} {place}{budget_text}"
 
     def __str__(self) -> str:
         if isinstance(self._context.executor, _Closed):
@@ -285,13 +285,11 @@ class Graph(Summarised):
         out = check_new(path, force, reason)
         return write_graph(executor, context.prepared, context.blocks, context.options, out)
 
-    def __copy__(self) -> Graph:
-        """Return a copy that shares the blocks, because a graph does not change."""
+    def __copy__(self, memo: dict[int, Any] | None = None) -> Graph:
+        """Return a copy, shallow or deep, that shares the blocks, because a graph does not change."""
         return self._shared_with(replace(self._context))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        """Return a copy that shares the blocks, which may be in files, on devices or on other hosts."""
-        return self._shared_with(replace(self._context))
+    __deepcopy__ = __copy__
 
     def _shared_with(self, context: CountingContext) -> Graph:
         """Return a graph that shares the executor and workers of this one: they stay until both are closed."""

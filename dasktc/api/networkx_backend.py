@@ -58,19 +58,6 @@ Nodes = Any
 Array = Any
 LISTED = 1 << 14
 """Number of triangles whose nodes are looked up at a time."""
-SECONDS_AN_EDGE = {
-    "all_triangles": 3e-6,
-    "average_clustering": 2e-5,
-    "clustering": 2e-5,
-    "core_number": 4e-6,
-    "generalized_degree": 2e-5,
-    "k_truss": 1e-5,
-    "square_clustering": 7e-5,
-    "transitivity": 2e-5,
-    "triadic_census": 2e-4,
-    "triangles": 3e-6,
-}
-"""Approximate seconds per edge in NetworkX: preferential attachment, 10 edges a node, 10^4 to 10^5 edges, one core."""
 TO_LOAD, TO_PREPARE = 2.0, 0.03
 """Seconds in which a new process imports and loads compiled code, and seconds for a small graph after that."""
 log = logging.getLogger("dasktc")
@@ -112,39 +99,19 @@ class _Nodes(ABC):
 
 
 class PreparedGraph(_Nodes):
-    """A `dasktc.Graph` as NetworkX's functions take it: its nodes are its vertices, in ascending order.
+    """A `dasktc.Graph` as NetworkX's functions take it: its nodes are its vertices, in ascending order."""
 
-    Parameters
-    ----------
-    graph : Graph
-    """
+    loops = 0  # they were dropped when it was prepared
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._order: dict[Hashable, int] | None = None
+        self._graph, self.is_directed, self.is_multigraph = graph, graph.is_directed, graph.is_multigraph
+        self._order: dict[Hashable, int] = {}
 
     @property
     def _adj(self) -> dict[Hashable, int]:
-        if self._order is None:
-            return self._keep(self._graph.triangles(frame="pandas"))  # counted once: the graph caches it
+        if not self._order:
+            self.spread(self._graph.triangles(frame="pandas"))  # counted once: the graph caches it
         return self._order
-
-    def _keep(self, values: Any) -> dict[Hashable, int]:
-        self._order = {node: position for position, node in enumerate(values.index.tolist())}
-        return self._order
-
-    @property
-    def loops(self) -> int:
-        """None: loops were dropped when it was prepared."""
-        return 0
-
-    def is_directed(self) -> bool:
-        """Whether the graph was prepared with directions."""
-        return self._graph.is_directed()
-
-    def is_multigraph(self) -> bool:
-        """Return False: repeated edges were dropped when it was prepared."""
-        return self._graph.is_multigraph()
 
     def prepared(self) -> Graph:
         """Return the graph."""
@@ -160,7 +127,7 @@ class PreparedGraph(_Nodes):
 
     def spread(self, values: Any) -> list[Any]:
         """Return a series of values by vertex as a list in node order."""
-        self._keep(values)
+        self._order = {node: position for position, node in enumerate(values.index.tolist())}
         return list(values.tolist())
 
     def places(self, frame: Any, columns: Sequence[str]) -> Array:
@@ -197,7 +164,7 @@ class ConvertedGraph(_Nodes):
     __networkx_backend__ = "dasktc"
 
     def __init__(self, graph: Any, weights: dict[str, Any] | None = None, keep: bool = False) -> None:
-        self._order: dict[Hashable, int] = {node: position for position, node in enumerate(graph)}
+        self._positions: dict[Hashable, int] = {node: position for position, node in enumerate(graph)}
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
         rows = [row for _, row in graph.adjacency()]
         src = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
@@ -211,7 +178,7 @@ class ConvertedGraph(_Nodes):
 
     @property
     def _adj(self) -> dict[Hashable, int]:
-        return self._order
+        return self._positions
 
     def _values(self, graph: Any, name: str, default: Any = 1) -> Array:
         data = (attributes for _, row in graph.adjacency() for attributes in row.values())
@@ -309,13 +276,13 @@ class ConvertedGraph(_Nodes):
             u, v = nodes[tail], nodes[head]
             links.setdefault(u, set()).add(v)
             links.setdefault(v, set()).add(u)
-        found = graph.__class__()
-        found.graph.update(graph.graph)
-        found.add_nodes_from((node, d.copy()) for node, d in graph.nodes.items() if node in links)
-        found.add_edges_from(
+        copy = graph.__class__()
+        copy.graph.update(graph.graph)
+        copy.add_nodes_from((node, d.copy()) for node, d in graph.nodes.items() if node in links)
+        copy.add_edges_from(
             (u, v, d.copy()) for u, row in graph.adjacency() if u in links for v, d in row.items() if v in links[u]
         )
-        return found
+        return copy
 
 
 def convert_from_nx(
@@ -330,11 +297,6 @@ def convert_from_nx(
         Edge attributes to keep, all of them weights, and the value of edges without the attribute.
     preserve_edge_attrs : bool
         Keep all attributes.
-    **unused
-
-    Returns
-    -------
-    ConvertedGraph
     """
     return ConvertedGraph(graph, edge_attrs, preserve_edge_attrs)
 
@@ -385,7 +347,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     graph, jit = call["G"], sys.modules.get("dasktc.backends.cpu.jit")
     if isinstance(graph, ConvertedGraph | Graph):
         return True
-    seconds, loaded = SECONDS_AN_EDGE[name] * graph.number_of_edges(), jit is not None and jit.Kernel.loaded > 0
+    seconds, loaded = FUNCTIONS[name][0] * graph.number_of_edges(), jit is not None and jit.Kernel.loaded > 0
     if seconds >= (TO_PREPARE if loaded else TO_LOAD):
         return True
     cost = f"{TO_PREPARE:g} s at least" if loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
@@ -394,12 +356,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Bind the arguments of a call to the function's parameter names."""
-    return dict(_signature(name).bind(*args, **kwargs).arguments)
-
-
-@once
-def _signature(name: str) -> inspect.Signature:
-    return inspect.signature(globals()[name])
+    return dict(inspect.signature(globals()[name]).bind(*args, **kwargs).arguments)
 
 
 def _chosen(call: dict[str, Any]) -> Nodes:
@@ -453,10 +410,10 @@ def all_triangles(G: Any, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]
     G = _check("all_triangles", G)
     rows = G.places(G.prepared().triangle_list(limit=sys.maxsize, frame="pandas"), "uvw")
     if nbunch is not None:
-        chosen = G.positions(dict.fromkeys(G.nbunch_iter(nbunch)))
-        order = np.arange(len(chosen), len(chosen) + len(G))
-        order[chosen] = np.arange(len(chosen))
-        rows = rows[(order[rows] < len(chosen)).any(axis=1)]
+        positions = G.positions(dict.fromkeys(G.nbunch_iter(nbunch)))
+        order = np.arange(len(positions), len(positions) + len(G))
+        order[positions] = np.arange(len(positions))
+        rows = rows[(order[rows] < len(positions)).any(axis=1)]
         rows = np.take_along_axis(rows, order[rows].argsort(axis=1), axis=1)
     return _named(rows, list(G))
 
@@ -512,28 +469,28 @@ def triadic_census(G: Any, nodelist: Any = None) -> dict[str, int]:
 
 def core_number(G: Any) -> dict[Any, int]:
     """Compute the core numbers of nodes."""
-    G = _check("core_number", G)
-    _refuse_loops(G)
+    G = _without_loops("core_number", G)
     values: dict[Any, int] = G.select(None, G.spread(G.here().core_number(frame="pandas")))
     return values
 
 
 def k_truss(G: Any, k: float) -> Any:
     """Find the largest subgraph each of whose edges is in k - 2 of its triangles; copy the original's attributes."""
-    G = _check("k_truss", G)
-    _refuse_loops(G)
+    G = _without_loops("k_truss", G)
     least = 2 if not k > 2 else math.ceil(min(k, len(G) + 1))
     edges = G.places(G.here().truss(least, frame="pandas"), ("src", "dst"))
     return G.subgraph(map(tuple, edges.tolist()))
 
 
-def _refuse_loops(graph: PreparedGraph | ConvertedGraph) -> None:
-    """Raise NetworkX's own error for a graph with loops."""
-    if graph.loops:
+def _without_loops(name: str, graph: Any) -> PreparedGraph | ConvertedGraph:
+    """Return the graph with its nodes, as `_check`; raise NetworkX's own error for a graph with loops."""
+    opened = _check(name, graph)
+    if opened.loops:
         raise nx.NetworkXNotImplemented(
-            f"Input graph has self loops, {graph.loops:,} of them, which is not permitted; "
+            f"Input graph has self loops, {opened.loops:,} of them, which is not permitted; "
             "consider using G.remove_edges_from(nx.selfloop_edges(G))."
         )
+    return opened
 
 
 def transitivity(G: Any) -> float:

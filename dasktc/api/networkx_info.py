@@ -7,18 +7,21 @@ from typing import Any
 __all__ = ["get_info"]
 
 FUNCTIONS = {
-    "all_triangles": "Triangles come in another order.",
-    "average_clustering": "With weights or directions in this process.",
-    "clustering": "With weights or directions in this process.",
-    "core_number": "In this process; directed graphs are not supported.",
-    "generalized_degree": "",
-    "k_truss": "In this process.",
-    "square_clustering": "In this process; directed graphs are not supported.",
-    "transitivity": "Directed graphs are not supported.",
-    "triadic_census": "In this process.",
-    "triangles": "Of a multigraph, only all nodes at once.",
+    "all_triangles": (3e-6, "Triangles come in another order."),
+    "average_clustering": (2e-5, "With weights or directions in this process."),
+    "clustering": (2e-5, "With weights or directions in this process."),
+    "core_number": (4e-6, "In this process; directed graphs are not supported."),
+    "generalized_degree": (2e-5, ""),
+    "k_truss": (1e-5, "In this process."),
+    "square_clustering": (7e-5, "In this process; directed graphs are not supported."),
+    "transitivity": (2e-5, "Directed graphs are not supported."),
+    "triadic_census": (2e-4, "In this process."),
+    "triangles": (3e-6, "Of a multigraph, only all nodes at once."),
 }
-"""Notes on the functions of the backend."""
+"""The functions of the backend: approximate seconds per edge in NetworkX, and a note.
+
+Measured with preferential attachment, 10 edges a node, 10^4 to 10^5 edges, on one core.
+"""
 
 
 def get_info() -> dict[str, Any]:
@@ -36,6 +39,6 @@ def get_info() -> dict[str, Any]:
         "short_summary": "Exact triangle counting with Dask.",
         "functions": {
             name: {"additional_docs": f"Runs on the active Dask client's workers, or in this process. {note}".strip()}
-            for name, note in FUNCTIONS.items()
+            for name, (_, note) in FUNCTIONS.items()
         },
     }

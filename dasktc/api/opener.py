@@ -36,7 +36,7 @@ from dasktc.registry import KERNELS, check_choice
 from dasktc.saved.opening import SavedGraph, fitted, saved_graph
 from dasktc.wording import advice, option
 
-__all__ = ["Call", "as_source", "in_one_process", "opened", "read_options", "within_free_memory"]
+__all__ = ["Call", "as_source", "enter", "in_one_process", "opened", "read_options", "within_free_memory"]
 
 T = TypeVar("T")
 log = logging.getLogger("dasktc")
@@ -128,29 +128,39 @@ def opened(
     if attributes is not None:
         reading = replace(reading, weight=attributes.weight, directed=attributes.directed)
     with as_files(source, place, run) as files:
-        found = as_source(files, reading)
-        if isinstance(found, SavedGraph):
+        data = as_source(files, reading)
+        if isinstance(data, SavedGraph):
             if attributes is not None:
-                attributes = _saved_attributes(found, attributes)
-            options = fitted(found, options)
+                attributes = _saved_attributes(data, attributes)
+            options = fitted(data, options)
         if attributes:
             options = in_one_process(attributes, options)
         in_process = threads_here(place, options.backend) > 0
         if attributes and not in_process:
             way_out = f"leave it out, or pass {advice(threads=1)} or more"
             raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
-        with showing(progress, asked=question, source=found.name) as tracker, ExitStack() as connection:
-            executor, why = connection.enter_context(connect(place, options.backend, run)), ""
+        with showing(progress, asked=question, source=data.name) as tracker, ExitStack() as connection:
+            executor, why = enter(connection, connect(place, options.backend, run)), ""
             # Choose the backend: the CPU where a source is too small for a GPU of this process.
             if in_process and options.backend == "auto" and options.chosen_kernel in KERNELS["cpu"]:
-                why = sooner_on_the_cpu(found.size.stored or None if found.size else None) or ""
+                why = sooner_on_the_cpu(data.size.stored or None if data.size else None) or ""
             options, offers = choose_backend(executor, replace(options, backend="cpu") if why else options)
             if options.chosen_backend in ON_DEVICE:
                 warn_of_tcp(executor)
             executor = with_all_threads(executor, place, options.chosen_backend)
             if in_process:
                 get_backend(options.chosen_backend)  # imported here, so that no stage's time includes it
-            yield Call(executor, found, options, run, tracker, attributes, in_process, why, connection, offers)
+            yield Call(executor, data, options, run, tracker, attributes, in_process, why, connection, offers)
+
+
+def enter(stack: ExitStack, context: AbstractContextManager[T]) -> T:
+    """Enter a context that the stack leaves even if an interrupt comes as soon as it is entered.
+
+    `ExitStack.enter_context` registers a context after it was entered. An interrupt in between would leave its workers
+    running for as long as the traceback of the interrupt lives.
+    """
+    stack.push(context)
+    return context.__enter__()
 
 
 def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = True) -> tuple[T, Call]:
@@ -212,27 +222,23 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     A path is checked for a saved graph first, because the files of one are not edge files.
     """
     options = ReadOptions() if options is None else options
-    found: Source
+    items = source if isinstance(source, list | tuple) else [source]
+    data: Source
     if isinstance(source, Source):
-        found = source
-    elif _is_path(source):
+        data = source
+    elif items and all(isinstance(item, str | os.PathLike) for item in items):
         from dasktc.io.catalogue import open_named
 
-        found = saved_graph(source, options) or open_named(source, options)
+        data = saved_graph(source, options) or open_named(source, options)
     else:
         from dasktc.io.memory import from_object
 
-        found = from_object(source, options)
-    if isinstance(found, SavedGraph):
-        _check_saved_attributes(found, options)
-    elif options.weight is not None and found.weight is None:
-        raise InputError(f"{found.name} has no weights: {option('weight', options.weight)} is given; leave it out")
-    return found
-
-
-def _is_path(source: Any) -> bool:
-    items = source if isinstance(source, (list, tuple)) else [source]
-    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
+        data = from_object(source, options)
+    if isinstance(data, SavedGraph):
+        _check_saved_attributes(data, options)
+    elif options.weight is not None and data.weight is None:
+        raise InputError(f"{data.name} has no weights: {option('weight', options.weight)} is given; leave it out")
+    return data
 
 
 # weights and directions
@@ -270,10 +276,10 @@ def _check_saved_attributes(saved: SavedGraph, options: ReadOptions) -> None:
     data = saved.attributes
     if options.weight not in (None, data.weight) or (options.directed and not data.directed):
         directed = option("directed", True)
-        wish = option("weight", options.weight) if options.weight not in (None, data.weight) else directed
+        request = option("weight", options.weight) if options.weight not in (None, data.weight) else directed
         named = {option("weight", data.weight): data.weight, directed: data.directed}
-        had = " and ".join(name for name, is_saved in named.items() if is_saved)
+        saved_names = " and ".join(name for name, is_saved in named.items() if is_saved)
         raise InputError(
-            f"{wish} is given, but {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare "
-            "the graph again with it"
+            f"{request} is given, but {saved.folder} was saved with {saved_names or 'neither weights nor directions'}: "
+            "prepare the graph again with it"
         )

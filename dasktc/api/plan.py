@@ -152,7 +152,7 @@ def plan(
     >>> prediction.plan.partition, prediction.plan.fits
     ('whole', True)
     """
-    chosen = Options.by(method, backend, memory)
+    options = Options.by(method, backend, memory)
     check_keywords(run=run, progress=progress)
     if not isinstance(rates, Rates):
         raise InputError(f"rates={shown(rates)} is no dasktc.Rates: predictions take assumed rates from it; give one")
@@ -162,14 +162,14 @@ def plan(
     if (vertices is None) != (edges is None) or (source is None) == (vertices is None):
         raise InputError("a plan is for a source, or for numbers of vertices and edges: give one of the two")
     if vertices is not None and edges is not None:
-        of_size, notes = plan_of_size(vertices, edges, chosen, planned, gpus), [EVEN]
+        size_plan, notes = plan_of_size(vertices, edges, options, planned, gpus), [EVEN]
         if vertices > MAX_VERTICES:
             notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
-        return _predict(of_size, chosen, rates, gpus, planned is None, notes=notes, wedges=wedges)
+        return _predict(size_plan, options, rates, gpus, planned is None, notes=notes, wedges=wedges)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     planned_for = None if gpus is None else "cuda"
-    with opened("plan", source, place, chosen, reading, run, progress) as call, call.within_memory() as executor:
+    with opened("plan", source, place, options, reading, run, progress) as call, call.within_memory() as executor:
         limits = None if planned is None else _limits(executor, call.options, planned, gpus)
         if isinstance(call.source, SavedGraph):
             prepared = open_plan(executor, call.source, call.options, limits, planned_for)

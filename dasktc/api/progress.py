@@ -14,7 +14,7 @@ from dasktc.executors.progress.tracker import RUN, Event, Progress, Tracker, clo
 from dasktc.options import check_keywords, format_size
 from dasktc.wording import plural
 
-__all__ = ["View", "bar", "json_lines", "showing"]
+__all__ = ["Bar", "JsonLines", "View", "showing"]
 
 DRAW_SECONDS = 0.25
 """Seconds between two redraws of a bar."""
@@ -53,7 +53,7 @@ def showing(progress: Progress | bool | None, **facts: Any) -> Iterator[Tracker]
         return
     if not isinstance(progress, View):
         check_keywords(progress=progress)
-    view = bar() if progress is True else progress if isinstance(progress, View) else None
+    view = Bar() if progress is True else progress if isinstance(progress, View) else None
     tracker = Tracker(None if view is not None or progress in (True, False) else progress)  # type: ignore[arg-type]
     tracker.facts, tracker.follows = facts, True
     with ExitStack() as stack:
@@ -80,33 +80,34 @@ _redirected_logs = SharedContext(_redirected)
 """Active while a bar is shown, so that log lines are printed above it."""
 
 
-class _Bar(View):
-    """A tqdm bar, made at the first event so that it does not mix with earlier lines.
+class Bar(View):
+    """A tqdm bar: a line in a terminal, a widget in Jupyter.
 
-    A thread of its own draws it, so that it moves while the caller waits for a stage without events.
+    It is made at the first event, so that it does not mix with earlier lines. A thread of its own draws it, so that it
+    moves while the caller waits for a stage without events.
     """
-
-    _bar: Any
 
     def __init__(self) -> None:
         self._drawing = threading.Lock()
 
     def begin(self, tracker: Tracker) -> None:
-        self._tracker, self._bar, self._over = tracker, None, threading.Event()
+        """Wait for the first event of a tracker."""
+        self._tracker, self._over, self._logs = tracker, threading.Event(), ExitStack()
+        self._bar: Any = None
         self._thread: threading.Thread | None = None
-        self._logs = ExitStack()
 
     def __call__(self, *event: Any) -> None:
-        (said,) = event
-        if said["stage"] == RUN and said["event"] != "fault":
+        """Draw the bar at a stage's beginning; write a line about a long stage that ended, or a fault."""
+        (fields,) = event
+        if fields["stage"] == RUN and fields["event"] != "fault":
             return
         if self._bar is None:
             self._open()
-        if said["event"] == "ended" and said["took"] >= KEPT_SECONDS:
-            self._write(f"{words_of(said['stage']).name:<15}{clock_time(said['took'])}{_facts(said)}")
-        elif said["event"] == "fault":
-            self._write(said["what"])
-        if said["event"] == "begun":
+        if fields["event"] == "ended" and fields["took"] >= KEPT_SECONDS:
+            self._write(f"{words_of(fields['stage']).name:<15}{clock_time(fields['took'])}{_facts(fields)}")
+        elif fields["event"] == "fault":
+            self._write(fields["what"])
+        if fields["event"] == "begun":
             self._draw(self._tracker.now())
 
     def _open(self) -> None:
@@ -142,6 +143,7 @@ class _Bar(View):
                 tqdm.write(line, file=sys.stderr)
 
     def close(self) -> None:
+        """End the thread that draws, and remove the bar."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -150,11 +152,6 @@ class _Bar(View):
                 self._bar.n = self._bar.total  # an unfinished widget would stay
                 self._bar.close()
         self._logs.close()
-
-
-def bar() -> View:
-    """Return a view that shows a bar in a terminal and a widget in Jupyter."""
-    return _Bar()
 
 
 def _facts(event: Event) -> str:
@@ -178,26 +175,22 @@ def _short(number: float) -> str:
     return f"{number:.0f}"
 
 
-class _Lines(View):
-    """Writes each event as a line of JSON."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream, self._gone = stream, False
-
-    def __call__(self, *event: Any) -> None:
-        if not self._gone:
-            try:
-                print(json.dumps(event[0]), file=self._stream or sys.stderr, flush=True)
-            except OSError:  # the reader is gone or the disk is full: the answer does not depend on it
-                self._gone = True
-
-
-def json_lines(stream: TextIO | None = None) -> View:
-    """Return a view that writes each event as one JSON object per line.
+class JsonLines(View):
+    """Writes each event as one JSON object per line.
 
     Parameters
     ----------
     stream : text stream, optional
         Default: standard error at the time of the event.
     """
-    return _Lines(stream)
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream, self._gone = stream, False
+
+    def __call__(self, *event: Any) -> None:
+        """Write an event, unless an earlier one could not be written."""
+        if not self._gone:
+            try:
+                print(json.dumps(event[0]), file=self._stream or sys.stderr, flush=True)
+            except OSError:  # the reader is gone or the disk is full: the answer does not depend on it
+                self._gone = True

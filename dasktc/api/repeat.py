@@ -40,30 +40,30 @@ def repeating(source: Any, options: Options, place: Place, run: RunOptions, keyw
     str
         For a shell; if the source is no path, a call in Python.
     """
-    method, others = _changes(options.method), _changes(options, but=Method)
-    others |= {name: keywords[name] for name, usual in USUAL.items() if keywords[name] != usual}
-    where = _changes(place) | {"client": None, "security": None}
+    method, settings = _changes(options.method), _changes(options, but=Method)
+    settings |= {name: keywords[name] for name, usual in USUAL.items() if keywords[name] != usual}
     address = getattr(getattr(place.client, "scheduler", None), "address", None)
-    where = {name: value for name, value in {**where, "scheduler": address or place.scheduler}.items() if value}
+    replacements = {"client": None, "security": None, "scheduler": address or place.scheduler}
+    place_options = {name: value for name, value in {**_changes(place), **replacements}.items() if value}
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(paths, Sequence) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         words = ["dasktc", "count", *map(os.fspath, paths)]
-        for name, value in {**method, **others, **where, **_changes(run)}.items():
+        for name, value in {**method, **settings, **place_options, **_changes(run)}.items():
             words += [f"--{name.replace('_', '-')}", _word(value)]
         return shlex.join(map(str, words))
-    client = where.get("scheduler", where.get("scheduler_file"))
-    words = [f"<{type(source).__name__}>", *([repr(client)] if client else []), *_keywords(others)]
-    words += [f"threads={where['threads']}"] if "threads" in where else []
+    client = place_options.get("scheduler", place_options.get("scheduler_file"))
+    words = [f"<{type(source).__name__}>", *([repr(client)] if client else []), *_keywords(settings)]
+    words += [f"threads={place_options['threads']}"] if "threads" in place_options else []
     words += [f"method=dasktc.Method({', '.join(_keywords(method))})"] if method else []
     words += [f"run=dasktc.RunOptions({', '.join(_keywords(_changes(run)))})"] if _changes(run) else []
     return f"dasktc.triangle_count({', '.join(words)})"
 
 
-def _changes(chosen: Any, but: type | None = None) -> dict[str, Any]:
+def _changes(options: Any, but: type | None = None) -> dict[str, Any]:
     """Fields of a frozen object that differ from their defaults, except those of a base class."""
-    left_out = {field.name for field in fields(but)} if but else set()
-    values = {field.name: (getattr(chosen, field.name), field.default) for field in fields(chosen)}
-    return {name: value for name, (value, usual) in values.items() if name not in left_out and value != usual}
+    base_names = {field.name for field in fields(but)} if but else set()
+    values = {field.name: (getattr(options, field.name), field.default) for field in fields(options)}
+    return {name: value for name, (value, usual) in values.items() if name not in base_names and value != usual}
 
 
 def _keywords(values: Mapping[str, Any]) -> list[str]:

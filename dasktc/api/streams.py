@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from dasktc.errors import InputError
@@ -61,27 +61,17 @@ def as_files(source: Any, place: Place, run: RunOptions) -> Iterator[Any]:
         yield source
         return
     _refuse_elsewhere(place)
-    with _spooled(items, run.work_dir) as files:
-        yield files
+    check_place(run.work_dir)
+    if sum(isinstance(item, str | os.PathLike) and _is_stream(item) for item in items) > 1:
+        raise InputError("standard input is named twice: it can be read once; name - once")
+    with closing(WorkDir(run.work_dir)) as work:
+        yield [_written(item, work, number) if _is_stream(item) else item for number, item in enumerate(items)]
 
 
 def _is_stream(item: Any) -> bool:
     if isinstance(item, str | os.PathLike):
         return os.fspath(item) == STANDARD_INPUT
     return isinstance(getattr(item, "file", item), io.IOBase)  # a temporary file has its file inside
-
-
-@contextmanager
-def _spooled(items: list[Any], place: Any) -> Iterator[list[Any]]:
-    """Yield the items with a file in place of each stream."""
-    check_place(place)
-    if sum(isinstance(item, str | os.PathLike) and _is_stream(item) for item in items) > 1:
-        raise InputError("standard input is named twice: it can be read once; name - once")
-    work = WorkDir(place)
-    try:
-        yield [_written(item, work, number) if _is_stream(item) else item for number, item in enumerate(items)]
-    finally:
-        work.close()
 
 
 def _written(item: Any, work: WorkDir, number: int) -> str:
@@ -111,18 +101,18 @@ def _bytes_of(item: Any) -> Any:
 
 def _refuse_elsewhere(place: Place) -> None:
     """Refuse workers that may be on other hosts, because they do not see the file."""
-    where = None
+    place_name = None
     if place.scheduler is not None or place.scheduler_file is not None:
-        where = option(place.names[0])
+        place_name = option(place.names[0])
     elif place.threads is None and place.workers is None:
         client = place.client or active_client()
         if client is not None:
             check_client(client)
-        where = "a client of workers on other hosts" if client is not None and not _all_here(client) else None
-    if where is not None:
+        place_name = "a client of workers on other hosts" if client is not None and not _all_here(client) else None
+    if place_name is not None:
         raise InputError(
-            f"the source is a stream, but {where} is given: its bytes go to a file of this host, which other hosts do "
-            f"not see; save it to a file that all workers see, or count here with {advice('workers')} or "
+            f"the source is a stream, but {place_name} is given: its bytes go to a file of this host, which other "
+            f"hosts do not see; save it to a file that all workers see, or count here with {advice('workers')} or "
             f"{advice('threads')}"
         )
 

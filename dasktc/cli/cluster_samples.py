@@ -11,7 +11,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.options import path_text
 from dasktc.wording import advice
 
-__all__ = ["SAMPLES", "Sample", "sample"]
+__all__ = ["SAMPLES", "Sample"]
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,3 @@ SAMPLES = {
     "tls": Sample("dasktc-tls.sh", "Certificates, with which a cluster is encrypted."),
 }
 """The sample of each kind."""
-
-
-def sample(kind: str) -> str:
-    """The text of a sample.
-
-    Parameters
-    ----------
-    kind : str
-        One of SAMPLES.
-    """
-    return SAMPLES[kind].text()

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from dasktc.cli.help import INPUT, METHOD, OUTPUT, Group, argument, option
+from dasktc.cli.help import INPUT, METHOD, OUTPUT, Declare, Group
 from dasktc.cli.options import PATH, options_of, reporting, running, running_of
 from dasktc.errors import InputError
 from dasktc.wording import plural
 
 __all__ = ["generate"]
-
-Command = Callable[..., Any]
 
 
 @click.group(
@@ -28,149 +24,117 @@ def generate() -> None:
     """Write a generated graph; its triangles are often known."""
 
 
-def _generator(*options: Callable[[Any], Any], examples: tuple[str, str]) -> Callable[[Command], Any]:
-    """Make a subcommand of `generate` from a function that returns a source."""
+def _generator(
+    name: str, *options: Declare, about: str, examples: tuple[str, str], function: str | None = None
+) -> None:
+    """Add a command that writes the source of a `function` of `dasktc.generate`, of which `options` are the recipe.
 
-    def command(make: Command) -> Any:
-        @functools.wraps(make)
-        def write(out: str, force: bool, as_json: bool, backend: str, **options: Any) -> None:
-            from dasktc.executors.connect import connect
-            from dasktc.io.write import write_edges
+    Default: the function has the name of the command.
+    """
 
-            place, run, recipe = running_of(options)
-            source = make(**recipe)
-            with connect(place, run=run) as executor:
-                edges = write_edges(source, out, executor, force, backend)
-            facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
-            triangles = "" if source.triangles is None else f", {plural(source.triangles, 'triangle')}"
-            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {plural(edges, 'edge')}{triangles}")
+    def write(out: str, force: bool, as_json: bool, backend: str, **options: Any) -> None:
+        from dasktc.executors.connect import connect
+        from dasktc.io.generators import synthetic
+        from dasktc.io.write import write_edges
 
-        common = (
-            argument("out", group=OUTPUT, type=PATH, about="File for the edges: .parquet or .txt."),
-            *options,
-            running,
-            option(
-                "--backend",
-                group=METHOD,
-                everyday=True,
-                type=click.Choice(["auto", "cpu", "cuda"]),
-                default="auto",
-                help="What makes edges; auto: a GPU if there is one.",
-            ),
-            option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace OUT if it exists."),
-            reporting,
-        )
-        return generate.command(section="Graphs", examples=examples)(options_of(*common)(write))
+        place, run, recipe = running_of(options)
+        source = getattr(synthetic, function or name)(**recipe)
+        with connect(place, run=run) as executor:
+            edges = write_edges(source, out, executor, force, backend)
+        facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
+        triangles = "" if source.triangles is None else f", {plural(source.triangles, 'triangle')}"
+        click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {plural(edges, 'edge')}{triangles}")
 
-    return command
+    declared = options_of(
+        OUTPUT.argument("out", type=PATH, about="File for the edges: .parquet or .txt."),
+        *options,
+        running,
+        METHOD.everyday(
+            "--backend",
+            type=click.Choice(["auto", "cpu", "cuda"]),
+            default="auto",
+            help="What makes edges; auto: a GPU if there is one.",
+        ),
+        OUTPUT.flag("--force", help="Replace OUT if it exists."),
+        reporting,
+    )(write)
+    generate.command(name, section="Graphs", examples=examples, help=about)(declared)
 
 
-def _size(name: str, default: int, help: str) -> Callable[[Command], Any]:
-    return option(name, group=INPUT, everyday=True, type=int, default=default, show_default=True, help=help)
+def _size(name: str, default: int, help: str) -> Declare:
+    return INPUT.everyday(name, type=int, default=default, show_default=True, help=help)
+
+
+def _leaves(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    """Parse `--stars`: whole numbers between commas."""
+    try:
+        return tuple(int(leaves) for leaves in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--stars {text!r} is not a list of whole numbers: give the leaves of each star, as in 25,81"
+        ) from None
 
 
 SEED = _size("--seed", 1, "Seed of the edges.")
 
-
-@_generator(
+_generator(
+    "kronecker",
     _size("--scale", 20, "2^N vertices."),
     _size("--edge-factor", 16, "Edges per vertex."),
     SEED,
+    about="Write a Kronecker graph with initiator (0.57, 0.19, 0.19).",
     examples=(
         "dasktc generate kronecker graph.parquet --scale 16",
         "dasktc generate kronecker graph.parquet --scale 24 --workers all",
     ),
 )
-def kronecker(**recipe: Any) -> Any:
-    """Write a Kronecker graph with initiator (0.57, 0.19, 0.19)."""
-    from dasktc.io.generators import synthetic as generate
-
-    return generate.kronecker(**recipe)
-
-
-@_generator(
+_generator(
+    "rmat",
     _size("--vertices", 2**27, "A power of two."),
     _size("--edges", 10**9, "Rows of edges."),
     SEED,
+    about="""Write an R-MAT graph; the defaults give the TRUST paper's RM.
+
+    Its probabilities are (0.5, 0.1, 0.1).
+    """,
     examples=(
         "dasktc generate rmat graph.parquet --vertices 1024 --edges 8000",
         "dasktc generate rmat graph.parquet --workers all",
     ),
 )
-def rmat(**recipe: Any) -> Any:
-    """Write an R-MAT graph; the defaults give the TRUST paper's RM.
-
-    Its probabilities are (0.5, 0.1, 0.1).
-    """
-    from dasktc.io.generators import synthetic as generate
-
-    return generate.rmat(**recipe)
-
-
-@_generator(
+_generator(
+    "random",
     _size("--vertices", 10**8, "Vertices."),
     _size("--edges", 10**9, "A multiple of --vertices."),
+    about="Write a random graph; the defaults give the TRUST paper's RA.",
     examples=(
         "dasktc generate random graph.parquet --vertices 1000 --edges 8000",
         "dasktc generate random graph.parquet --workers all",
     ),
+    function="random_graph",
 )
-def random(**recipe: Any) -> Any:
-    """Write a random graph; the defaults give the TRUST paper's RA."""
-    from dasktc.io.generators import synthetic as generate
-
-    return generate.random_graph(**recipe)
-
-
-@_generator(
+_generator(
+    "grid3d",
     _size("--side", 464, "N³ vertices."),
-    examples=(
-        "dasktc generate grid3d graph.txt --side 10",
-        "dasktc generate grid3d graph.parquet --workers all",
-    ),
+    about="Write a 3D torus; the default gives the TRUST paper's 3D.",
+    examples=("dasktc generate grid3d graph.txt --side 10", "dasktc generate grid3d graph.parquet --workers all"),
 )
-def grid3d(**recipe: Any) -> Any:
-    """Write a 3D torus; the default gives the TRUST paper's 3D."""
-    from dasktc.io.generators import synthetic as generate
-
-    return generate.grid3d(**recipe)
-
-
-@_generator(
-    option(
+_generator(
+    "theory",
+    INPUT.everyday(
         "--stars",
-        group=INPUT,
-        everyday=True,
         default="25,81,256",
         show_default=True,
         metavar="M,M,...",
+        callback=_leaves,
         help="Leaves of each star.",
     ),
-    option(
-        "--kind",
-        group=INPUT,
-        everyday=True,
-        type=click.Choice(["B1k", "B2k"]),
-        default="B1k",
-        show_default=True,
-        help="Which product.",
+    INPUT.everyday(
+        "--kind", type=click.Choice(["B1k", "B2k"]), default="B1k", show_default=True, help="Which product."
     ),
-    examples=(
-        "dasktc generate theory graph.txt --stars 3,4,5",
-        "dasktc generate theory graph.parquet --kind B2k",
-    ),
-)
-def theory(stars: str, kind: Any) -> Any:
-    """Write a Kronecker product of stars.
+    about="""Write a Kronecker product of stars.
 
     A formula gives its number of triangles.
-    """
-    from dasktc.io.generators import synthetic as generate
-
-    try:
-        leaves = tuple(int(m) for m in stars.split(","))
-    except ValueError:
-        raise InputError(
-            f"--stars {stars!r} is not a list of whole numbers: give the leaves of each star, as in 25,81"
-        ) from None
-    return generate.theory(leaves, kind)
+    """,
+    examples=("dasktc generate theory graph.txt --stars 3,4,5", "dasktc generate theory graph.parquet --kind B2k"),
+)

@@ -6,7 +6,6 @@ An option is declared once, with its group, and whether it is an everyday one; b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import click
@@ -22,16 +21,12 @@ __all__ = [
     "SAFETY",
     "Argument",
     "Command",
+    "Declare",
     "Group",
     "Option",
-    "argument",
-    "option",
+    "OptionGroup",
 ]
 
-INPUT, MEASURED, OUTPUT, PLACE = "Input", "What is measured", "Output", "Where it runs"
-MEMORY, METHOD, SAFETY, HELP = "Memory", "How it counts", "Safety", "Help"
-GROUPS = (INPUT, MEASURED, OUTPUT, PLACE, MEMORY, METHOD, SAFETY, HELP)
-"""The groups of options, in the order of help."""
 EVERYTHING = "dasktc.help-all"
 """Key in the `meta` of a command's context: whether every option is shown."""
 NAMES_WIDTH = 30
@@ -56,9 +51,7 @@ class Option(click.Option):
         What `--help-all` says beyond `help`, which is one short line.
     """
 
-    def __init__(
-        self, *names: Any, group: str = HELP, everyday: bool = False, details: str = "", **settings: Any
-    ) -> None:
+    def __init__(self, *names: Any, group: str, everyday: bool = False, details: str = "", **settings: Any) -> None:
         if settings.get("type") in (int, float):
             settings.setdefault("metavar", "N")
         super().__init__(*names, **settings)
@@ -87,7 +80,7 @@ class Argument(click.Argument):
 
     everyday = True
 
-    def __init__(self, *names: Any, group: str = INPUT, about: str = "", **settings: Any) -> None:
+    def __init__(self, *names: Any, group: str, about: str, **settings: Any) -> None:
         super().__init__(*names, **settings)
         self.group, self.about = group, about
 
@@ -96,8 +89,35 @@ class Argument(click.Argument):
         return self.metavar or self.human_readable_name + ("..." if self.nargs != 1 else ""), self.about
 
 
-argument = partial(click.argument, cls=Argument)
-option = partial(click.option, cls=Option)
+Declare = Callable[[Any], Any]
+"""A decorator that declares an option or an argument of a command."""
+
+
+class OptionGroup(str):
+    """The title of a group of options; its methods declare parameters of the group, as those of click do."""
+
+    def option(self, *names: str, **settings: Any) -> Declare:
+        """Declare an option that only `--help-all` shows."""
+        return click.option(*names, cls=Option, group=self, **settings)
+
+    def everyday(self, *names: str, **settings: Any) -> Declare:
+        """Declare an option that `--help` shows, too."""
+        return self.option(*names, everyday=True, **settings)
+
+    def flag(self, *names: str, **settings: Any) -> Declare:
+        """Declare an everyday option without a value."""
+        return self.everyday(*names, is_flag=True, **settings)
+
+    def argument(self, name: str, **settings: Any) -> Declare:
+        """Declare an argument."""
+        return click.argument(name, cls=Argument, group=self, **settings)
+
+
+INPUT, MEASURED, OUTPUT = OptionGroup("Input"), OptionGroup("What is measured"), OptionGroup("Output")
+PLACE, MEMORY, METHOD = OptionGroup("Where it runs"), OptionGroup("Memory"), OptionGroup("How it counts")
+SAFETY, HELP = OptionGroup("Safety"), OptionGroup("Help")
+GROUPS = (INPUT, MEASURED, OUTPUT, PLACE, MEMORY, METHOD, SAFETY, HELP)
+"""The groups of options, in the order of help."""
 
 
 class Helpful(click.Command):
@@ -131,6 +151,7 @@ class Helpful(click.Command):
                 is_flag=True,
                 is_eager=True,
                 expose_value=False,
+                group=HELP,
                 everyday=any(not everyday(param) for param in self.params),
                 callback=_show_everything,
                 help="Show all options, and more about each.",

@@ -12,10 +12,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TextIO
 
 import click
@@ -23,17 +23,18 @@ import click
 from dasktc.cli.bench import bench
 from dasktc.cli.cluster_samples import SAMPLES
 from dasktc.cli.generate import generate
-from dasktc.cli.help import INPUT, METHOD, OUTPUT, PLACE, SAFETY, Command, Group, argument, option
+from dasktc.cli.help import INPUT, METHOD, OUTPUT, PLACE, SAFETY, Command, Declare, Group
 from dasktc.cli.options import (
     LOG_LEVEL,
     PATH,
     SOURCE,
-    as_json,
     keywords_of,
+    options_of,
     planning,
     preparing,
     printing,
     replacing,
+    reporting,
     watching,
 )
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
@@ -180,17 +181,12 @@ class OptionalShare(Command):
         for place in range(len(args) - 1):
             if args[place] == "--":
                 break
-            if args[place] == "--verify" and not _is_number(args[place + 1]):
-                args[place] = "--verify=1"
+            if args[place] == "--verify":
+                try:
+                    float(args[place + 1])
+                except ValueError:
+                    args[place] = "--verify=1"
         return super().parse_args(ctx, args)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 ASK, BEFORE, AROUND = "Ask a graph", "Plan and prepare", "Clusters, benchmarks, this installation"
@@ -208,154 +204,113 @@ def cli() -> None:
     """Count the triangles of graphs of any size exactly, with Dask."""
 
 
-@cli.command(
+def _question(
+    *options: Declare, examples: tuple[str, str], section: str = ASK, cls: type[Command] = Command
+) -> Callable[[Callable[..., tuple[Any, Any]]], click.Command]:
+    """Make a command about a graph of a function that takes SOURCE, the `options` as keywords, and `progress`.
+
+    The function returns its result, and what --quiet prints of it: None for nothing.
+    """
+
+    def command(ask: Callable[..., tuple[Any, Any]]) -> click.Command:
+        @wraps(ask)
+        def answer(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
+            keywords = keywords_of(options)
+            result, number = ask(list(source), progress=_reporter(quiet, progress), **keywords)
+            _print(result, number, as_json, quiet)
+
+        declared = options_of(SOURCE, *options, watching, printing)(answer)
+        return cli.command(cls=cls, section=section, examples=examples)(declared)
+
+    return command
+
+
+def _print(result: Any, number: Any, as_json: bool, quiet: bool) -> None:
+    """Print a result: as a JSON object, with --quiet only its number (None: nothing), else as a summary."""
+    if as_json:
+        click.echo(_printable_lines(json.dumps(result.to_dict())))
+    elif not (quiet and number is None):
+        click.echo(_printable_lines(str(number) if quiet else repr(result)))
+
+
+@_question(
+    preparing,
+    SAFETY.everyday(
+        "--verify",
+        type=click.FloatRange(0, 1),
+        is_flag=False,
+        flag_value=1.0,
+        default=0.0,
+        metavar="[SHARE]",
+        help="Count tasks again with another kernel.",
+        details="SHARE of them, a number from 0 to 1; without SHARE, all.",
+    ),
+    METHOD.option("--seed", type=int, default=0, help="Seed of the choice of verified tasks and of random parts."),
+    METHOD.option(
+        "--sort-rows/--no-sort-rows",
+        default=True,
+        help="Whether to sort the rows of blocks; only trust and hindex count unsorted rows.",
+    ),
+    SAFETY.everyday("--checkpoint", type=PATH, metavar="DIR", help="Keep finished tasks; the same command resumes."),
+    OUTPUT.everyday("--per-vertex", type=PATH, metavar="OUT", help="Write every vertex's triangles.", details=TABLE),
+    OUTPUT.everyday("--per-edge", type=PATH, metavar="OUT", help="Write every edge's triangles.", details=TABLE),
+    OUTPUT.everyday(
+        "--report",
+        type=PATH,
+        metavar="OUT.html",
+        help="Write a page about graph and count.",
+        details="It needs sorted rows.",
+    ),
+    replacing,
     cls=OptionalShare,
-    section=ASK,
     examples=(
         "dasktc count graph.csv --columns source,target",
         "dasktc count graph.csv --memory 4GB --per-vertex out.csv --report out.html",
     ),
 )
-@SOURCE
-@preparing
-@option(
-    "--verify",
-    group=SAFETY,
-    everyday=True,
-    type=click.FloatRange(0, 1),
-    is_flag=False,
-    flag_value=1.0,
-    default=0.0,
-    metavar="[SHARE]",
-    help="Count tasks again with another kernel.",
-    details="SHARE of them, a number from 0 to 1; without SHARE, all.",
-)
-@option("--seed", group=METHOD, type=int, default=0, help="Seed of the choice of verified tasks and of random parts.")
-@option(
-    "--sort-rows/--no-sort-rows",
-    group=METHOD,
-    default=True,
-    help="Whether to sort the rows of blocks; only trust and hindex count unsorted rows.",
-)
-@option(
-    "--checkpoint",
-    group=SAFETY,
-    everyday=True,
-    type=PATH,
-    metavar="DIR",
-    help="Keep finished tasks; the same command resumes.",
-)
-@option(
-    "--per-vertex",
-    group=OUTPUT,
-    everyday=True,
-    type=PATH,
-    metavar="OUT",
-    help="Write every vertex's triangles.",
-    details=TABLE,
-)
-@option(
-    "--per-edge",
-    group=OUTPUT,
-    everyday=True,
-    type=PATH,
-    metavar="OUT",
-    help="Write every edge's triangles.",
-    details=TABLE,
-)
-@option(
-    "--report",
-    group=OUTPUT,
-    everyday=True,
-    type=PATH,
-    metavar="OUT.html",
-    help="Write a page about graph and count.",
-    details="It needs sorted rows.",
-)
-@replacing
-@watching
-@printing
-def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
+def count(source: list[str], **options: Any) -> tuple[Any, Any]:
     """Count the triangles of a graph."""
     from dasktc.api.count import triangle_count
 
-    options = keywords_of(options)
-    with _progress(quiet, progress) as report:
-        result = triangle_count(list(source), progress=report, **options)
-    _print(result, result.triangles, as_json, quiet)
+    result = triangle_count(source, **options)
+    return result, result.triangles
 
 
-def _print(result: Any, number: Any, as_json: bool, quiet: bool) -> None:
-    """Print a result: as a JSON object, with --quiet only its number, else as a summary."""
-    text = json.dumps(result.to_dict()) if as_json else str(number) if quiet else repr(result)
-    click.echo(_printable_lines(text))
-
-
-def _write(
-    write: Callable[..., Any],
-    source: tuple[str, ...],
-    out: str,
-    progress: str,
-    as_json: bool,
-    quiet: bool,
-    options: dict[str, Any],
-) -> None:
-    """Run a command that writes its results to files, and print their summary."""
-    options = keywords_of(options)
-    with _progress(quiet, progress) as report:
-        summary = write(list(source), out, progress=report, **options)
-    if as_json or not quiet:
-        _print(summary, summary, as_json, quiet)
-
-
-@cli.command(
-    section=ASK,
+@_question(
+    OUTPUT.everyday("-o", "--out", type=PATH, required=True, metavar="OUT", help=TABLE),
+    replacing,
+    preparing,
     examples=(
         "dasktc measures graph.csv -o vertices.csv",
         "dasktc measures graph.csv --columns 0,1 --workers all -o vertices.parquet",
     ),
 )
-@SOURCE
-@option("-o", "--out", group=OUTPUT, everyday=True, type=PATH, required=True, metavar="OUT", help=TABLE)
-@replacing
-@preparing
-@watching
-@printing
-def measures(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
+def measures(source: list[str], **options: Any) -> tuple[Any, Any]:
     """Write degree, triangles and clustering of every vertex."""
-    from dasktc.api.measures import write_measures
+    from dasktc.api.files import write_measures
 
-    _write(write_measures, source, out, progress, as_json, quiet, options)
+    return write_measures(source, **options), None
 
 
-@cli.command(
+@_question(
+    preparing,
+    OUTPUT.argument("out", type=PATH, about="Folder for the graph: a SOURCE of every command."),
+    OUTPUT.flag("--force", help="Replace a saved graph in OUT."),
+    INPUT.everyday("--weight", metavar="NAME", help="Keep the weights of this column."),
+    INPUT.flag("--directed", help="Keep the directions of edges."),
+    INPUT.everyday("--duplicates", type=click.Choice(DUPLICATES), help="Weight of an edge that several rows give."),
+    METHOD.option("--seed", type=int, default=0, help="Seed of random parts."),
     section=BEFORE,
     examples=(
         "dasktc prepare graph.csv graph.dasktc",
         "dasktc prepare graph.csv graph.dasktc --weight weight --duplicates sum",
     ),
 )
-@SOURCE
-@preparing
-@argument("out", group=OUTPUT, type=PATH, about="Folder for the graph: a SOURCE of every command.")
-@option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace a saved graph in OUT.")
-@option("--weight", group=INPUT, everyday=True, metavar="NAME", help="Keep the weights of this column.")
-@option("--directed", group=INPUT, everyday=True, is_flag=True, help="Keep the directions of edges.")
-@option(
-    "--duplicates",
-    group=INPUT,
-    everyday=True,
-    type=click.Choice(DUPLICATES),
-    help="Weight of an edge that several rows give.",
-)
-@option("--seed", group=METHOD, type=int, default=0, help="Seed of random parts.")
-@watching
-@printing
-def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
+def prepare(source: list[str], **options: Any) -> tuple[Any, Any]:
     """Prepare a graph once and save it; every command reads it."""
-    from dasktc.api.saved_graph import save_source
+    from dasktc.api.files import save_source
 
-    _write(save_source, source, out, progress, as_json, quiet, options)
+    return save_source(source, **options), None
 
 
 @cli.command(
@@ -365,22 +320,16 @@ def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, qui
         "dasktc plan --vertices 955000000 --edges 37400000000 --gpus 8",
     ),
 )
-@argument("source", nargs=-1, type=PATH, about="Files, folders, globs or URLs of one graph; or:")
-@option("--vertices", group=INPUT, everyday=True, type=int, metavar="V", help="Number of vertices of a graph.")
-@option("--edges", group=INPUT, everyday=True, type=int, metavar="E", help="Number of its undirected edges.")
-@option(
-    "--wedges",
-    group=INPUT,
-    type=int,
-    metavar="W",
-    help="Number of its oriented wedges, from which probes are estimated.",
-)
-@option("--gpus", group=PLACE, everyday=True, type=int, metavar="G", help="Plan for G GPUs, also where there are none.")
-@option("--rate-edges", group=PLACE, type=float, metavar="R", help="Index edges per second that a worker visits.")
-@option("--rate-probes", group=PLACE, type=float, metavar="R", help="Probes per second that a worker makes.")
-@option("--rate-network", group=PLACE, metavar="BYTES", help="Bytes per second that a worker receives, e.g. 45GB.")
-@option("--overhead", group=PLACE, type=float, metavar="SECONDS", help="Time of the scheduler per task.")
-@option("--verbose", "-v", group=OUTPUT, everyday=True, is_flag=True, help="Also all figures, and the rates assumed.")
+@INPUT.argument("source", nargs=-1, type=PATH, about="Files, folders, globs or URLs of one graph; or:")
+@INPUT.everyday("--vertices", type=int, metavar="V", help="Number of vertices of a graph.")
+@INPUT.everyday("--edges", type=int, metavar="E", help="Number of its undirected edges.")
+@INPUT.option("--wedges", type=int, metavar="W", help="Number of its oriented wedges, from which probes are estimated.")
+@PLACE.everyday("--gpus", type=int, metavar="G", help="Plan for G GPUs, also where there are none.")
+@PLACE.option("--rate-edges", type=float, metavar="R", help="Index edges per second that a worker visits.")
+@PLACE.option("--rate-probes", type=float, metavar="R", help="Probes per second that a worker makes.")
+@PLACE.option("--rate-network", metavar="BYTES", help="Bytes per second that a worker receives, e.g. 45GB.")
+@PLACE.option("--overhead", type=float, metavar="SECONDS", help="Time of the scheduler per task.")
+@OUTPUT.flag("--verbose", "-v", help="Also all figures, and the rates assumed.")
 @planning
 @watching
 @printing
@@ -389,162 +338,101 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, ver
     from dasktc.api.plan import Rates
     from dasktc.api.plan import plan as predict
 
-    vertices, edges, workers = (options.pop(name) for name in ("vertices", "edges", "workers"))
-    if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
+    size = {name: options.pop(name) for name in ("vertices", "edges", "workers")}
+    sized = [size["vertices"] is not None, size["edges"] is not None]
+    if any(sized) != all(sized) or bool(source) == all(sized):
         raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
     rates = Rates(**{name: options.pop(name if name == "overhead" else f"rate_{name}") for name in RATES})
-    options = keywords_of({**options, "workers": None})
-    with _progress(quiet, progress) as report:
-        prediction = predict(
-            list(source) or None,
-            vertices=vertices,
-            edges=edges,
-            workers=workers,
-            rates=rates,
-            progress=report,
-            **options,
-        )
+    keywords = keywords_of({**options, "workers": None})
+    prediction = predict(list(source) or None, rates=rates, progress=_reporter(quiet, progress), **size, **keywords)
     if verbose and not (as_json or quiet):
         click.echo(_printable_lines(prediction.text(verbose=True)))
     else:
         _print(prediction, prediction, as_json, quiet)
 
 
-@cli.command(
-    section=ASK,
+@_question(
+    OUTPUT.everyday(
+        "-k",
+        "--k",
+        type=int,
+        metavar="K",
+        help="Write the K-truss alone.",
+        details="With the triangles of each edge within it.",
+    ),
+    OUTPUT.everyday("-o", "--out", "--output", "output", type=PATH, required=True, metavar="OUT", help=TABLE),
+    replacing,
+    preparing,
     examples=("dasktc truss graph.csv -o edges.csv", "dasktc truss graph.csv -k 4 -o core.parquet --workers all"),
 )
-@SOURCE
-@option(
-    "-k",
-    "--k",
-    group=OUTPUT,
-    everyday=True,
-    type=int,
-    metavar="K",
-    help="Write the K-truss alone.",
-    details="With the triangles of each edge within it.",
-)
-@option(
-    *("-o", "--out", "--output", "output"),
-    group=OUTPUT,
-    everyday=True,
-    type=PATH,
-    required=True,
-    metavar="OUT",
-    help=TABLE,
-)
-@replacing
-@preparing
-@watching
-@printing
-def truss(
-    source: tuple[str, ...],
-    k: int | None,
-    output: str,
-    progress: str,
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def truss(source: list[str], **options: Any) -> tuple[Any, Any]:
     """Write the trussness of every edge, or the K-truss.
 
     The k-truss is the largest subgraph each of whose edges is in k - 2 of its triangles; the trussness of an edge is
     the largest k of a k-truss with it.
     """
-    from dasktc.api.truss import write_truss
+    from dasktc.api.files import write_truss
 
-    options = keywords_of(options)
-    with _progress(quiet, progress) as report:
-        result = write_truss(list(source), output, k, progress=report, **options)
-    _print(result, result.largest if k is None else result.edges, as_json, quiet)
+    result = write_truss(source, **options)
+    return result, result.largest if result.k is None else result.edges
 
 
-@cli.command(
-    section=ASK,
+@_question(
+    preparing,
+    OUTPUT.everyday(
+        "--error", type=float, default=0.01, show_default=True, metavar="SHARE", help="Half the interval's width."
+    ),
+    OUTPUT.everyday(
+        "--confidence",
+        type=float,
+        default=0.95,
+        show_default=True,
+        metavar="SHARE",
+        help="Probability that it holds.",
+    ),
+    METHOD.option("--seed", type=int, default=0, help="Seed of the sample and of random parts."),
     examples=("dasktc estimate graph.csv", "dasktc estimate graph.csv --error 0.001 --confidence 0.99 --json"),
 )
-@SOURCE
-@preparing
-@option(
-    "--error",
-    group=OUTPUT,
-    everyday=True,
-    type=float,
-    default=0.01,
-    show_default=True,
-    metavar="SHARE",
-    help="Half the interval's width.",
-)
-@option(
-    "--confidence",
-    group=OUTPUT,
-    everyday=True,
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="SHARE",
-    help="Probability that it holds.",
-)
-@option("--seed", group=METHOD, type=int, default=0, help="Seed of the sample and of random parts.")
-@watching
-@printing
-def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
+def estimate(source: list[str], **options: Any) -> tuple[Any, Any]:
     """Estimate the triangles from a sample, with an interval."""
-    from dasktc.api.estimate import estimate as estimated
+    from dasktc.api.count import estimate
 
-    options = keywords_of(options)
-    with _progress(quiet, progress) as report:
-        result = estimated(list(source), progress=report, **options)
-    _print(result, f"{result.value} {result.low} {result.high}", as_json, quiet)
+    result = estimate(source, **options)
+    return result, f"{result.value} {result.low} {result.high}"
 
 
-@cli.command(section=ASK, examples=("dasktc cliques graph.csv", "dasktc cliques graph.csv -k 5 --threads 4 --json"))
-@SOURCE
-@option(
-    "-k",
-    "--k",
-    group=OUTPUT,
-    everyday=True,
-    type=click.IntRange(3, 5),
-    metavar="K",
-    default=4,
-    show_default=True,
-    help="Vertices of a clique.",
+@_question(
+    OUTPUT.everyday(
+        "-k",
+        "--k",
+        type=click.IntRange(3, 5),
+        metavar="K",
+        default=4,
+        show_default=True,
+        help="Vertices of a clique.",
+    ),
+    SAFETY.everyday(
+        "--bound",
+        type=click.IntRange(min=1),
+        metavar="WORDS",
+        help="Refuse longer work, in 64-bit words.",
+        details="That is the number of words of bit matrices to AND. Default: 10^13.",
+    ),
+    preparing,
+    examples=("dasktc cliques graph.csv", "dasktc cliques graph.csv -k 5 --threads 4 --json"),
 )
-@option(
-    "--bound",
-    group=SAFETY,
-    everyday=True,
-    type=click.IntRange(min=1),
-    metavar="WORDS",
-    help="Refuse longer work, in 64-bit words.",
-    details="That is the number of words of bit matrices to AND. Default: 10^13.",
-)
-@preparing
-@watching
-@printing
-def cliques(
-    source: tuple[str, ...],
-    k: int,
-    bound: int | None,
-    progress: str,
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def cliques(source: list[str], k: int, bound: int | None, progress: Any, **options: Any) -> tuple[Any, Any]:
     """Count the cliques of k vertices."""
     from dasktc.api.count import prepare
     from dasktc.api.progress import showing
     from dasktc.questions.cliques import BOUND, clique_count
 
-    options = keywords_of(options)
     if options["method"].partition == "auto":
         options["method"] = replace(options["method"], partition="whole")
-    with _progress(quiet, progress) as report, prepare(list(source), progress=report, **options) as graph:
-        with showing(report, asked="cliques", source=graph._context.prepared.source.name) as tracker:
+    with prepare(source, progress=progress, **options) as graph:
+        with showing(progress, asked="cliques", source=graph._context.prepared.source.name) as tracker:
             result = clique_count(graph._context, k, BOUND if bound is None else bound, tracker)
-    _print(result, result.cliques, as_json, quiet)
+    return result, result.cliques
 
 
 cli.add_command(generate)
@@ -555,20 +443,16 @@ cli.add_command(generate)
     examples=("dasktc cluster slurm", "dasktc cluster kubernetes -o ."),
     chapters=lambda: [("Kinds", [(kind, sample.sentence) for kind, sample in SAMPLES.items()])],
 )
-@argument(
-    "kind", group=OUTPUT, type=click.Choice(list(SAMPLES)), required=False, metavar="[KIND]", about="One of these."
-)
-@option(
+@OUTPUT.argument("kind", type=click.Choice(list(SAMPLES)), required=False, metavar="[KIND]", about="One of these.")
+@OUTPUT.everyday(
     "-o",
     "--out",
-    group=OUTPUT,
-    everyday=True,
     type=PATH,
     metavar="FILE",
     help="Write it to FILE, or to a folder.",
     details="In a folder it gets its own name, dasktc-KIND with a suffix or Dockerfile.",
 )
-@option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace FILE if it exists.")
+@OUTPUT.flag("--force", help="Replace FILE if it exists.")
 @click.pass_context
 def cluster(context: click.Context, kind: str | None, out: str | None, force: bool) -> None:
     """Print a sample that starts a Dask cluster and counts on it."""
@@ -586,15 +470,8 @@ cli.add_command(bench)
 
 
 @cli.command(section=AROUND, examples=("dasktc info", "dasktc info --methods"))
-@option(
-    "--methods",
-    group=OUTPUT,
-    everyday=True,
-    is_flag=True,
-    help="Explain methods, kernels, partitions and orders.",
-)
-@as_json
-@option("--debug", group=OUTPUT, is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@OUTPUT.flag("--methods", help="Explain methods, kernels, partitions and orders.")
+@reporting
 def info(methods: bool, as_json: bool) -> None:
     """Show versions, devices and missing packages, or the methods."""
     if methods:
@@ -605,11 +482,8 @@ def info(methods: bool, as_json: bool) -> None:
     click.echo(json.dumps(facts) if as_json else describe(facts))
 
 
-@cli.command(
-    section=AROUND,
-    examples=('eval "$(dasktc completion bash)"', "dasktc completion fish"),
-)
-@argument("shell", type=click.Choice(list(SHELLS)), metavar="SHELL", about=f"{', '.join(SHELLS)}.")
+@cli.command(section=AROUND, examples=('eval "$(dasktc completion bash)"', "dasktc completion fish"))
+@INPUT.argument("shell", type=click.Choice(list(SHELLS)), metavar="SHELL", about=f"{', '.join(SHELLS)}.")
 def completion(shell: str) -> None:
     """Print a script with which a shell completes commands.
 
@@ -634,18 +508,17 @@ def _printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-@contextmanager
-def _progress(quiet: bool, style: str) -> Iterator[Any]:
-    """Yield the reporter that --progress names and set up logging; none with --quiet, no bar without a terminal."""
+def _reporter(quiet: bool, style: str) -> Any:
+    """Set up logging, and return the reporter that --progress names: no bar with --quiet or without a terminal."""
     import logging
 
-    from dasktc.api.progress import bar, json_lines
+    from dasktc.api.progress import Bar, JsonLines
 
     watched = style == "auto" and not quiet and sys.stderr.isatty()
     level = click.get_current_context().meta.get(LOG_LEVEL) or ("info" if watched else "warning")
     logging.basicConfig(format="%(message)s")
     logging.getLogger("dasktc").setLevel(level.upper())
-    says_page = not quiet and style != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
-    logging.getLogger("dasktc.page").setLevel("INFO" if says_page else "NOTSET")
+    shows_page = not quiet and style != "json" and click.get_current_context().meta.get(LOG_LEVEL) is None
+    logging.getLogger("dasktc.page").setLevel("INFO" if shows_page else "NOTSET")
     logging.getLogger("dasktc").addFilter(_printable_record)
-    yield json_lines(sys.stderr) if style == "json" else bar() if watched else None
+    return JsonLines(sys.stderr) if style == "json" else Bar() if watched else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,12 @@ from click.shell_completion import CompletionItem
 
 import dasktc.backends  # declares kernels
 import dasktc.planning  # noqa: F401  (declares schemes, orders, assignments and methods)
-from dasktc.cli.help import INPUT, MEMORY, METHOD, OUTPUT, PLACE, argument, option
-from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS
+from dasktc.cli.help import INPUT, MEMORY, METHOD, OUTPUT, PLACE, Declare
+from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS, Method, RunOptions
 from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, check_choice, kernel_names
 
 if TYPE_CHECKING:
     from dasktc.executors.place import Place
-    from dasktc.options import RunOptions
 
     _TextType = click.ParamType[str]
 else:
@@ -33,6 +31,7 @@ __all__ = [
     "PathName",
     "as_json",
     "counting",
+    "debug",
     "keywords_of",
     "options_of",
     "planning",
@@ -43,16 +42,21 @@ __all__ = [
     "running",
     "running_of",
     "watching",
-    "workers_of",
 ]
 
 
-def options_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def options_of(*options: Declare) -> Declare:
     """Combine options into one decorator; `--help` shows them in this order."""
-    return lambda command: functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+    def declare(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return declare
 
 
-def workers_of(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
+def _workers(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
     """Parse `--workers`: a number or "all"."""
     try:
         return text if text in (None, "all") else int(text)
@@ -118,236 +122,164 @@ class NameOrFile(NameOf):
         return value if os.path.exists(value) else super().convert(value, param, ctx)
 
 
-SOURCE = argument(
+SOURCE = INPUT.argument(
     "source", nargs=-1, required=True, type=PATH, about="Files, folders, globs, URLs; - is standard input."
 )
-reading = options_of(
-    option(
-        "--columns",
-        group=INPUT,
-        everyday=True,
-        callback=_names,
-        metavar="A,B",
-        help="The two id columns, by name or position.",
+_reading = options_of(
+    INPUT.everyday("--columns", callback=_names, metavar="A,B", help="The two id columns, by name or position."),
+    INPUT.everyday(
+        "--ids", type=click.Choice(["auto", "int", "text"]), default="auto", help="Whether ids are numbers or texts."
     ),
-    option(
-        "--ids",
-        group=INPUT,
-        everyday=True,
-        type=click.Choice(["auto", "int", "text"]),
-        default="auto",
-        help="Whether ids are numbers or texts.",
-    ),
-    option("--format", group=INPUT, metavar="NAME", help="Format of SOURCE, if its content does not show it."),
-    option("--skip", group=INPUT, type=int, metavar="LINES", help="Leading lines to skip; 0: the first line is data."),
+    INPUT.option("--format", metavar="NAME", help="Format of SOURCE, if its content does not show it."),
+    INPUT.option("--skip", type=int, metavar="LINES", help="Leading lines to skip; 0: the first line is data."),
 )
 counting = options_of(
-    option(
+    METHOD.everyday(
         "--backend",
-        group=METHOD,
-        everyday=True,
         type=click.Choice(BACKENDS),
         default="auto",
         help="On CPUs or GPUs; auto: a GPU if that is faster.",
     ),
-    option(
+    METHOD.option(
         "--kernel",
-        group=METHOD,
         type=NameOf(kernel_names, "auto"),
         default="auto",
         help="How a block triple is counted; auto: chosen from the row lengths. See `dasktc info --methods`.",
     ),
-    option(
+    METHOD.option(
         "--partition",
-        group=METHOD,
         type=NameOf(SCHEMES, "auto"),
         default="auto",
         help="How the graph is partitioned into block triples; auto: chosen from the memory. See `dasktc info "
         "--methods`.",
     ),
-    option(
+    METHOD.option(
         "--parts",
-        group=METHOD,
         type=int,
         metavar="n",
         help="n, the number of parts; `dasktc info --methods` names the partitions that have it.",
     ),
-    option(
-        "--column-parts",
-        group=METHOD,
-        type=int,
-        metavar="p",
-        help="Number of column ranges of vertical, if it is not n.",
-    ),
-    option("--splits", group=METHOD, type=int, metavar="m", help="Number of splits of each task, by rows or edges."),
-    option(
+    METHOD.option("--column-parts", type=int, metavar="p", help="Number of column ranges of vertical, if it is not n."),
+    METHOD.option("--splits", type=int, metavar="m", help="Number of splits of each task, by rows or edges."),
+    METHOD.option(
         "--reorder",
-        group=METHOD,
         type=NameOf(ORDERS, "auto"),
         default="auto",
         help="Vertex order; auto: the order of the kernel. See `dasktc info --methods`.",
     ),
-    option(
+    METHOD.option(
         "--assign",
-        group=METHOD,
         type=NameOrFile(ASSIGNMENTS),
         default="random",
         metavar="NAME|FILE",
         help="How proxy assigns vertices to parts, see `dasktc info --methods`; or a FILE with two columns, ids and "
         "parts from 0 to n - 1.",
     ),
-    option(
+    METHOD.option(
         "--proxies",
-        group=METHOD,
         type=click.Choice(PROXIES),
         default="lstc",
         help="Edges that a part of proxy keeps. lstc: those left by LSTC's transformation (section 4.1); tight: only "
         "those that a count reads, of local vertices and between their out-neighbours; none: no transformation.",
     ),
-    option(
+    MEMORY.everyday(
         "--memory",
-        group=MEMORY,
-        everyday=True,
         metavar="BYTES",
         help="Memory for data in each process, e.g. 4GB.",
         details="Python itself is beside it. What does not fit goes to --work-dir.",
     ),
 )
-
-
-def _workers(help: str, details: str) -> Callable[[Any], Any]:
-    return option("--workers", group=PLACE, everyday=True, callback=workers_of, metavar="N", help=help, details=details)
-
-
 _joining = options_of(
-    option(
-        "--threads", group=PLACE, type=int, metavar="N", help="Threads of this process. Default: its available cores."
-    ),
-    option("--scheduler", group=PLACE, everyday=True, metavar="ADDR", help="Use the Dask cluster at ADDR."),
-    option(
-        "--scheduler-file",
-        group=PLACE,
-        everyday=True,
-        type=PATH,
-        metavar="FILE",
-        help="Use the Dask cluster that wrote FILE.",
-    ),
-    option(
-        "--retries",
-        group=PLACE,
-        type=int,
-        default=RETRIES,
-        help="How often to submit a task again whose worker died.",
-    ),
-    option(
+    PLACE.option("--threads", type=int, help="Threads of this process. Default: its available cores."),
+    PLACE.everyday("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
+    PLACE.everyday("--scheduler-file", type=PATH, metavar="FILE", help="Use the Dask cluster that wrote FILE."),
+    PLACE.option("--retries", type=int, default=RETRIES, help="How often to submit a task again whose worker died."),
+    PLACE.option(
         "--worker-timeout",
-        group=PLACE,
         type=float,
         default=WORKER_SECONDS,
         show_default=True,
         metavar="SECONDS",
         help="Give up after this time without any worker.",
     ),
-    option(
+    PLACE.option(
         "--tls-ca-file",
-        group=PLACE,
         type=PATH,
         metavar="PEM",
         help="Certificate of the authority that signs the cluster's certificates.",
     ),
-    option("--tls-cert", group=PLACE, type=PATH, metavar="PEM", help="Certificate of this process."),
-    option(
-        "--tls-key",
-        group=PLACE,
-        type=PATH,
-        metavar="PEM",
-        help="Key of that certificate, if it is in another file.",
-    ),
+    PLACE.option("--tls-cert", type=PATH, metavar="PEM", help="Certificate of this process."),
+    PLACE.option("--tls-key", type=PATH, metavar="PEM", help="Key of that certificate, if it is in another file."),
 )
 running = options_of(
-    _workers(
-        "Start N worker processes, or all.",
-        "Without it, everything runs in this process. all: one per GPU with cuda, else one per core.",
+    PLACE.everyday(
+        "--workers",
+        callback=_workers,
+        metavar="N",
+        help="Start N worker processes, or all.",
+        details="Without it, everything runs in this process. all: one per GPU with cuda, else one per core.",
     ),
     _joining,
 )
-distributing = options_of(
-    option(
-        "--distribute",
-        group=PLACE,
-        type=click.Choice(DISTRIBUTE),
-        help="On a cluster. always: tasks on all workers; never: one call on one worker; auto: whichever is predicted "
-        "to be faster.",
-    )
+_distributing = PLACE.option(
+    "--distribute",
+    type=click.Choice(DISTRIBUTE),
+    help="On a cluster. always: tasks on all workers; never: one call on one worker; auto: whichever is predicted "
+    "to be faster.",
 )
-watching = options_of(
-    option(
-        "--progress",
-        group=OUTPUT,
-        type=click.Choice(["auto", "json", "none"]),
+_naming = options_of(
+    METHOD.everyday(
+        "--method",
+        type=NameOf(METHODS, "auto"),
         default="auto",
-        help="auto: a bar if standard error is a terminal. json: one event per line on standard error, an object with "
-        "stage, done, total, share and seconds left.",
-    )
-)
-spilling = options_of(
-    option(
-        "--work-dir",
-        group=MEMORY,
-        type=PATH,
-        metavar="DIR",
-        help="Folder for data beyond --memory; all workers must see it.",
+        help="A published system by name, e.g. trust.",
+        details="It is a kernel, a partition and an order, which the next options change. See `dasktc info --methods`.",
     ),
-    option(
-        "--host-memory",
-        group=MEMORY,
-        metavar="BYTES",
-        help="Pinned host memory for data beyond a GPU's --memory.",
-    ),
-)
-naming = option(
-    "--method",
-    group=METHOD,
-    everyday=True,
-    type=NameOf(METHODS, "auto"),
-    default="auto",
-    help="A published system by name, e.g. trust.",
-    details="It is a kernel, a partition and an order, which the next options change. See `dasktc info --methods`.",
-)
-preparing = options_of(naming, counting, spilling, reading, running, distributing)
-planning = options_of(
-    naming,
     counting,
-    spilling,
-    reading,
-    _workers("Plan for N tasks at a time.", "Default: those of the cluster, or the threads of this process."),
+    MEMORY.option(
+        "--work-dir", type=PATH, metavar="DIR", help="Folder for data beyond --memory; all workers must see it."
+    ),
+    MEMORY.option("--host-memory", metavar="BYTES", help="Pinned host memory for data beyond a GPU's --memory."),
+    _reading,
+)
+preparing = options_of(_naming, running, _distributing)
+planning = options_of(
+    _naming,
+    PLACE.everyday(
+        "--workers",
+        callback=_workers,
+        metavar="N",
+        help="Plan for N tasks at a time.",
+        details="Default: those of the cluster, or the threads of this process.",
+    ),
     _joining,
-    distributing,
+    _distributing,
 )
-replacing = options_of(
-    option("--force", group=OUTPUT, everyday=True, is_flag=True, help="Replace output files that exist.")
+watching = OUTPUT.option(
+    "--progress",
+    type=click.Choice(["auto", "json", "none"]),
+    default="auto",
+    help="auto: a bar if standard error is a terminal. json: one event per line on standard error, an object with "
+    "stage, done, total, share and seconds left.",
 )
-as_json = option("--json", "as_json", group=OUTPUT, everyday=True, is_flag=True, help="Print one JSON object.")
-_debug = option("--debug", group=OUTPUT, is_flag=True, expose_value=False, help="Show the traceback of an error.")
-reporting = options_of(as_json, _debug)
+replacing = OUTPUT.flag("--force", help="Replace output files that exist.")
+as_json = OUTPUT.flag("--json", "as_json", help="Print one JSON object.")
+debug = OUTPUT.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+reporting = options_of(as_json, debug)
 LOG_LEVEL = "dasktc.log-level"
 """Key of the log level in the `meta` of a command's context, where the functions that it calls look it up."""
-
-
-def _keep_level(context: click.Context, option: click.Parameter, level: str | None) -> None:
-    context.meta[LOG_LEVEL] = level
-
-
-_log_level = option(
-    "--log-level",
-    group=OUTPUT,
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    callback=_keep_level,
-    expose_value=False,
-    help="Messages on standard error. Default: info if it is a terminal, else warning.",
+printing = options_of(
+    as_json,
+    OUTPUT.flag("--quiet", help="Print only the number; no progress."),
+    OUTPUT.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        callback=lambda context, option, level: context.meta.update({LOG_LEVEL: level}),
+        expose_value=False,
+        help="Messages on standard error. Default: info if it is a terminal, else warning.",
+    ),
+    debug,
 )
-_quiet = option("--quiet", group=OUTPUT, everyday=True, is_flag=True, help="Print only the number; no progress.")
-printing = options_of(as_json, _quiet, _log_level, _debug)
 
 
 def keywords_of(options: dict[str, Any]) -> dict[str, Any]:
@@ -355,31 +287,24 @@ def keywords_of(options: dict[str, Any]) -> dict[str, Any]:
 
     Options that stand on the command line are changes of the method that `--method` names.
     """
-    from dasktc.options import Method
-
-    (place, run, options_left), source = running_of(options), click.get_current_context().get_parameter_source
-    changes = {name: options_left.pop(name) for name in Method.__dataclass_fields__ if name in options_left}
+    (place, run, rest), source = running_of(options), click.get_current_context().get_parameter_source
+    changes = {name: rest.pop(name) for name in Method.__dataclass_fields__ if name in rest}
     changes = {name: value for name, value in changes.items() if source(name) is not ParameterSource.DEFAULT}
-    method = Method.of(options_left.pop("method"), **changes)
-    return {**options_left, "method": method, "run": run, "client": place}
+    method = Method.of(rest.pop("method"), **changes)
+    return {**rest, "method": method, "run": run, "client": place}
 
 
 def running_of(options: dict[str, Any]) -> tuple[Place, RunOptions, dict[str, Any]]:
-    """Split the options of a command: the place to run, how it is run, and all others."""
+    """Split the options of a command: the place to run, how it is run, and all others.
+
+    Those of the three TLS files become the place's `security`.
+    """
     from dasktc.executors.place import Place
-    from dasktc.options import RunOptions
-
-    rest = secured(options)
-    kinds = (
-        {name: rest.pop(name) for name in kind.__dataclass_fields__ if name in rest} for kind in (Place, RunOptions)
-    )
-    place, run = kinds
-    return Place(**place), RunOptions(**run), rest
-
-
-def secured(options: dict[str, Any]) -> dict[str, Any]:
-    """Replace the options of the three TLS files by one option `security`."""
     from dasktc.executors.process.tls import security_of
 
     files = [options.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key")]
-    return options | {"security": security_of(*files)}
+    rest = {**options, "security": security_of(*files)}
+    place, run = (
+        {name: rest.pop(name) for name in kind.__dataclass_fields__ if name in rest} for kind in (Place, RunOptions)
+    )
+    return Place(**place), RunOptions(**run), rest

@@ -48,40 +48,40 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def line_chart(x: Sequence[float], y: Sequence[float], says: Sequence[str], axes: tuple[Axis, Axis]) -> str:
+def line_chart(x: Sequence[float], y: Sequence[float], tooltips: Sequence[str], axes: tuple[Axis, Axis]) -> str:
     """Draw points joined by a line.
 
     Parameters
     ----------
     x, y : sequence of float, at least one each
         Above 0 on a logarithmic axis.
-    says : sequence of str
-        Tooltips of the points.
+    tooltips : sequence of str
+        Of the points.
     axes : (Axis, Axis)
         Axes of x and of y.
     """
-    across = _scale(x, axes[0].log, LEFT, WIDTH - RIGHT)
-    up = _scale([0.0, *y] if not axes[1].log else y, axes[1].log, HEIGHT - BOTTOM, TOP)
+    x_scale = _scale(x, axes[0].log, LEFT, WIDTH - RIGHT)
+    y_scale = _scale([0.0, *y] if not axes[1].log else y, axes[1].log, HEIGHT - BOTTOM, TOP)
     parts = []
-    for value in across.ticks:
-        place = across.place(value)
+    for value in x_scale.ticks:
+        place = x_scale.place(value)
         parts.append(f'<line class="grid" x1="{place:.1f}" x2="{place:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
         parts.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{short(value)}</text>')
-    for value in up.ticks:
-        place = up.place(value)
+    for value in y_scale.ticks:
+        place = y_scale.place(value)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{place:.1f}" y2="{place:.1f}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{place + 4:.1f}" text-anchor="end">{short(value)}</text>')
-    points = [(across.place(a), up.place(b)) for a, b in zip(x, y, strict=True)]
+    points = [(x_scale.place(a), y_scale.place(b)) for a, b in zip(x, y, strict=True)]
     parts.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
     parts += [
         f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="3.2"><title>{html_text(text)}</title></circle>'
-        for (a, b), text in zip(points, says, strict=True)
+        for (a, b), text in zip(points, tooltips, strict=True)
     ]
     middle, half = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
-    label, upright = (html_text(axis.label) for axis in axes)
+    label, y_label = (html_text(axis.label) for axis in axes)
     parts.append(f'<text class="label" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{label}</text>')
-    turned = f'transform="translate(13 {half}) rotate(-90)"'
-    parts.append(f'<text class="label" {turned} text-anchor="middle">{upright}</text>')
+    rotation = f'transform="translate(13 {half}) rotate(-90)"'
+    parts.append(f'<text class="label" {rotation} text-anchor="middle">{y_label}</text>')
     return _svg(WIDTH, HEIGHT, parts, f"{axes[1].label} by {axes[0].label}")
 
 
@@ -180,8 +180,8 @@ def _steps(high: float) -> list[float]:
     return [step * number for number in range(math.ceil(high / step - 1e-9) + 1)]
 
 
-def _svg(width: float, height: float, parts: list[str], says: str) -> str:
+def _svg(width: float, height: float, parts: list[str], label: str) -> str:
     return (
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html_text(says)}" '
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html_text(label)}" '
         f'style="max-width:{width * 1.25:.0f}px">{"".join(parts)}</svg>'
     )

@@ -93,8 +93,12 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
     allowed = max(LEAST_SECONDS, result.seconds["total"])
     edges, vertices, omitted = None, None, []
     try:
-        counting, visits = _counting(graph, result), support_kernel(graph) == "visit"
-        by_vertex, by_edge = (VISITED, VISITED) if visits else (BY_VERTEX, BY_EDGE)
+        counting, kernel = sum(record.count.seconds for record in result._records), support_kernel(graph)
+        if kernel not in (result.kernel, "visit"):  # not that of the count, as `trust`, which may take far longer
+            rates = RATES[result.backend]
+            counting = min(counting, PREDICTED * (result.edges / rates.edges + result.stats.wedges / rates.probes))
+        counting /= max(1, result.workers)
+        by_vertex, by_edge = (VISITED, VISITED) if kernel == "visit" else (BY_VERTEX, BY_EDGE)
         if graph.counted.by_edge is not None or by_edge * counting <= allowed:
             edges = edge_summary(graph)
         else:
@@ -112,17 +116,8 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
     return Findings(degrees, vertices, edges, largest, transitivity, average, " ".join(omitted))
 
 
-def _counting(graph: CountingContext, result: TriangleCount) -> float:
-    """Wall seconds of counting with the kernel that computes triangles by vertex and by edge."""
-    took = sum(record.count.seconds for record in result._records)
-    if support_kernel(graph) not in (result.kernel, "visit"):  # as `trust`, which may take far longer
-        rates = RATES[result.backend]
-        took = min(took, PREDICTED * (result.edges / rates.edges + result.stats.wedges / rates.probes))
-    return took / max(1, result.workers)
-
-
-def _too_long(what: str, seconds: float, allowed: float, output: str) -> str:
+def _too_long(noun: str, seconds: float, allowed: float, output: str) -> str:
     return rendered(
-        f"Triangles of {what} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
+        f"Triangles of {noun} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
         f"at most {allowed:,.0f} s for it; {advice(output)} counts them."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,18 +90,14 @@ def page(result: TriangleCount, source: str, findings: Findings | None = None, r
         Self-contained HTML that follows the reader's light or dark theme.
     """
     title = f"{plural(result.triangles, 'triangle')} in {source}"
-    parts = [f"<header><h1>{html_text(_file_name(source))}</h1>{_numbers(result, findings)}</header>"]
+    name = source if " " in source else re.split(r"[/\\](?=[^/\\])", source)[-1]  # last part of a path or URL
+    parts = [f"<header><h1>{html_text(name)}</h1>{_numbers(result, findings)}</header>"]
     if findings is not None:
         parts += _graph(findings)
     parts += [_run(result, source, run), _method(result)]
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head += f"<title>{html_text(title)}</title><style>{STYLE}</style>"
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
-
-
-def _file_name(source: str) -> str:
-    """The last part of a path or URL; other names unchanged."""
-    return re.split(r"[/\\](?=[^/\\])", source)[-1] if " " not in source else source
 
 
 def _numbers(result: TriangleCount, findings: Findings | None) -> str:
@@ -161,12 +157,12 @@ def _density(title: str, bins: pd.DataFrame, name: str, count: str, label: str) 
     if not len(bins):
         return f"<h3>{title}</h3><p class='note'>None.</p>"
     x, y = density(bins, name, count)
-    says = [
+    tooltips = [
         f"{_range(first, last)}: {number:,} {count}"
         for first, last, number in zip(bins[name], bins["last"], bins[count], strict=True)
     ]
     axes = Axis(label), Axis(f"{count} at each {name}")
-    return f"<h3>{title}</h3>{line_chart(x.tolist(), y.tolist(), [f'{name} {noun}' for noun in says], axes)}"
+    return f"<h3>{title}</h3>{line_chart(x.tolist(), y.tolist(), [f'{name} {tooltip}' for tooltip in tooltips], axes)}"
 
 
 def _clustering(bins: pd.DataFrame) -> str:
@@ -174,14 +170,14 @@ def _clustering(bins: pd.DataFrame) -> str:
     if not len(bins):
         return f"{title}<p class='note'>No vertex has two neighbours.</p>"
     x = middle(bins, "degree")
-    says = [
+    tooltips = [
         f"degree {_range(first, last)}: mean {mean:.4f} of {plural(number, 'vertex')}"
         for first, last, mean, number in zip(
             bins["degree"], bins["last"], bins["clustering"], bins["vertices"], strict=True
         )
     ]
     axes = Axis("degree of a vertex"), Axis("mean clustering coefficient", log=False)
-    return title + line_chart(x.tolist(), bins["clustering"].tolist(), says, axes)
+    return title + line_chart(x.tolist(), bins["clustering"].tolist(), tooltips, axes)
 
 
 def _range(first: int, last: int) -> str:
@@ -224,7 +220,7 @@ def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
         parts += ["<h2>To repeat it</h2>", f"<pre><code>{html_text(run.command)}</code></pre>"]
     parts += [
         "<h2>Wall time by stage, seconds</h2>",
-        _bars(("stage", "seconds"), stages),
+        _bars([(name, seconds, f"{seconds:.3f}", False) for name, seconds in stages], ("stage", "seconds")),
         "<h2>Workers</h2>",
         *_workers(result, tasks, times, run),
         "<h2>Memory against the plan</h2>",
@@ -237,12 +233,14 @@ def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
 
 def _method(result: TriangleCount) -> str:
     """How it was counted, folded: what was read, the plan, and the tasks."""
-    tasks = result.tasks
+    tasks, title = result.tasks, plural(len(result.tasks), "task")
+    if len(tasks) > MOST_TASKS:
+        title = f"The {MOST_TASKS - MOST_TASKS // 2} longest of {len(tasks):,} tasks, and {MOST_TASKS // 2} at random"
     parts = [
         _facts(result._rows()),
         "<h2>Plan</h2>",
         _facts(result.plan.rows()),
-        _folded(_tasks_title(len(tasks)), [_tasks(tasks)]),
+        _folded(title, [_tasks(tasks)]),
     ]
     how = f"kernel {result.kernel} on {result.backend}, partition {result.plan.partition}"
     return _folded(f"The method: {how}, {plural(len(tasks), 'task')}", parts)
@@ -332,17 +330,12 @@ def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
         rows.append((f"{usage.worker}, beyond {format_size(began)}", max(0, usage.peak - began), False))
     rows = [rows[place] for place in _chosen([float(size) for _, size, _ in rows])]
     rows = [("plan: largest task", plan.bytes_per_task, True), ("plan: all blocks", plan.bytes_total, True), *rows]
-    largest = max((size for _, size, _ in rows), default=0) or 1
-    cells = (
-        f"<tr><td>{html_text(name)}</td><td class='n'>{format_size(size)}</td><td class='bar'>"
-        f"<div{' class=plan' if planned else ''} style='width:{100 * size / largest:.1f}%'></div></td></tr>"
-        for name, size, planned in rows
-    )
+    bars = _bars([(name, size, format_size(size), planned) for name, size, planned in rows])
     text = (
         f"The plan allows {format_size(plan.memory)} of data per worker. For each process the peak resident memory so "
         "far is shown, less its memory when the count began: with code loaded meanwhile, without GPU memory."
     )
-    return [f"<div class='wide'><table class='bars'>{''.join(cells)}</table></div>", f"<p class='note'>{text}</p>"]
+    return [f"<div class='wide'>{bars}</div>", f"<p class='note'>{text}</p>"]
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> str:
@@ -350,30 +343,24 @@ def _facts(rows: Iterable[tuple[str, str]]) -> str:
     return f"<table>{''.join(cells)}</table>"
 
 
-def _bars(names: tuple[str, str], rows: list[tuple[str, float]]) -> str:
-    """Format a table with a bar for each value, scaled to the largest."""
-    largest = max((value for _, value in rows), default=0.0) or 1.0
+def _bars(rows: Sequence[tuple[str, float, str, bool]], names: tuple[str, str] | None = None) -> str:
+    """Format a table of names, values, their texts, and whether each is planned: a bar for each, of the largest."""
+    largest = max((value for _, value, _, _ in rows), default=0.0) or 1.0
     cells = (
-        f"<tr><td>{html_text(name)}</td><td class='n'>{value:.3f}</td>"
-        f"<td class='bar'><div style='width:{100 * value / largest:.1f}%'></div></td></tr>"
-        for name, value in rows
+        f"<tr><td>{html_text(name)}</td><td class='n'>{text}</td><td class='bar'>"
+        f"<div{' class=plan' if planned else ''} style='width:{100 * value / largest:.1f}%'></div></td></tr>"
+        for name, value, text, planned in rows
     )
-    head = f"<tr><th>{names[0]}</th><th class='n'>{names[1]}</th><th></th></tr>"
+    head = f"<tr><th>{names[0]}</th><th class='n'>{names[1]}</th><th></th></tr>" if names else ""
     return f"<table class='bars'>{head}{''.join(cells)}</table>"
 
 
 # tasks
 
 
-def _tasks_title(count: int) -> str:
-    if count <= MOST_TASKS:
-        return plural(count, "task")
-    return f"The {MOST_TASKS - MOST_TASKS // 2} longest of {count:,} tasks, and {MOST_TASKS // 2} at random"
-
-
 def _tasks(tasks: pd.DataFrame) -> str:
     ordered = tasks.sort_values("seconds", ascending=False, kind="stable")
     longest = len(ordered) if len(ordered) <= MOST_TASKS else MOST_TASKS - MOST_TASKS // 2
-    others = ordered.iloc[longest:]
-    others = others.sample(min(len(others), MOST_TASKS // 2), random_state=SEED).sort_index()
-    return _table(ordered.iloc[:longest]) + (_table(others) if len(others) else "")
+    sample = ordered.iloc[longest:]
+    sample = sample.sample(min(len(sample), MOST_TASKS // 2), random_state=SEED).sort_index()
+    return _table(ordered.iloc[:longest]) + (_table(sample) if len(sample) else "")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from dasktc.answers.edge_support import kernel_and_bytes
 from dasktc.counting.context import CountingContext
-from dasktc.errors import CountError, DasktcError, InputError, neutral_text, without_secrets
+from dasktc.counting.tasks import refuse_unless
+from dasktc.errors import DasktcError, InputError, neutral_text, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.executors.process.usage import Usage, usage_of
 from dasktc.executors.progress.tracker import Tracker, tracker_of
@@ -48,12 +49,7 @@ class Outputs:
     force: bool = field(default=False, compare=False)
 
     def check(self) -> None:
-        """Refuse paths that cannot be written, before anything is read.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse (InputError) paths that cannot be written, before anything is read."""
         paths = {"per_vertex": self.per_vertex, "per_edge": self.per_edge, "report": self.report}
         outputs = [Path(path_text(name, out)).absolute() for name, out in paths.items() if out is not None]
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
@@ -61,18 +57,13 @@ class Outputs:
                 check_target(out, suffixes, self.force)
         for path, second in combinations(outputs, 2):
             if path == second or is_same_target(path, second):
-                where = second if path == second else f"{second} is the file of {path}, which"
+                place = second if path == second else f"{second} is the file of {path}, which"
                 raise InputError(
-                    f"{where} is named for two outputs: the second would replace the first; name another file"
+                    f"{place} is named for two outputs: the second would replace the first; name another file"
                 )
 
     def check_memory(self, graph: CountingContext) -> None:
-        """Refuse outputs whose tasks do not fit a worker, or whose labels have no text, before anything is counted.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse (InputError) tasks that do not fit a worker, or labels without a text, before anything is counted."""
         if self.per_vertex is not None or self.per_edge is not None:
             kernel_and_bytes(graph)  # refuses tasks that do not fit a worker
             if graph.prepared.source.labels is not None:
@@ -117,18 +108,21 @@ class Outputs:
         after, began = self.usage(graph.executor), time.perf_counter()
         total = result.seconds["total"]
         answers = [
-            (out, what, frames)
-            for out, what, frames in (
+            (out, noun, frames)
+            for out, noun, frames in (
                 (self.per_vertex, "vertices", vertex_frames),
                 (self.per_edge, "edges", edge_frames),
             )
             if out is not None
         ]
         with progress.watching(graph.executor):
-            for number, (out, what, frames_of) in enumerate(answers):
+            for number, (out, noun, frames_of) in enumerate(answers):
                 progress("write", number, len(answers))
                 frames, count = frames_of(graph)
-                _same(count, result, what)
+                refuse_unless(
+                    count == result.triangles,
+                    f"the {noun} have {plural(count, 'triangle')}, but {result.triangles:,} were counted",
+                )
                 write_frames(frames, out, graph.executor, self.force)
         written = time.perf_counter()
         if answers:
@@ -142,11 +136,3 @@ class Outputs:
             ended = time.perf_counter()
             result = result._timed(total + ended - began, report=ended - written)
         return result
-
-
-def _same(count: int, result: TriangleCount, what: str) -> None:
-    if count != result.triangles:
-        raise CountError(
-            f"the {what} have {plural(count, 'triangle')}, but {result.triangles:,} were counted: one of the two is "
-            "wrong; run again, and report this with the output of `dasktc info`"
-        )

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from dasktc.cli import main as cli
-from dasktc.cli.cluster_samples import SAMPLES, sample
+from dasktc.cli.cluster_samples import SAMPLES
 from tests.support import daemons
 from tests.support.processes import DASK, DASKTC, patience, until
 from tests.support.samples import GRAPH, TRIANGLES, environment, executable, written
@@ -28,7 +28,7 @@ from tests.support.samples import GRAPH, TRIANGLES, environment, executable, wri
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_what_a_sample_imports_is_there(kind):
     """Shell scripts contain Python, whose imports no tool checks."""
-    for module, names in re.findall(r"^\s*from (dasktc[\w.]*) import ([\w, ]+)$", sample(kind), re.MULTILINE):
+    for module, names in re.findall(r"^\s*from (dasktc[\w.]*) import ([\w, ]+)$", SAMPLES[kind].text(), re.MULTILINE):
         for name in names.split(", "):
             assert hasattr(importlib.import_module(module), name), (module, name)
 
@@ -37,7 +37,7 @@ def test_what_a_sample_imports_is_there(kind):
 def test_every_sample_is_printed_and_well_formed(kind, capsys):
     assert cli.main(["cluster", kind]) == 0
     text = capsys.readouterr().out
-    assert text == sample(kind)
+    assert text == SAMPLES[kind].text()
     assert "TLS" in text
     file = SAMPLES[kind].file
     assert file == "Dockerfile" or file.removeprefix("dasktc-").split(".")[0] == kind
@@ -66,7 +66,7 @@ def test_a_sample_is_written_under_its_own_name_or_another(kind, tmp_path, capsy
     for out, path in ((tmp_path, own), (other, other)):
         assert cli.main(["cluster", kind, "-o", str(out)]) == 0
         assert capsys.readouterr().out == f"{path}: its first lines tell how to use it\n"
-        assert path.read_text() == sample(kind)
+        assert path.read_text() == SAMPLES[kind].text()
         path.write_text("changed")
         assert cli.main(["cluster", kind, "-o", str(out)]) == 2
         assert capsys.readouterr().err == (
@@ -74,7 +74,7 @@ def test_a_sample_is_written_under_its_own_name_or_another(kind, tmp_path, capsy
         )
         assert path.read_text() == "changed"
         assert cli.main(["cluster", kind, "-o", str(out), "--force"]) == 0
-        assert path.read_text() == sample(kind)
+        assert path.read_text() == SAMPLES[kind].text()
         capsys.readouterr()
 
 
@@ -86,13 +86,13 @@ def test_a_sample_that_cannot_be_written(tmp_path, capsys):
 
 
 def test_the_images_are_those_of_the_pods_and_what_they_install_exists():
-    root, text = Path(__file__).parents[2], sample("dockerfile")
+    root, text = Path(__file__).parents[2], SAMPLES["dockerfile"].text()
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     images = dict(re.findall(r"docker build --target (\w+) -t (\S+) \.", text))
     stages = dict(re.findall(r"^FROM (\S+) AS (\w+)$", text, re.M))
     assert set(images) == set(stages.values()) == {"cpu", "gpu"}
     for target, kind in (("cpu", "kubernetes"), ("gpu", "kubernetes-gpu")):
-        manifest = sample(kind)
+        manifest = SAMPLES[kind].text()
         assert set(re.findall(r"image: (\S+)", manifest)) == {images[target]}
         assert f"`dasktc cluster dockerfile`, built with --target {target}" in manifest
     for extras in re.findall(r"dasktc\[([\w,]+)\]", text):
@@ -109,7 +109,7 @@ def certificates(tmp_path_factory):
     if shutil.which("openssl") is None:
         pytest.skip("no openssl here to make certificates with")
     folder = tmp_path_factory.mktemp("samples") / "tls"
-    subprocess.run(["bash", "-s", str(folder)], input=sample("tls"), text=True, check=True, capture_output=True)
+    subprocess.run(["bash", "-s", str(folder)], input=SAMPLES["tls"].text(), text=True, check=True, capture_output=True)
     assert {path.name for path in folder.iterdir()} >= {"ca.pem", "cert.pem", "key.pem"}
     assert not [path for path in folder.iterdir() if path.stat().st_mode & stat.S_IRWXO]
     return str(folder)
@@ -349,7 +349,10 @@ def test_kubernetes_gpus(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     text = (
-        sample("kubernetes-gpu").replace("dasktc-scheduler:8786", f"127.0.0.1:{port}").replace("cuda, --w", "cpu, --w")
+        SAMPLES["kubernetes-gpu"]
+        .text()
+        .replace("dasktc-scheduler:8786", f"127.0.0.1:{port}")
+        .replace("cuda, --w", "cpu, --w")
     )
     text = (
         text.replace("/graphs/graph.parquet", GRAPH).replace("$(DASK_WORKER_NAME)", "worker-0").replace('"8788"', '"0"')
@@ -376,7 +379,7 @@ def test_kubernetes(tmp_path, certificates):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    text = without_comments(sample("kubernetes"))
+    text = without_comments(SAMPLES["kubernetes"].text())
     for name, here in (
         ("dasktc-scheduler:8786", f"127.0.0.1:{port}"),
         ("/tls/", f"{certificates}/"),

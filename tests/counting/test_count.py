@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.api.progress import json_lines
+from dasktc.api.progress import JsonLines
 from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.counting import tasks as counting
 from dasktc.counting.statistics import CountStatistics
@@ -544,7 +544,7 @@ def test_progress_is_shown(capsys):
 
 
 def test_progress_as_lines_of_json(capsys):
-    dasktc.triangle_count(source_of(EDGES), method=Method(splits=3), progress=json_lines())
+    dasktc.triangle_count(source_of(EDGES), method=Method(splits=3), progress=JsonLines())
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     said = [(event["stage"], event["event"], event["done"], event["total"]) for event in events]
     assert said[:2] == [("run", "begun", 0, 1), ("read", "begun", 0, 1)]

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from dasktc.cli.cluster_samples import SAMPLES, sample
+from dasktc.cli.cluster_samples import SAMPLES
 from tests.support.processes import DASK, DASKTC
 
 GRAPH = str(Path(__file__).parents[1] / "data" / "email-Eu-core.csv.gz")
@@ -16,7 +16,7 @@ TRIANGLES = "105,461"
 
 def written(kind: str, folder: Path, *changes: tuple[str, str]) -> str:
     """Write a sample, with some of its text replaced; return its path."""
-    text = sample(kind)
+    text = SAMPLES[kind].text()
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)

@@ -79,7 +79,7 @@ def test_a_registry_is_filled_once():
     with pytest.raises(RuntimeError, match="nothing is declared yet for reorder"):
         list(names)
     names.declare(orders.OWN, orders.Order)
-    assert len({id(found) for found in at_once(lambda: names._entries)}) == 1
+    assert len({id(found) for found in at_once(lambda: names.data)}) == 1
 
 
 def test_a_setting_that_numba_refuses(tmp_path):

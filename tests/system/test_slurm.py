@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dasktc.cli.cluster_samples import sample
+from dasktc.cli.cluster_samples import SAMPLES
 from dasktc.counting.checkpoint import FILE
 from tests.support import hosts
 from tests.support.daemons import Slurm, lacking, started
@@ -113,7 +113,7 @@ def test_all_in_one_job(slurm, tmp_path):
 def test_scheduler_file_in_a_batch_script(slurm, tmp_path):
     """As in the sample's comment: workers on every node, and a job that has completed at the end."""
     written("scheduler-file", tmp_path)
-    comment = re.search(r"(?m)^# Under Slurm.*\n((?:#   .*\n)+)", sample("scheduler-file")).group(1)
+    comment = re.search(r"(?m)^# Under Slurm.*\n((?:#   .*\n)+)", SAMPLES["scheduler-file"].text()).group(1)
     batch = re.sub("(?m)^#   ", "", comment).replace("/shared/graph.parquet", GRAPH).replace("/shared", str(tmp_path))
     (tmp_path / "batch.sh").write_text(f"#!/usr/bin/env bash\n{batch}")
     where = (f"--chdir={tmp_path}", f"--output={tmp_path}/out")

@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 import dasktc
 from dasktc.api.cluster import Cluster
 from dasktc.api.graph import OwnedCluster
-from dasktc.api.progress import View, bar
+from dasktc.api.progress import Bar, View
 from dasktc.executors.dask.internals import look
 from dasktc.executors.dask.progress import page_of, show_page
 from dasktc.executors.dask.run_monitor import RUNS, RunMonitor
@@ -318,7 +318,7 @@ def test_a_terminal_shows_stages_with_totals_and_rates(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     clock = Clock()
-    tracker, view = Tracker(clock=clock), bar()
+    tracker, view = Tracker(clock=clock), Bar()
     view.begin(tracker)
     tracker.listen("view", view)
     tracker.source_bytes = 8_000_000
@@ -347,7 +347,7 @@ def test_a_terminal_shows_stages_with_totals_and_rates(monkeypatch):
 
 def test_a_bar_stands_still_between_the_end_of_a_run_and_that_of_its_cluster(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    tracker, view = Tracker(), bar()
+    tracker, view = Tracker(), Bar()
     view.begin(tracker)
     tracker.listen("view", view)
     tracker("count", 1, 1)
@@ -362,7 +362,7 @@ def test_the_last_of_several_bars_puts_the_handlers_of_logs_back(monkeypatch):
     monkeypatch.setattr(logging.root, "handlers", users := [logging.StreamHandler(sys.stderr)])
     views = []
     for _ in range(2):
-        views.append(bar())
+        views.append(Bar())
         tracker = Tracker()
         views[-1].begin(tracker)
         tracker.listen("view", views[-1])
@@ -385,7 +385,7 @@ def test_a_widget_is_gone_when_the_run_is_over(monkeypatch, capsys, share):
     import tqdm.notebook
 
     monkeypatch.setattr(tqdm.auto, "tqdm", tqdm.notebook.tqdm)
-    tracker, view = Tracker(), bar()
+    tracker, view = Tracker(), Bar()
     view.begin(tracker)
     tracker.listen("view", view)
     tracker("verify", share, 1)

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+from hypothesis import strategies as st
 
 from dasktc.api.graph import Graph
-from dasktc.backends import get_backend
+from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.memory import from_object
@@ -20,10 +21,12 @@ from dasktc.options import Ids, Options
 from dasktc.pipeline.planes import choice
 from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.prepare import Prepared, prepare_edges
-from dasktc.pipeline.stages.edge_keys import unpack
+from dasktc.pipeline.stages.edge_keys import shift_of, unpack
+from dasktc.pipeline.stages.orient import add_degrees, add_sources, oriented, ranks_of, zero_degrees
 from dasktc.registry import KERNELS, ORDERS
 from tests.support.oracle import Edge, clean
 
+CPU = lazy_backend("cpu")
 EVERY_KERNEL = list(KERNELS["cpu"])
 EVERY_REORDER = list(ORDERS)
 EVERY_PARTITION = [
@@ -77,6 +80,55 @@ def orientation(edges: list[Edge]) -> Oriented:
         high, low = sorted(edge, key=rank.__getitem__)
         out[dense[low]].append(dense[high])
     return Oriented(ids, order, {u: sorted(row) for u, row in out.items()})
+
+
+def sequential_ids(out: dict[int, list[int]], rank: dict[int, int], bands: Any) -> list[int]:
+    """TRUST, sections 4.1 and 5.1: visit u by descending collective degree and number its neighbours.
+
+    Bands follow one another, each given by its lowest and highest out-degree; vertices without in-neighbours are last.
+    """
+    collective = {u: sum(len(out[v]) for v in out[u]) for u in out}
+    visits = sorted(out, key=lambda u: (-collective[u], rank[u]))
+    numbered = []
+    for low, high in bands:
+        for v in [v for u in visits for v in out[u]] + sorted(out):
+            if low <= len(out[v]) <= high and v not in numbered:
+                numbered.append(v)
+    return numbered
+
+
+def expected_order(slow: Oriented, how: str, large: int = 100) -> list[int]:
+    """The dense id of each new id."""
+    if how == "degree":
+        return slow.order
+    if how == "none":
+        return sorted(slow.out)
+    rank = {dense: place for place, dense in enumerate(slow.order)}
+    if how == "indegree":
+        return sorted(slow.out, key=lambda v: (-slow.in_degree[v], rank[v]))
+    banded = ((large + 1, len(slow.out)), (2, large), (0, 1))
+    return sequential_ids(slow.out, rank, banded if how == "collective-banded" else ((0, len(slow.out)),))
+
+
+def canonical_keys(edges: list[Edge], gap: int = 1) -> tuple[Any, int]:
+    """Ascending keys of the distinct edges over dense ids, and an id's bits; with `gap` ids of no edge lie between."""
+    slow = orientation(edges)
+    shift = shift_of(gap * len(slow.ids))
+    pairs = [(gap * min(edge), gap * max(edge)) for edge in slow.edges]
+    return np.array(sorted(low << shift | high for low, high in pairs), dtype="int64"), shift
+
+
+def oriented_keys(edges: list[Edge]) -> tuple[Any, Any, int]:
+    """Keys of the edges over ranks, out-degrees of the ranks, and an id's bits, from the stages' functions."""
+    keys, shift = canonical_keys(edges)
+    none = zero_degrees(len(orientation(edges).ids), CPU)
+    directed = oriented(keys, ranks_of([add_degrees(none.copy(), keys, shift, CPU)], CPU), shift, CPU)
+    return directed, add_sources(none, directed, shift, CPU), shift
+
+
+def key_arrays() -> st.SearchStrategy[Any]:
+    """Short arrays of keys below 100, in any order."""
+    return st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))
 
 
 def source_of(edges: list[Edge], ids: Ids = "int", parts: int = 1, triangles: int | None = None) -> Source:

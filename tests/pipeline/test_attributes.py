@@ -321,14 +321,6 @@ def test_results_do_not_depend_on_threads():
     pd.testing.assert_series_equal(first.clustering(weight="w"), second.clustering(weight="w"), check_exact=True)
 
 
-def test_keys_of_many_bits_are_sorted_too():
-    codes = np.array([5, 1 << 60, 5, 0, 1 << 60], np.int64)
-    for bound in (1 << 62, (1 << 62) + 1):
-        found, order = attributes._ascending(codes.copy(), bound, True)
-        assert found.tolist() == sorted(codes.tolist())
-        assert order.tolist() == [3, 0, 2, 1, 4]
-
-
 def test_edges_are_put_off_where_the_other_list_is_shorter(monkeypatch):
     """Both ways of visiting an edge are taken, and agree with NetworkX."""
     frame = nx.to_pandas_edgelist(nx.gnp_random_graph(70, 0.6, seed=1, directed=True))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 from hypothesis import strategies as st
 
 from dasktc.api.graph import Graph
@@ -131,12 +132,45 @@ def key_arrays() -> st.SearchStrategy[Any]:
     return st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))
 
 
+def kept_by_part(out: dict[int, list[int]], local: set[int], how: str) -> tuple[Any, set[int], set[Any]]:
+    """Vertices and edges of a part: those of G_p, and those that it keeps with `how`."""
+    induced, vertices, edges = transformed(out, local)
+    if how == "lstc":
+        return induced, vertices, edges
+    inward = {v: [u for u in out if v in out[u]] for v in out}
+    around = local | {w for v in local for w in [*out[v], *inward[v]]}
+    if how == "none":
+        return induced, around, {(v, w) for v in around for w in out[v] if w in around}
+    targets = {w for v in local for w in out[v]}
+    return induced, local | targets, {(v, w) for v in local | targets for w in out[v] if w in targets}
+
+
+def transformed(out: dict[int, list[int]], local: set[int]) -> tuple[Any, set[int], set[Any]]:
+    """Algorithm 2, one proxy at a time: vertices and edges before and after."""
+    inward = {v: [u for u in out if v in out[u]] for v in out}
+    vertices = local | {w for v in local for w in [*out[v], *inward[v]]}
+    induced = len(vertices), sum(w in vertices for v in vertices for w in out[v])
+    while True:
+        useless = [v for v in vertices - local if not any(u in vertices for u in inward[v])]
+        if not useless:
+            break
+        vertices -= {useless[0]}
+    edges = {(v, w) for v in vertices for w in out[v] if w in vertices}
+    return induced, vertices, edges
+
+
 def source_of(edges: list[Edge], ids: Ids = "int", parts: int = 1, triangles: int | None = None) -> Source:
     """The edges as a source of at most `parts` parts."""
     step = max(1, -(-len(edges) // parts))
     pieces = [edges[first : first + step] for first in range(0, len(edges), step)]
     opened = [from_object([*map(list, zip(*piece, strict=True))], ReadOptions(ids=ids)) for piece in pieces]
     return Source("a test", tuple(chain.from_iterable(found.parts for found in opened)), ids, triangles)
+
+
+def frame_of(edges: list[Edge], ids: Ids = "int") -> pd.DataFrame:
+    """The edges as a frame, as the readers make it."""
+    src, dst = ([edge[end] for edge in edges] for end in (0, 1))
+    return pd.DataFrame({"src": src, "dst": dst}, dtype="str" if ids == "text" else "int64")
 
 
 def random_edges(vertices: int, edges: int, seed: int) -> list[Edge]:

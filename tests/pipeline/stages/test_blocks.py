@@ -75,7 +75,10 @@ def test_blocks_hold_the_edges_of_their_rows_and_columns(in_ranges, families, ed
     for number, (place, of_block) in enumerate(zip(layout.places, wanted, strict=True)):
         own = range(number * slabs, (number + 1) * slabs)
         made = [slab(list(of_slabs[k]), *spans[k], CPU) for k in own]
-        block, filling = checked_block(list(made), place, layout, CPU, sizes[number]), Filling(place, layout, len(of_block), CPU)
+        block, filling = (
+            checked_block(list(made), place, layout, CPU, sizes[number]),
+            Filling(place, layout, len(of_block), CPU),
+        )
         assert (block.place, block.sorted_rows, block.ordered) == (place, sort_rows or layout.loose_bits == 0, True)
         assert block.offsets[-1] == len(block.columns) == len(of_block)
         found = edges_of(block)

@@ -91,7 +91,10 @@ def test_chunks_go_over_every_key(size):
     found = transform(keys, lambda chunk: longest.append(len(chunk)) or chunk * 2, CPU)
     assert (found == keys * 2).all()
     ends = list(ends_of(keys, 3, CPU))
-    assert [np.concatenate(of).tolist() for of in zip(*ends, strict=True)] == [(keys >> 3).tolist(), (keys & 7).tolist()]
+    assert [np.concatenate(of).tolist() for of in zip(*ends, strict=True)] == [
+        (keys >> 3).tolist(),
+        (keys & 7).tolist(),
+    ]
     assert max(*longest, *(len(source) for source, _ in ends)) <= CPU.chunk
 
 

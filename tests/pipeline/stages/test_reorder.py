@@ -38,7 +38,9 @@ def reordered(edges, parts, large):
     return [order[of_vertices].tolist() for of_vertices in ranks]
 
 
-@given(edges=multigraphs(max_vertices=20, max_edges=120), parts=st.integers(1, 4), large=st.sampled_from([2, 3, 5, 100]))
+@given(
+    edges=multigraphs(max_vertices=20, max_edges=120), parts=st.integers(1, 4), large=st.sampled_from([2, 3, 5, 100])
+)
 @example(edges=skewed_edges(400, 3_000, 1), parts=3, large=100)
 @example(edges=complete(125) + star(300), parts=3, large=100)
 @example(edges=random_edges(230, 30_000, 2), parts=2, large=100)
@@ -52,7 +54,9 @@ def test_collective_orders_of_any_multigraph(edges, parts, large):
 def test_bands_are_above_100_then_2_to_100_then_below_2():
     """In K_125 the vertex of rank r has out-degree r, so both limits are met exactly."""
     out = orientation(complete(125)).out
-    bands = [0 if len(out[v]) > 100 else 1 if len(out[v]) >= 2 else 2 for v in reordered(complete(125), 1, LARGE_DEGREE)[1]]
+    bands = [
+        0 if len(out[v]) > 100 else 1 if len(out[v]) >= 2 else 2 for v in reordered(complete(125), 1, LARGE_DEGREE)[1]
+    ]
     assert bands == sorted(bands)
     assert [bands.count(b) for b in (0, 1, 2)] == [24, 99, 2]
 

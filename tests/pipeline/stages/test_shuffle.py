@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,18 +38,19 @@ def test_every_way_to_cut_an_input_gives_the_keys_of_its_ranges(item, starts, fa
     arrays = item if isinstance(item, list) else [item]
     keys = [key * (factor or 1) for key in joined(arrays)]
     borders = [0, *starts, 210]
-    wanted = [[key for key in keys if low <= key < high] for low, high in zip(borders, borders[1:], strict=False)]
-    double = lambda array: array * factor  # noqa: E731
-    make = factor and (lambda given: [double(array) for array in given] if isinstance(given, list) else double(given))
+    wanted = [[key for key in keys if low <= key < high] for low, high in pairwise(borders)]
+    make = factor and (lambda given: [array * factor for array in given] if isinstance(given, list) else given * factor)
     assert [joined(of) for of in all_ranges(item, make, starts, 210, CPU)] == wanted
-    for low, high, of_range in zip(borders, borders[1:], wanted, strict=False):
+    for (low, high), of_range in zip(pairwise(borders), wanted, strict=True):
         for everything, together in ((False, True), (False, False), (True, False)):
             pick = Pick(make, (low, high), CPU, everything, together)
             assert joined(pick(item)) == (keys if everything else of_range)
             assert len(pick(item)) == 1 or not together
         came, own = [[np.array([7])], [np.array([5]), np.array([3])]], [item]
-        found = reduce_range(own, came, Pick(make, (low, high), CPU, False, True), lambda of, more: joined(of) + more, ([1],))
-        assert found == sorted([3, 5, 7, *of_range]) + [1]
+        found = reduce_range(
+            own, came, Pick(make, (low, high), CPU, False, True), lambda of, more: joined(of) + more, ([1],)
+        )
+        assert found == [*sorted([3, 5, 7, *of_range]), 1]
         assert own == came == []
     if not isinstance(item, list):
         times = factor and (lambda array, by: array * by)

@@ -41,7 +41,7 @@ from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, sc
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
 from dasktc.pipeline.stages.ids import texts
-from dasktc.pipeline.stages.shards import even, integers, refuse_beyond
+from dasktc.pipeline.stages.shards import even, integers
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.reports.outputs import Outputs
@@ -419,12 +419,6 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
     assert choose(DaskExecutor(client), Options(memory=1)).vertex_budget("int").call_memory == vertex_room.LEAST_MEMORY
     assert choose(LocalExecutor(), options).vertex_budget("int").call_memory is None
     on_disk.close()
-
-
-def test_weights_that_do_not_fit_64_bits_are_refused():
-    with pytest.raises(InputError, match=r"4,294,967,296 weights of 2,147,483,648 vertices do not fit 64 bits"):
-        refuse_beyond(2**32, 31)
-    refuse_beyond(2**31, 31)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from math import comb
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -22,12 +21,11 @@ from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
 from dasktc.options import PROXIES, Method, Options
-from dasktc.pipeline.planes import vertex_budget
 from dasktc.planning.plan import MAX_PARTS, Proxies
 from dasktc.registry import SCHEMES
 from tests.support.keywords import keywords
 from tests.support.oracle import complete, multigraphs, triangles
-from tests.support.slow_pipeline import kept_by_part, orientation, random_edges, skewed_edges, source_of
+from tests.support.slow_pipeline import kept_by_part, orientation, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 
@@ -42,7 +40,7 @@ from tests.support.tiers import some
 )
 def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder, keep, shards):
     options = {"parts": parts, "assign": how, "seed": seed, "reorder": reorder, "proxies": keep}
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
+    with tuned(least_shards=shards):
         graph = dasktc.prepare(source_of(edges, parts=2), **keywords(partition="proxy", **options))
     assert graph.plan.shards == shards
     slow, layout = orientation(edges), graph._context.prepared.partition
@@ -106,7 +104,7 @@ def test_what_has_all_vertices_in_one_process_is_refused_where_they_are_in_shard
     path = tmp_path / "parts.txt"
     path.write_text("0 0\n1 1\n2 1\n3 0\n")
     for assign_by in ("metis", str(path)):
-        with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), pytest.raises(InputError, match="assign='random'"):
+        with tuned(least_shards=2), pytest.raises(InputError, match="assign='random'"):
             dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=2, assign=assign_by))
 
 

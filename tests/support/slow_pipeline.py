@@ -20,7 +20,6 @@ from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes import choice
-from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.prepare import Prepared, prepare_edges
 from dasktc.pipeline.stages.edge_keys import shift_of, unpack
 from dasktc.pipeline.stages.orient import add_degrees, add_sources, oriented, ranks_of, zero_degrees
@@ -221,7 +220,7 @@ def pairwise_cover(*factors: list[Any]) -> list[tuple[Any, ...]]:
 
 def tuned(**fields: Any) -> Any:
     """Patch sizes on which planes depend, so that a handful of edges are treated as many."""
-    return mock.patch.object(choice, "TUNING", replace(TUNING, **fields))
+    return mock.patch.object(choice, "TUNING", replace(choice.TUNING, **fields))
 
 
 def cpu() -> Any:

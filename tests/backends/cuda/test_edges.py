@@ -23,9 +23,6 @@ from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source
 from dasktc.options import Method, Options
 from dasktc.pipeline import autotune as choose
-from dasktc.pipeline.planes import choice
-from dasktc.pipeline.planes.tuning import Tuning
-from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.support import oracle
@@ -33,6 +30,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
+from tests.support.slow_pipeline import tuned
 from tests.support.tiers import each_once, some
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -198,10 +196,8 @@ def emulated(monkeypatch):
     """The CUDA backend on stand-ins that count bytes; pieces and chunks are small beside a graph, as on a device."""
     if compiler() is None:
         pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    monkeypatch.setattr(choice, "TUNING", Tuning(piece_edges=1 << 10))
-    monkeypatch.setattr(orient, "CHUNK", 1 << 10)
     monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
-    with emulated_cuda.backend() as found:
+    with tuned(piece_edges=1 << 10), emulated_cuda.backend() as found:
         object.__setattr__(found, "chunk", 1 << 10)
         yield found
 

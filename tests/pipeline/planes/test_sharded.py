@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
 from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,6 @@ from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline.planes import choose
-from dasktc.pipeline.planes import distinct as numbering
 from dasktc.pipeline.planes import vertex_budget as vertex_room
 from dasktc.pipeline.planes.choice import sharded
 from dasktc.pipeline.planes.distinct import numbered, places
@@ -71,7 +69,7 @@ CHOICES = [
 
 
 def in_shards(count):
-    return mock.patch.object(vertex_room, "LEAST_SHARDS", count)
+    return tuned(least_shards=count)
 
 
 def many_partitions(large):
@@ -206,8 +204,7 @@ def apart(values, count, seed):
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60), st.integers(1, 5), st.integers(1, 6), st.integers(0, 9))
 def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     values = apart(np.array(given, "int64"), lists, seed)
-    with mock.patch.object(numbering, "SAMPLES", 1 + seed):
-        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers(CPU))
+    found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers(CPU), 1 + seed)
     assert np.concatenate(found.parts).tolist() == sorted(set(given))
     assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
     assert len(found.parts) <= count
@@ -226,8 +223,7 @@ def test_text_is_numbered_by_its_bytes(given, count, samples):
     whole = sorted(set(given), key=str.encode)
     values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
     kind = texts(CPU)
-    with mock.patch.object(numbering, "SAMPLES", samples):
-        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, kind)
+    found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, kind, samples)
     assert [name for part in found.parts for name in part.tolist()] == whole
     assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
     assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))

@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
@@ -29,7 +28,6 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline.autotune import rules
-from dasktc.pipeline.planes import choice
 from dasktc.planning import cost_model
 from dasktc.registry import KERNELS
 from tests.executors.dask.test_executor import KRONECKER_14
@@ -104,14 +102,11 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
 
 
 @pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
-def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(
-    workers, monkeypatch, vertices, rankings
-):
+def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
     cluster, client = workers
     tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
-    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     edges = skewed_edges(vertices, 4_000, 5)
-    with build(tasks, source_of(edges, parts=5), Options()) as graph:
+    with tuned(task_bytes={"tcp": 0}), build(tasks, source_of(edges, parts=5), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
     degrees, oriented, outward = number, number, number
     assert finished.tasks["orient"] == degrees + min(rankings, number) + oriented + outward
@@ -126,11 +121,11 @@ def test_a_kernel_that_auto_takes_does_not_change_the_order():
 def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     cluster, client = workers
     tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
-    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     monkeypatch.setattr(DaskExecutor, "memory", lambda self, budget=None: memory)
     plain = build(LocalExecutor(), source_of(edges), Options())
     finished = Finished(cluster.scheduler)
-    graph = build(tasks, source_of(edges, parts=5), Options())
+    with tuned(task_bytes={"tcp": 0}):
+        graph = build(tasks, source_of(edges, parts=5), Options())
     single = memory > 1 << 20
     assert (finished.urgent["orient"], finished.urgent["orient-plan"]) == (0, 1), "the plan waits for no slab"
     assert (graph.plan.partition == "whole") == single
@@ -158,13 +153,12 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     each_once(product([{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], [False, True])),
     ids=str,
 )
-def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
+def test_workers_build_the_same_graph(workers, options, pieces):
     _, client = workers
     plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
     tasks = DaskExecutor(client)
-    if pieces:
-        monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, passes={"cpu": 2}, task_bytes={"tcp": 0}))
-    graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
+    with tuned(**({"passes": {"cpu": 2}, "task_bytes": {"tcp": 0}} if pieces else {})):
+        graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
     for place, block in plain._context.blocks.items():
         (there,) = tasks.gather([graph._context.blocks[place]])
         assert there.offsets.tolist() == block.offsets.tolist()

@@ -35,9 +35,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.options import Method
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict, cupy_strict
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.processes import until
 from tests.support.retuned import retuned
@@ -552,14 +550,6 @@ def test_edges_of_any_ids_ascend(rows):
 
 
 # on a device
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @ids_and_schemes

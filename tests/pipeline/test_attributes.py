@@ -22,17 +22,8 @@ from dasktc.pipeline.stages import attributes
 from dasktc.questions import triad_census as census
 from dasktc.questions import weighted_clustering
 from tests.support import oracle
-from tests.support.keywords import keywords
+from tests.support.keywords import PLANS, REORDERS, keywords
 
-PLANS = [
-    dict(),
-    dict(partition="whole", splits=3),
-    dict(partition="edges", splits=3),
-    dict(partition="hash2d", parts=3),
-    dict(partition="vertical", parts=2),
-    dict(partition="proxy", parts=3),
-]
-REORDERS = ["degree", "collective", "indegree", "none"]
 KINDS = ["directed", "weighted", "both"]
 
 
@@ -74,7 +65,7 @@ def assert_clustering(found, expected):
     weighted_edges(),
     st.sampled_from(KINDS),
     st.sampled_from(["sum", "last"]),
-    st.sampled_from(PLANS),
+    st.sampled_from([{}, *PLANS]),
     st.sampled_from(REORDERS),
 )
 def test_any_multigraph(rows, kind, duplicates, plan, reorder):
@@ -342,7 +333,7 @@ def test_counts_of_pairs_pass_64_bits():
     assert census._dot(many, many - 1) == 100 * (2**31 - 1) * (2**31 - 2) > 2**63
 
 
-@given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS))
+@given(oracle.multigraphs(), st.sampled_from([{}, *PLANS]), st.sampled_from(REORDERS))
 def test_squares(edges, plan, reorder):
     graph = dasktc.prepare(pd.DataFrame(edges, columns=["a", "b"]), **keywords(reorder=reorder, **plan))
     found = graph.square_clustering()

@@ -27,17 +27,10 @@ from dasktc.options import Method, RunOptions
 from dasktc.questions import estimate as estimates
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler
-from tests.support.keywords import keywords
+from tests.support.keywords import PLANS, keywords
 from tests.support.slow_pipeline import changed
 from tests.support.tiers import some
 
-PLANS = [
-    dict(partition="whole"),
-    dict(partition="edges", splits=3),
-    dict(partition="hash2d", parts=3),
-    dict(partition="vertical", parts=2),
-    dict(partition="proxy", parts=3),
-]
 REORDERS = ["degree", "collective", "indegree", "none"]
 
 

@@ -33,31 +33,14 @@ from dasktc.options import Options
 from dasktc.questions import peeling
 from dasktc.questions.trussness import truss_frames
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import HostDevice, compiler
-from tests.support.keywords import keywords
+from tests.support.keywords import PLANS, REORDERS, keywords, prepare, simple
 from tests.support.retuned import retuned
 from tests.support.slow_pipeline import changed, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
-PLANS = [
-    dict(partition="whole", splits=3),
-    dict(partition="edges", splits=3),
-    dict(partition="hash2d", parts=3),
-    dict(partition="vertical", parts=2),
-    dict(partition="proxy", parts=3),
-]
 MOST = 2**31 - 1
-REORDERS = ["degree", "collective", "indegree", "none"]
 CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
-
-
-def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
-
-
-def simple(edges):
-    return nx.Graph([tuple(edge) for edge in oracle.clean(edges)])
 
 
 def trussness(graph):
@@ -428,14 +411,6 @@ def test_in_shards_on_workers(client, tmp_path):
 
 
 # on a device
-
-
-@pytest.fixture
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @pytest.mark.parametrize(

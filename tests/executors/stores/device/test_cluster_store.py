@@ -34,22 +34,12 @@ from dasktc.options import Options
 from tests.executors.stores.device.test_store import OOC, TO_FILES, TO_HOST, same, values
 from tests.executors.test_memory_budget import facts
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict, streams
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

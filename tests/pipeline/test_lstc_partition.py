@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.backends import get_backend
-from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL, ArrayPartEdges
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
@@ -172,76 +170,6 @@ def test_the_smallest_n_worth_trying_that_fits(partition):
     before = dasktc.plan(source, method=Method(partition=partition, parts=found.parts - 1), memory=whole * 3 // 4).plan
     assert not before.fits
     assert not dasktc.plan(source, method=Method(partition=partition), memory=1_000).plan.fits
-
-
-# the backends' functions on the edges of parts
-
-
-def backends():
-    return [get_backend("cpu").part_edges, ArrayPartEdges(np, 7)]  # chunks that end within a graph
-
-
-PAIRS = st.lists(st.tuples(st.integers(0, 31), st.integers(0, 31)), max_size=60)
-MANY_PARTS = 64
-MASKS = st.lists(
-    st.one_of(st.sampled_from([0, 1, -1, -(2**63)]), st.integers(-(2**63), 2**63 - 1)), min_size=32, max_size=32
-)
-
-
-def keys_of(pairs):
-    return np.array([u << 5 | v for u, v in pairs], dtype="int64")
-
-
-@given(PAIRS, MASKS, MASKS)
-def test_bits_of_all_parts_move_along_the_edges(pairs, bits, within):
-    """Of any of 64 parts, the last of which is the sign; a call may move bits on that it has moved itself."""
-    keys, (given_bits, bounds) = keys_of(pairs), np.array([bits, within], dtype="int64")
-    along, both, steps = list(bits), list(bits), [list(bits)]
-    for u, v in pairs:
-        along[v] |= bits[u]
-        both[v] |= bits[u]
-        both[u] |= bits[v]
-    while len(steps) < 2 or steps[-1] != steps[-2]:
-        steps.append(list(steps[-1]))
-        for u, v in pairs:
-            steps[-1][v] |= steps[-2][u] & within[v]
-    for edges in backends():
-        targets, neighbours, reached = (given_bits.copy() for _ in range(3))
-        edges.targets(keys, 5, given_bits, targets, MANY_PARTS)
-        edges.neighbours(keys, 5, given_bits, neighbours, MANY_PARTS)
-        assert targets.tolist() == along
-        assert neighbours.tolist() == both
-        for step in steps[1:]:
-            edges.reached(keys, 5, bounds, reached, MANY_PARTS)
-            assert all(one | some == one for one, some in zip(reached.tolist(), step, strict=True))
-        assert reached.tolist() == steps[-1]
-        inside = [sum(bits[u] & bits[v] & 1 << part != 0 for u, v in pairs) for part in range(MANY_PARTS)]
-        assert edges.inside(keys, 5, given_bits, MANY_PARTS) == inside
-
-
-@given(
-    PAIRS,
-    st.lists(st.sampled_from([0, TAIL, TAIL | LOCAL, TAIL | HEAD, TAIL | HEAD | LOCAL]), min_size=32, max_size=32),
-)
-def test_edges_of_a_part(pairs, roles):
-    """Its degrees, its keys under its own numbers in their order, and the columns of its local rows."""
-    kept = [(u, v) for u, v in pairs if roles[u] & TAIL and roles[v] & HEAD]
-    place = {v: n for n, v in enumerate(v for v in range(32) if roles[v])}
-    number = [place[v] if roles[v] & HEAD else -2 - place[v] if roles[v] else OUTSIDE for v in range(32)]
-    local = np.array([role & LOCAL != 0 for role in roles])
-    wanted = [v for u, v in pairs if u >= 3 and local[u]]
-    for edges in backends():
-        inward, outward = edges.degrees(keys_of(pairs), 5, np.array(roles, dtype="uint8"))
-        assert inward.tolist() == [sum(w == v and bool(roles[u] & LOCAL) for u, w in kept) for v in range(32)]
-        assert outward.tolist() == [sum(u == v for u, _ in kept) for v in range(32)]
-        assert inward.dtype == outward.dtype == "int64"
-        numbered = edges.numbered(keys_of(pairs), 5, np.array(number, dtype="int32"))
-        assert numbered.tolist() == [place[u] << 5 | place[v] for u, v in kept]
-        assert numbered.dtype == "int64"
-        rows = keys_of([pair for pair in pairs if pair[0] >= 3])
-        columns = edges.columns(rows, 5, 3, local[3:], len(wanted))
-        assert columns.tolist() == wanted
-        assert columns.dtype == "int32"
 
 
 # ranges

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -38,7 +37,6 @@ from dasktc.pipeline.planes.distinct import numbered, places
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.stages.ids import texts
 from dasktc.pipeline.stages.shards import even, integers
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import ORDERS, SCHEMES
@@ -211,28 +209,6 @@ def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     place = {value: number for number, value in enumerate(sorted(set(given)))}
     for ids, answers in zip(values, numbers, strict=True):
         assert np.concatenate(answers).tolist() == [place[value] for value in ids.tolist()]
-
-
-@given(
-    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=40),
-    st.integers(1, 6),
-    st.integers(1, 9),
-)
-def test_text_is_numbered_by_its_bytes(given, count, samples):
-    """The numbers equal those of the map of all ids; pieces are copies: slices would travel with the whole array."""
-    whole = sorted(set(given), key=str.encode)
-    values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
-    kind = texts(CPU)
-    found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, kind, samples)
-    assert [name for part in found.parts for name in part.tolist()] == whole
-    assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
-    assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))
-    for piece in kind.cut(values[2], whole[1:3]):
-        assert piece.offset == 0
-        assert piece.buffers()[1] is None or piece.buffers()[1].size >= 8 * len(piece)
-        assert piece.get_total_buffer_size() <= 128 + 16 * len(piece) + sum(
-            len(name.encode()) for name in piece.tolist()
-        )
 
 
 def test_shards_are_about_equal_whatever_the_lists_share():

@@ -107,11 +107,17 @@ def test_loops_may_have_the_largest_weight(duplicates, weights, largest):
         assert largest_loop(frames, options) == largest
 
 
-def test_sums_beyond_float64_are_refused():
-    codes, weights = np.array([7, 7]), np.array([1e308, 1e308])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_beyond_float64_are_refused(sign):
+    """Of an edge's rows, and of a loop's."""
+    codes, weights = np.array([7, 7]), sign * np.array([1e308, 1e308])
+    frames = [pd.DataFrame({"src": [0, 0], "dst": [0, 0], "weight": weights})]
     with pytest.raises(InputError, match="sum of an edge's weights passes what float64 holds"):
         distinct_codes(codes.copy(), weights, 8, "sum")
-    assert distinct_codes(codes, weights, 8, "last")[1].tolist() == [1e308]
+    with pytest.raises(InputError, match="sum of an edge's weights passes what float64 holds"):
+        largest_loop(frames, AttributeOptions("w", False, "sum"))
+    assert largest_loop(frames, AttributeOptions("w", False, "last")) == weights[1]
+    assert distinct_codes(codes, weights, 8, "last")[1].tolist() == [weights[1]]
 
 
 def test_codes_of_many_bits_are_sorted_too():

@@ -10,20 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.errors import CountError
-from dasktc.pipeline.stages.blocks import (
-    Filling,
-    block_keys,
-    block_of_slab,
-    checked_block,
-    edges_per_block,
-    every,
-    fill_rows,
-    places_before,
-    slab,
-    slab_of_ranks,
-    slab_spans,
-    sums_of_parts,
-)
+from dasktc.pipeline.stages import blocks
 from dasktc.pipeline.stages.edge_keys import cut, unpack
 from dasktc.pipeline.stages.orient import Ranks
 from dasktc.pipeline.stages.shards import even
@@ -65,19 +52,19 @@ def test_blocks_hold_the_edges_of_their_rows_and_columns(in_ranges, families, ed
         for i, j in layout.places
     ]
     sizes = [len(of_block) for of_block in wanted]
-    assert edges_per_block(pieces, layout, CPU) == sizes
+    assert blocks.edges_per_block(pieces, layout, CPU) == sizes
 
     firsts = [[size * number // slabs for number in range(slabs)] for size in rows.sizes]
-    spans, bound = slab_spans(layout, firsts), max(1, layout.first_keys[-1])
-    moved = [block_keys(keys if family else pieces, layout, family, CPU) for family in range(families)]
+    spans, bound = blocks.slab_spans(layout, firsts), max(1, layout.first_keys[-1])
+    moved = [blocks.block_keys(keys if family else pieces, layout, family, CPU) for family in range(families)]
     slices = [cut(of_family, [start for start, *_ in spans[1:]], bound, CPU) for of_family in moved]
     of_slabs = list(zip(*slices, strict=True))
     for number, (place, of_block) in enumerate(zip(layout.places, wanted, strict=True)):
         own = range(number * slabs, (number + 1) * slabs)
-        made = [slab(list(of_slabs[k]), *spans[k], CPU) for k in own]
+        made = [blocks.slab(list(of_slabs[k]), *spans[k], CPU) for k in own]
         block, filling = (
-            checked_block(list(made), place, layout, CPU, sizes[number]),
-            Filling(place, layout, len(of_block), CPU),
+            blocks.checked_block(list(made), place, layout, CPU, sizes[number]),
+            blocks.Filling(place, layout, len(of_block), CPU),
         )
         assert (block.place, block.sorted_rows, block.ordered) == (place, sort_rows or layout.loose_bits == 0, True)
         assert block.offsets[-1] == len(block.columns) == len(of_block)
@@ -92,7 +79,7 @@ def test_blocks_hold_the_edges_of_their_rows_and_columns(in_ranges, families, ed
         assert filling.nbytes == block.offsets.nbytes + block.columns.nbytes
         assert (filled.offsets.tolist(), filled.columns.tolist()) == (block.offsets.tolist(), block.columns.tolist())
         if slabs == 1:
-            whole = block_of_slab(list(of_slabs[number]), *spans[number], CPU, place, layout, None)
+            whole = blocks.block_of_slab(list(of_slabs[number]), *spans[number], CPU, place, layout, None)
             assert edges_of(whole) == found
 
 
@@ -100,12 +87,12 @@ def test_lost_edges_are_an_error():
     keys, outward, shift = oriented_keys(complete(9))
     axis = Axis(9, 1)
     layout = Layout(axis, (axis,), Shape(len(outward), shift, True))
-    (span,) = slab_spans(layout, [[0]])
+    (span,) = blocks.slab_spans(layout, [[0]])
     with pytest.raises(CountError, match=r"block P\[0\]\[0\] holds 35 edges, the plan 36: edges were lost"):
-        block_of_slab([keys[1:]], *span, CPU, (0, 0), layout, 36)
+        blocks.block_of_slab([keys[1:]], *span, CPU, (0, 0), layout, 36)
     for some, held in ((keys[1:], 35), (np.append(keys, 8 << shift), 37)):
-        filling = Filling((0, 0), layout, 36, CPU)
-        filling.add(filling.start(), slab([some], *span, CPU))
+        filling = blocks.Filling((0, 0), layout, 36, CPU)
+        filling.add(filling.start(), blocks.slab([some], *span, CPU))
         with pytest.raises(CountError, match=rf"holds {held} edges, the plan 36"):
             filling.check()
 
@@ -118,18 +105,18 @@ def test_rows_of_ranges_by_rank_are_those_of_the_whole_block(edges, ranges):
     starts = [size * number // ranges << shift for number in range(1, ranges)]
     slices, bound = cut(keys, starts, 1 << 2 * shift, CPU), max(1, size << shift)
     made = [
-        slab_of_ranks([keys_of_slab], Ranks(outward, starts), number, size, shift, 0, CPU, [])
+        blocks.slab_of_ranks([keys_of_slab], Ranks(outward, starts), number, size, shift, 0, CPU, [])
         for number, keys_of_slab in enumerate(slices)
     ]
-    offsets, columns = slab([keys], 0, size << shift, 1 << shift, bound, 0, CPU)
+    offsets, columns = blocks.slab([keys], 0, size << shift, 1 << shift, bound, 0, CPU)
     assert np.concatenate([of_rows for _, of_rows in made]).tolist() == columns.tolist()
     assert [count for of_slab, _ in made for count in np.diff(of_slab)] == np.diff(offsets).tolist()
     buckets = CPU.dealt([keys], bound)
     written = np.zeros_like(offsets), np.empty_like(columns)
     for span in pairwise(even(len(buckets), 3)):
-        fill_rows(span, buckets, shift, 0, *written)
+        blocks.fill_rows(span, buckets, shift, 0, *written)
     assert [array.tolist() for array in written] == [offsets.tolist(), columns.tolist()]
-    assert every(keys, ranges).tolist() == keys.tolist()[::ranges]
+    assert blocks.every(keys, ranges).tolist() == keys.tolist()[::ranges]
 
 
 @pytest.mark.parametrize("in_ranges", [False, True], ids=["by remainder", "in ranges"])
@@ -140,8 +127,8 @@ def test_rows_are_cut_at_sums_that_run_over_all_shards(in_ranges, degrees, parts
     wanted = [[sum(of_part) * cut // cuts for cut in range(1, cuts)] for of_part in own]
     places, before = np.zeros((parts, cuts - 1), int), [0] * parts
     for first, end in pairwise(even(len(degrees), shards)):
-        places += places_before(vector[first:end], first, axis, before, wanted, CPU)
-        sums = sums_of_parts(vector[first:end], first, axis)
+        places += blocks.places_before(vector[first:end], first, axis, before, wanted, CPU)
+        sums = blocks.sums_of_parts(vector[first:end], first, axis)
         before = [earlier + more for earlier, more in zip(before, sums, strict=True)]
     assert before == [sum(of_part) for of_part in own]
     assert places.tolist() == [

@@ -1,7 +1,5 @@
 """Options and keywords with invalid values: an error of dasktc's own, in one line, or the correct count."""
 
-from __future__ import annotations
-
 import inspect
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Exhausted memory: one line with the bytes needed, the bytes free and what to do, wherever memory was missing."""
 
-from __future__ import annotations
-
 import gc
 import re
 from contextlib import contextmanager

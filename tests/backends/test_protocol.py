@@ -1,7 +1,5 @@
 """Parts that every backend has: each backend's against plain Python, and all that the protocol asks for."""
 
-from __future__ import annotations
-
 import inspect
 import typing
 from collections import Counter

@@ -1,7 +1,5 @@
 """Interrupted counts that resume from checkpoints: after errors, after SIGKILL, and from torn and foreign files."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

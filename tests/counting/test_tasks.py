@@ -1,7 +1,5 @@
 """Tasks that exceed memory are cut in two, repeatedly, until they give the same numbers or an error."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import re

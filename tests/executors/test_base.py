@@ -1,7 +1,5 @@
 """Folds, trees and lists of handles: each handle is taken once, and no result is overwritten."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

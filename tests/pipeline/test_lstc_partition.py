@@ -1,7 +1,5 @@
 """LSTC's partition against its algorithm, step by step, and TC-Stream's ranges against the degrees."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

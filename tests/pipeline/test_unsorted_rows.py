@@ -1,7 +1,5 @@
 """Blocks with unsorted rows: counts are the same, and functions that need sorted rows refuse them."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

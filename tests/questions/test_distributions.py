@@ -1,7 +1,5 @@
 """Distributions of degrees, triangles and coefficients against the frames, and their plots."""
 
-from __future__ import annotations
-
 import sys
 from unittest import mock
 

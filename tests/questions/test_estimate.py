@@ -1,7 +1,5 @@
 """Estimates from sampled wedges: a sample of all wedges is exact, and intervals have their stated coverage."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from itertools import pairwise

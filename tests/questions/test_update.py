@@ -1,7 +1,5 @@
 """Edges added to and removed from a prepared graph, against new counts of the changed edges."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Options by name, as the command line has them, as keywords of dasktc's functions; graphs prepared with them."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pandas as pd
 

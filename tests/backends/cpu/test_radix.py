@@ -1,7 +1,5 @@
 """Keys dealt to buckets: rows, batches and memory."""
 
-from __future__ import annotations
-
 import weakref
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small graphs in a bit matrix: every step against sets, and which graphs are counted so; emulated, and on a GPU."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edges on a device, from raw ids to oriented keys: each step against sets, and the memory of all of them."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 from collections import Counter

@@ -1,7 +1,5 @@
 """Triangles by edge and by vertex from the counting CUDA kernels, on the host and on a GPU, compared with `visit`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

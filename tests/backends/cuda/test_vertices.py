@@ -1,7 +1,5 @@
 """Vertex vectors on a device: each step against plain Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

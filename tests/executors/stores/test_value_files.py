@@ -1,7 +1,5 @@
 """Values in files, blocks read ahead of their use, and the order of triples that makes this effective."""
 
-from __future__ import annotations
-
 import gc
 import io
 import os

@@ -1,7 +1,5 @@
 """Partitions, orders and blocks by the verbs of planes: their number and their place change no graph."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exchange: what each range receives, in one step or two."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

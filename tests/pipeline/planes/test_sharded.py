@@ -1,7 +1,5 @@
 """Sharded vertices: the same ids, blocks and counts as whole vectors, and no array as large as the vertices."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Vertex ids: tables, sorted arrays and text give the same dense ids, and map back to the caller's."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

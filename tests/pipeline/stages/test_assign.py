@@ -1,7 +1,5 @@
 """Assignments of vertices to parts: by hash, by ranges, by METIS, and from the rows of a file."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edge attributes: rows of an edge are combined as a dictionary of edges does it."""
 
-from __future__ import annotations
-
 from math import cbrt
 
 import numpy as np

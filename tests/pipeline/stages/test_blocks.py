@@ -1,7 +1,5 @@
 """Blocks: keys in the ranges of their blocks, slabs and stacked rows, against the edges of each block in a loop."""
 
-from __future__ import annotations
-
 from itertools import accumulate, pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Canonicalization: keys of edges by every kind of id map, against rows relabelled one by one."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Edge keys: packed, merged, made distinct, ranked and cut, against sorted lists and sets."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

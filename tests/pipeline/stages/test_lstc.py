@@ -1,7 +1,5 @@
 """LSTC's parts against its algorithm, step by step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

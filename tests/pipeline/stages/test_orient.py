@@ -1,7 +1,5 @@
 """Orientation: degrees, ranks, directed keys and facts of partitions, against the rule vertex by vertex."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import accumulate, pairwise
 

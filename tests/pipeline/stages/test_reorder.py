@@ -1,7 +1,5 @@
 """The orders of ids by visits, and relabelled edges, against the rule of TRUST written out vertex by vertex."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given

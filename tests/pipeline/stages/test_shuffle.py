@@ -1,7 +1,5 @@
 """Shuffle: every way to cut an input gives the keys of its ranges, and samples make ranges of about equal size."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

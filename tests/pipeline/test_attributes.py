@@ -22,7 +22,8 @@ from dasktc.pipeline.stages import attributes
 from dasktc.questions import triad_census as census
 from dasktc.questions import weighted_clustering
 from tests.support import oracle
-from tests.support.keywords import PLANS, REORDERS, keywords
+from tests.support.keywords import keywords
+from tests.support.slow_pipeline import PLANS, REORDERS
 
 KINDS = ["directed", "weighted", "both"]
 

@@ -25,8 +25,8 @@ from dasktc.options import Method, RunOptions
 from dasktc.questions import estimate as estimates
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler
-from tests.support.keywords import PLANS, keywords
-from tests.support.slow_pipeline import changed
+from tests.support.keywords import keywords
+from tests.support.slow_pipeline import PLANS, changed
 from tests.support.tiers import some
 
 REORDERS = ["degree", "collective", "indegree", "none"]

@@ -16,9 +16,8 @@ from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 from tests.support import oracle
-from tests.support.keywords import REORDERS, prepare, simple
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import changed
+from tests.support.slow_pipeline import REORDERS, changed, prepare, simple
 
 PLANS = [
     dict(partition="whole", splits=1),

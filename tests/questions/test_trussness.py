@@ -34,9 +34,9 @@ from dasktc.questions import peeling
 from dasktc.questions.trussness import truss_frames
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler
-from tests.support.keywords import PLANS, REORDERS, keywords, prepare, simple
+from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import changed, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import PLANS, REORDERS, changed, prepare, simple, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 MOST = 2**31 - 1

@@ -131,7 +131,7 @@ MUTANTS = [
     Mutant("shard-numbers", "number_values", 'numbers = ops.find(values, among).astype("int32")', 'numbers = ops.find(values, among).astype("int16").astype("int32")', "system/test_past_32_bits.py", "numbers_of_a_shard"),
     Mutant("own-pages", "value_files", "OWN_PAGES = 1 << 16", "OWN_PAGES = 1 << 20", "executors/stores/test_value_files.py", "memory_of_values"),
     Mutant("shard-samples", "distinct", "SAMPLES, MARGIN = 256, 1.1", "SAMPLES, MARGIN = 2, 1.1", "pipeline/planes/test_sharded.py", "about_equal"),
-    Mutant("shard-first", "number_values", "    numbers += first\n", "", "pipeline/planes/test_sharded.py", "numbered_in_ascending"),
+    Mutant("shard-first", "number_values", "    numbers += first\n", "", "pipeline/stages/test_shards.py", "united_and_numbered"),
     Mutant("remainders", "BudgetPlane.measure", "or not parts or RESIDUES % parts:", "or not parts or RESIDUES < parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
     Mutant("wedges-passes", "wedges_of", "    for start in range(0, len(inward), CHUNK):", "    for start in range(0, max(1, len(inward) - 1), CHUNK):", "system/test_past_32_bits.py", "several_passes"),
     # planning

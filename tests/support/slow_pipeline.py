@@ -8,10 +8,12 @@ from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 from unittest import mock
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
+import dasktc
 from dasktc.api.graph import Graph
 from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR
@@ -24,9 +26,19 @@ from dasktc.pipeline.prepare import Prepared, prepare_edges
 from dasktc.pipeline.stages.edge_keys import shift_of, unpack
 from dasktc.pipeline.stages.orient import add_degrees, add_sources, oriented, ranks_of, zero_degrees
 from dasktc.registry import KERNELS, ORDERS
+from tests.support.keywords import keywords
 from tests.support.oracle import Edge, clean
 
 CPU = lazy_backend("cpu")
+PLANS = [
+    dict(partition="whole", splits=3),
+    dict(partition="edges", splits=3),
+    dict(partition="hash2d", parts=3),
+    dict(partition="vertical", parts=2),
+    dict(partition="proxy", parts=3),
+]
+"""Options of each scheme."""
+REORDERS = ["degree", "collective", "indegree", "none"]
 EVERY_KERNEL = list(KERNELS["cpu"])
 EVERY_REORDER = list(ORDERS)
 EVERY_PARTITION = [
@@ -230,3 +242,13 @@ def cpu() -> Any:
 def changed(graph, **fields):
     """A copy of a prepared graph with other blocks or facts, as a defect would leave them."""
     return Graph(replace(graph._context, **fields))
+
+
+def prepare(edges: list[Edge], client: Any = None, **options: Any) -> Graph:
+    """Prepare edges as a frame, with options by name."""
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
+
+
+def simple(edges: list[Edge]) -> nx.Graph:
+    """The simple graph of some edges."""
+    return nx.Graph([tuple(edge) for edge in clean(edges)])

@@ -32,12 +32,7 @@ SAMPLES, MARGIN = 256, 1.1
 
 
 def numbered(
-    executor: Executor,
-    stage: str,
-    values: list[Any],
-    shards: Callable[[int], int],
-    ops: ValueOps,
-    each: int = SAMPLES,
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
 ) -> tuple[Sharded, list[list[Any]]]:
     """Number the distinct values of all lists in ascending order.
 
@@ -49,8 +44,6 @@ def numbered(
     shards : callable (values) -> int
         Returns the number of shards for the given number of distinct values.
     ops : ValueOps
-    each : int
-        Sampled values per shard.
 
     Returns
     -------
@@ -59,7 +52,7 @@ def numbered(
     numbers : list of lists of handles of arrays of int32
         For each list the numbers of its values, one array a shard.
     """
-    starts = _starts(executor, stage, values, shards, ops, each)
+    starts = _starts(executor, stage, values, shards, ops)
     ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
     arity = ARITY if executor.store.memory_per_call is None else ARITY_WITHIN
     parts = [tree(executor, stage, ops.unite, list(of_shard), arity) for of_shard in ranges]
@@ -74,7 +67,7 @@ def numbered(
 
 
 def _starts(
-    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps, each: int
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
 ) -> list[Any]:
     """Choose values that cut all distinct values into shards of about equal size.
 
@@ -83,7 +76,7 @@ def _starts(
     """
     total = sum(executor.gather(executor.map(stage, len, list(values))))
     most = shards(total)
-    share = min(1.0, each * most / max(1, total))
+    share = min(1.0, SAMPLES * most / max(1, total))
     samples = executor.gather(executor.map(stage, sample_values, list(values), share, ops))
     sampled = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
     count = min(most, shards(int(MARGIN * len(sampled) / share)))

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import pairwise, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from dasktc.io.source import Source
 from dasktc.options import Method, Options
 from dasktc.pipeline import autotune as choose
 from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.pipeline.stages.ids import IdRange
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
@@ -56,7 +58,11 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     proper = [(a, b) for a, b in pairs if a != b]
     ids = sorted({end for pair in proper for end in pair})
     src, dst = columns(pairs)
-    facts = edges.facts(src, dst)
+    facts, ends = edges.facts(src, dst), (src, dst)
+    if len(pairs) and abs(src).max() < 2**31:
+        ends, *read = edges.proper(pd.DataFrame({"src": src, "dst": dst}))
+        assert tuple(read) == facts
+    assert list(zip(*(end.tolist() for end in edges.without_loops(*ends)), strict=True)) == proper
     assert facts.loops == len(pairs) - len(proper)
     assert (facts.low, facts.high) == (ids[0], ids[-1]) if ids else facts.low > facts.high
     if not ids:
@@ -64,13 +70,20 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     width = ids[-1] - ids[0] + 1
     table = edges.marks(width)
     edges.mark(table, src, dst, ids[0])
-    found = edges.ranked(table, ids[0], width)
-    assert (found.size, found.table is None) == (len(ids), len(ids) == width)
-    assert found.external(np.arange(len(ids))).tolist() == ids
-    assert found.dense(np.array(ids)).tolist() == list(range(len(ids)))
+    for marks in (table, edges.marked(np.isin(np.arange(width), np.array(ids) - ids[0]))):
+        found = edges.ranked(marks, ids[0], width)
+        assert (found.size, found.table is None) == (len(ids), len(ids) == width)
+        assert found.external(np.arange(len(ids))).tolist() == ids
+        assert found.dense(np.array(ids)).tolist() == list(range(len(ids)))
     dense, shift = {name: place for place, name in enumerate(ids)}, shift_of(len(ids))
     known = [min(dense[a], dense[b]) << shift | max(dense[a], dense[b]) if a != b else 0 for a, b in pairs]
     assert edges.keys(src, dst, found, shift).tolist() == known
+    offsets = [np.array([end[k] - ids[0] for end in proper], "int32") for k in (0, 1)]
+    wide = shift_of(width)
+    lazy = edges.between(edges.lazy_keys(*offsets, IdRange(0, width), wide), 0, 1 << 2 * wide)
+    assert sorted(lazy.tolist()) == sorted(
+        min(a, b) << wide | max(a, b) for a, b in zip(*map(np.ndarray.tolist, offsets), strict=True)
+    )
 
 
 @on_host
@@ -126,7 +139,10 @@ def test_degrees_and_orientation(edges, keys):
     assert degrees.tolist() == [high[v] + low[v] for v in range(64)]
     assert sources.tolist() == [high[v] for v in range(64)]
     ends = [(int(rank[key >> 6]), int(rank[key & 63])) for key in ascending.tolist()]
-    assert edges.oriented(ascending, rank, 6).tolist() == [max(end) << 6 | min(end) for end in ends]
+    known = [max(end) << 6 | min(end) for end in ends]
+    assert edges.oriented(ascending, rank, 6).tolist() == known
+    assert sorted(edges.between(edges.lazy_oriented(ascending, rank, 6), 0, 1 << 12).tolist()) == sorted(known)
+    assert edges.orient(ascending, rank, 6).tolist() == known
 
 
 @on_host

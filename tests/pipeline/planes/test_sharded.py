@@ -5,7 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,11 +31,11 @@ from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.planes import vertex_budget as vertex_room
 from dasktc.pipeline.planes.choice import sharded
-from dasktc.pipeline.planes.distinct import numbered, places
-from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries
+from dasktc.pipeline.planes.distinct import numbered
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.stages.shards import even, integers
+from dasktc.pipeline.stages.shards import integers
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.reports.outputs import Outputs
@@ -190,25 +190,6 @@ def test_transitivity_needs_no_whole_vector():
 # What the shards are made of
 
 
-def apart(values, count, seed):
-    """Ascending distinct lists that contain the values together, some values several times."""
-    rng = np.random.default_rng(seed)
-    lists = [np.unique(rng.choice(values, len(values))) if len(values) else values for _ in range(count)]
-    return [*lists, np.unique(values)]
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60), st.integers(1, 5), st.integers(1, 6), st.integers(0, 9))
-def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
-    values = apart(np.array(given, "int64"), lists, seed)
-    found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers(CPU), 1 + seed)
-    assert np.concatenate(found.parts).tolist() == sorted(set(given))
-    assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
-    assert len(found.parts) <= count
-    place = {value: number for number, value in enumerate(sorted(set(given)))}
-    for ids, answers in zip(values, numbers, strict=True):
-        assert np.concatenate(answers).tolist() == [place[value] for value in ids.tolist()]
-
-
 def test_shards_are_about_equal_whatever_the_lists_share():
     """A tenth of the values are in each of 20 lists, the others in one of them."""
     rng = np.random.default_rng(3)
@@ -222,37 +203,6 @@ def test_shards_are_about_equal_whatever_the_lists_share():
     assert sum(sizes) == 50_000
     assert 50_000 < expected[-1] < 1.2 * 50_000
     assert max(sizes) < 1.5 * min(sizes)
-
-
-@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
-def test_entries_are_taken_and_added_across_shards(size, count, seed):
-    rng, starts = np.random.default_rng(seed), even(size, count)
-    vector = rng.integers(0, 9, size)
-    ids = [np.flatnonzero(rng.random(size) < share) for share in (0.0, 0.3, 0.9)]
-    parts = [vector[a:b] for a, b in pairwise(starts)]
-    answers = gather_entries(LocalExecutor(), "a test", Sharded(starts, parts), list(ids))
-    assert [np.concatenate(found).tolist() for found in answers] == [vector[of].tolist() for of in ids]
-    values = [rng.integers(1, 9, len(of)) for of in ids]
-    sums, least = np.zeros(size, "int64"), np.full(size, 7)
-    for of, found in zip(ids, values, strict=True):
-        np.add.at(sums, of, found)
-        np.minimum.at(least, of, found)
-    for how, expected in ((("add", 0), sums), (("minimum", 7), least)):
-        found = scatter_entries(LocalExecutor(), "a test", list(ids), list(values), starts, how)
-        assert np.concatenate(found.parts).tolist() == expected.tolist()
-
-
-@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
-def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
-    rng, starts = np.random.default_rng(seed), even(size, count)
-    keys = rng.permutation(3 * size)[:size]
-    parts = [keys[a:b].copy() for a, b in pairwise(starts)]
-    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), 3 * size)
-    assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
-    assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
-    there = permuted(LocalExecutor(), "a test", Sharded(starts, parts), place)
-    assert np.concatenate(there.parts).tolist() == sorted(keys.tolist())
-    assert np.concatenate(parts).tolist() == keys.tolist()
 
 
 # Nothing is as large as the vertices

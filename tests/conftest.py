@@ -149,6 +149,17 @@ def client(cluster: Any) -> Iterator[Any]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def emulated() -> Iterator[Any]:
+    """The CUDA backend on strict stand-ins of CuPy, cuDF and RMM, whose kernels run on the host."""
+    if host.compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    from tests.support.emulation import cuda
+
+    with cuda.backend() as found:
+        yield found
+
+
 @pytest.fixture
 def threads() -> Iterator[Any]:
     """Two workers in this process, which start quickly and are easy to inspect."""

@@ -1,7 +1,5 @@
 """Options and keywords with invalid values: an error of dasktc's own, in one line, or the correct count."""
 
-from __future__ import annotations
-
 import inspect
 from fractions import Fraction
 
@@ -18,6 +16,7 @@ from dasktc.executors import connect as cluster
 from dasktc.executors.connect import connect
 from dasktc.executors.place import Place
 from dasktc.options import Method, Options, RunOptions, bytes_of
+from dasktc.registry import kernel_names
 from tests.support.keywords import keywords
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [2, 3]])
@@ -218,3 +217,10 @@ def test_without_numbas_compiler(monkeypatch, options):
     monkeypatch.undo()
     get_backend.cache_clear()
     assert int(dasktc.triangle_count(EDGES, backend="cpu")) == 1
+
+
+def test_auto_is_collective_for_trust_and_degree_for_the_rest():
+    chosen = {kernel: Options(kernel=kernel).chosen_reorder for kernel in ("auto", *kernel_names())}
+    assert chosen.pop("trust") == "collective"
+    assert set(chosen.values()) == {"degree"}
+    assert Options(kernel="trust", reorder="none").chosen_reorder == "none"

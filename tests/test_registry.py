@@ -20,7 +20,7 @@ from dasktc.errors import InputError
 from dasktc.options import Method
 from dasktc.planning.schemes import OWN
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import compiler
+from tests.support.emulation.host import TOY, compiler
 from tests.support.keywords import keywords
 from tests.support.oracle import complete, triangles
 from tests.support.slow_pipeline import random_edges
@@ -59,20 +59,6 @@ TOYS = (
     CudaKernel("toy", "a search", str(Path(__file__).with_name("toy")), lambda edges, _: edges.lengths.b, auto=AUTO),
 )
 """
-FILE = """
-extern "C" __global__ void toy_rows(Task t, Totals* totals) {
-  Sums sums;
-  each_edge(t, [&](int64, int64 p, int64 first, int64 last) {
-    int64 v = t.index.columns[p];
-    for (int64 q = t.stream.offsets[v]; q < t.stream.offsets[v + 1]; q++) {
-      sums.triangles += contains(t.table.columns, first, last, t.stream.columns[q]);
-      sums.wedges++;
-      sums.probes++;
-    }
-  });
-  sums.add_up(totals);
-}
-"""
 
 
 def install(folder: Path, name: str, entry_points: str, **files: str) -> None:
@@ -105,7 +91,7 @@ def anew(monkeypatch):
 def toys(tmp_path, monkeypatch, anew):
     """A distribution with a scheme, and a kernel for each backend, on the path of this process."""
     points = "[dasktc.schemes]\ntoy = toy_scheme:TOY\n[dasktc.kernels]\ntoy = toy_kernels:TOYS\n"
-    install(tmp_path, "toys", points, toy_scheme=SCHEME, toy_kernels=KERNELS, toy_cu=FILE)
+    install(tmp_path, "toys", points, toy_scheme=SCHEME, toy_kernels=KERNELS, toy_cu=TOY)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     for module in ("toy_scheme", "toy_kernels"):

@@ -1,7 +1,5 @@
 """Messages name options in the language of who reads them, and counts agree with their nouns."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import logging

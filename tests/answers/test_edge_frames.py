@@ -1,7 +1,5 @@
 """Frames of edges: their number and their sum."""
 
-from __future__ import annotations
-
 import pytest
 
 from dasktc.answers import edge_frames

@@ -36,15 +36,12 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.offers import memory_of
 from dasktc.options import Method
 from dasktc.pipeline.planes import answers as planes_answers
-from dasktc.pipeline.planes import vertex_budget
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict, cupy_strict
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.processes import until
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
+from tests.support.slow_pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 EDGES = skewed_edges(60, 400, 3)
@@ -488,7 +485,7 @@ def test_a_graph_without_edges_has_no_oriented_edge(edges):
 @pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
 def test_oriented_edges_of_vertices_in_shards(edges):
     expected = prepare(edges).oriented_edges(frame="pandas")
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3):
+    with tuned(least_shards=3):
         graph = retuned(prepare(edges), partition_bytes=30 * 24)
         assert graph.plan.shards == 3
         assert_same(graph.oriented_edges().compute(scheduler="sync"), expected)
@@ -556,14 +553,6 @@ def test_edges_of_any_ids_ascend(rows):
 
 
 # on a device
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @ids_and_schemes

@@ -1,7 +1,5 @@
 """Triangles by vertex in shards."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

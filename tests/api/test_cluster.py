@@ -1,7 +1,5 @@
 """Where a call runs: what `client=` takes, and what `dasktc.cluster` starts or joins."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Graphs that are closed or dropped, and the workers that were started for them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Plans for a cluster."""
 
-from __future__ import annotations
-
 import dasktc
 from tests.executors.test_connect import TRIANGLE
 from tests.support.slow_pipeline import random_edges, source_of

@@ -1,7 +1,5 @@
 """Exhausted memory: one line with the bytes needed, the bytes free and what to do, wherever memory was missing."""
 
-from __future__ import annotations
-
 import gc
 import re
 from contextlib import contextmanager
@@ -20,9 +18,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method
 from dasktc.pipeline.planes import Plane
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.oracle import triangles
 from tests.support.slow_pipeline import skewed_edges
@@ -38,14 +34,6 @@ ERRORS = {
     "CUDA": (lambda: cupy_strict.CUDARuntimeError("cudaErrorMemoryAllocation: out of memory"), "what was asked for"),
 }
 FREE = r"the GPU of \S+ has no room for {}, [\d.]+ GB of its [\d.]+ GB are free \(.*\): .* memory=.*backend='cpu'$"
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @contextmanager

@@ -1,16 +1,10 @@
 """Parts that every backend has: each backend's against plain Python, and all that the protocol asks for."""
 
-from __future__ import annotations
-
 import inspect
 import typing
-from collections import Counter
-from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.backends import get_backend, protocol
@@ -23,7 +17,6 @@ from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.vertices import DeviceVertices
-from dasktc.pipeline.stages.ids import IdRange
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import HostDevice, compiler
 
@@ -72,62 +65,6 @@ def types():
 
 
 @both
-@given(pairs=PAIRS)
-def test_raw_edges(name, pairs):
-    edges, (src, dst) = EDGES[name], columns(pairs)
-    proper = [pair for pair in pairs if pair[0] != pair[1]]
-    frame, loops, low, high = edges.proper(pd.DataFrame({"src": src, "dst": dst}))
-    ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-    assert loops == len(pairs) - len(proper)
-    assert not proper or (low, high) == (min(map(min, proper)), max(map(max, proper)))
-    assert proper or low > high
-    assert list(zip(*(end.tolist() for end in edges.without_loops(*ends)), strict=True)) == proper
-
-
-@both
-@given(pairs=PAIRS)
-def test_marked_ids_become_a_map(name, pairs):
-    """Marks of edges, and marks of flags, give the same map; its keys are those of lazy keys over its dense ids."""
-    edges, (src, dst) = EDGES[name], columns([pair for pair in pairs if pair[0] != pair[1]])
-    ids = sorted({*src.tolist(), *dst.tolist()})
-    marks = edges.marks(58)
-    edges.mark(marks, src, dst, 3)
-    flags = np.zeros(58, bool)
-    flags[np.array(ids, dtype=int) - 3] = True
-    for table in (marks, edges.marked(flags)):
-        vertices = edges.ranked(table, 3, 58)
-        assert vertices.size == len(ids)
-        assert vertices.external(np.arange(len(ids))).tolist() == ids
-        keys = edges.keys(src, dst, vertices, SHIFT)
-    places = {vertex: number for number, vertex in enumerate(ids)}
-    dense = [sorted((places[a], places[b])) for a, b in zip(src.tolist(), dst.tolist(), strict=True)]
-    assert keys.tolist() == [a << SHIFT | b for a, b in dense]
-    lazy = edges.lazy_keys(*columns(dense), IdRange(0, 58), SHIFT)
-    assert np.sort(edges.between(lazy, 0, 1 << 2 * SHIFT)).tolist() == sorted(keys.tolist())
-
-
-@both
-@given(keys=st.lists(st.integers(0, 2**12 - 1), max_size=300), draw=st.randoms(), modulus=st.integers(1, 5))
-def test_oriented_keys_by_remainders(name, keys, draw, modulus):
-    edges, rank = EDGES[name], np.array(draw.sample(range(64), 64), "int32")
-    known = [sorted((rank[key >> SHIFT], rank[key & 63]), reverse=True) for key in keys]
-    expected = [int(high) << SHIFT | int(low) for high, low in known]
-    for function in (edges.oriented, edges.orient):
-        assert function(np.array(keys, "int64"), rank, SHIFT).tolist() == expected
-    lazy = edges.lazy_oriented(np.array(keys, "int64"), rank, SHIFT)
-    assert sorted(edges.between(lazy, 0, 1 << 2 * SHIFT).tolist()) == sorted(expected)
-    counts = Counter((int(high) % modulus, int(low) % modulus) for high, low in known)
-    places = list(product(range(modulus), repeat=2))
-    assert edges.residues(np.array(expected, "int64"), SHIFT, modulus).tolist() == [counts[place] for place in places]
-    firsts, widths = np.arange(modulus**2) << 40, np.arange(modulus) + 100
-    placed = edges.placed(np.array(expected, "int64"), SHIFT, modulus, firsts, widths)
-    assert placed.tolist() == [
-        int(firsts[u % modulus * modulus + v % modulus]) + u // modulus * int(widths[v % modulus]) + v // modulus
-        for u, v in ((int(high), int(low)) for high, low in known)
-    ]
-
-
-@both
 @pytest.mark.parametrize("size", [0, 100, 20_000])
 def test_buckets_are_sorted_as_they_are_taken(name, size, monkeypatch):
     monkeypatch.setattr(radix, "BATCH", 1000)
@@ -154,31 +91,3 @@ def _written(name, arrays, size):
     for first, end in buckets.ranges(3):
         buckets.write_rows(first, end, 9, 0, offsets, numbers)
     return offsets, numbers
-
-
-@both
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-@given(weights=st.lists(st.integers(0, 2**31 - 1), max_size=200))
-def test_orders_of_either_type(name, dtype, weights):
-    vertices = VERTICES[name]
-    order = vertices.order(np.array(weights, dtype))
-    assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
-    assert vertices.inverse(order.astype(dtype))[order].tolist() == list(range(len(weights)))
-    assert vertices.inverse(order.astype(dtype)).dtype == "int32"
-
-
-@both
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_coefficients_and_places(name, dtype):
-    answers, draw = ANSWERS[name], np.random.default_rng(7)
-    triangles, (outward, inward) = draw.integers(0, 50, 90), draw.integers(0, 9, (2, 90)).astype(dtype)
-    degree = (outward + inward).astype(int)
-    expected = 2 * triangles / np.maximum(degree * (degree - 1), 1)
-    assert answers.clustering(triangles, outward, inward).tolist() == expected.tolist()
-    order = draw.permutation(90).astype(dtype)
-    for numbers in (triangles, triangles.astype("int32")):
-        placed = answers.place(numbers, order)
-        assert placed[order].tolist() == numbers.tolist()
-        assert placed.dtype == numbers.dtype
-    assert answers.facts(triangles.astype("int32")) == (triangles.sum(), triangles.max())
-    assert answers.facts(triangles[:0].astype("int32")) == (0, 0)

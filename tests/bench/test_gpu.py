@@ -17,20 +17,8 @@ from dasktc.bench.report import select
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
-from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation import cupy_strict
-from tests.support.emulation.host import compiler
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def emulated():
-    with emulated_cuda.backend() as found:
-        kinds = cupy_strict.ndarray.__module__
-        cupy_strict.ndarray.__module__ = "cupy"
-        yield found
-        cupy_strict.ndarray.__module__ = kinds
+pytestmark = pytest.mark.usefixtures("emulated")
 
 
 @pytest.fixture(autouse=True)

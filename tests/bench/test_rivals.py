@@ -24,9 +24,6 @@ from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
-from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation import cupy_strict
-from tests.support.emulation.host import compiler
 from tests.support.oracle import multigraphs, triangles
 
 SCRIPT = """
@@ -99,17 +96,6 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("rivals") / "program.py"
     path.write_text(SCRIPT, encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        kinds = cupy_strict.ndarray.__module__
-        cupy_strict.ndarray.__module__ = "cupy"
-        yield found
-        cupy_strict.ndarray.__module__ = kinds
 
 
 def program(script: Path, name: str, kind: str) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """The simulator, against a slow walk from tick to tick, and where the answer is arithmetic."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Shell completion: the scripts, and the answers that they get."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

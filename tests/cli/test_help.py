@@ -1,7 +1,5 @@
 """Help: one screen for everyday use, with two examples; everything behind --help-all; names explained."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

@@ -1,7 +1,5 @@
 """Interrupted counts that resume from checkpoints: after errors, after SIGKILL, and from torn and foreign files."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json
@@ -553,7 +551,8 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
         synced.append((tmp_path / checkpoint.FILE).read_bytes().count(b"\n"))
         fsync(file)
 
-    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", -1.0)
+    clock = itertools.count(step=2.0)  # seconds, at each look
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(checkpoint.os, "fsync", noted)
     edges = pd.DataFrame(oracle.complete(20), columns=["src", "dst"])
     found = dasktc.triangle_count(edges, backend="cpu", method=Method(partition="hash2d", parts=2), checkpoint=tmp_path)
@@ -562,8 +561,6 @@ def test_records_are_on_the_disk_while_a_count_runs(tmp_path, monkeypatch):
     assert len(found.tasks) > 4
     synced.clear()
     clock = itertools.count(step=0.4)
-    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", 1.0)
-    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     dasktc.triangle_count(
         edges, backend="cpu", method=Method(partition="hash2d", parts=2), checkpoint=tmp_path / "seldom"
     )

@@ -1,7 +1,5 @@
 """Tasks that exceed memory are cut in two, repeatedly, until they give the same numbers or an error."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import re
@@ -27,9 +25,7 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method
 from tests.backends.cpu.test_kernels import GRAPHS, tasks
 from tests.executors.test_memory_budget import facts
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import EVERY_KERNEL, EVERY_PARTITION, cpu, pairwise_cover, skewed_edges, source_of
 from tests.support.tiers import each_once, some
@@ -187,14 +183,6 @@ def test_numpy_without_memory(monkeypatch, caplog):
 
 
 # the device's allocator
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Whose client and whose cluster a call runs on, and clusters that do not answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

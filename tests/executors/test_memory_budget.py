@@ -1,7 +1,5 @@
 """Counts that exceed `--memory`: the same numbers, within the budget, and no files left behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

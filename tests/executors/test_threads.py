@@ -34,8 +34,7 @@ from dasktc.executors.stores.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.executors.threads import completed
 from dasktc.options import Method, Options
-from dasktc.pipeline.planes import choice, choose
-from dasktc.pipeline.planes.tuning import Tuning
+from dasktc.pipeline.planes import choose
 from tests.support.oracle import (
     complete,
     messy,
@@ -211,9 +210,9 @@ def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     assert (result.backend, result.workers, result.plan.workers) == ("cpu", 2, 2)
 
 
-def test_a_plan_and_its_count_have_the_same_threads(monkeypatch):
+@tuned(few_edges=1_000)
+def test_a_plan_and_its_count_have_the_same_threads():
     """Also where most rows of a source repeat others."""
-    monkeypatch.setattr(choice, "TUNING", Tuning(few_edges=1_000))
     for times in (1, 2):
         result = dasktc.triangle_count(source_of(EDGES * times), threads=2)
         assert result.edges < 1_000

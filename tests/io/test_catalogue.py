@@ -1,7 +1,5 @@
 """Graphs of public collections by name, against a server on the loopback, and the graphs that come with the package."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """Columns of ids: their types, and values that are refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import dask.array as da

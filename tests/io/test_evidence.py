@@ -16,9 +16,7 @@ from dasktc.cli import main
 from dasktc.errors import InputError
 from dasktc.options import RunOptions
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 
 FORMS = ["csv", "tsv", "blanks", "gz", "parquet", "pandas", "polars", "arrow", "dask"]
@@ -166,14 +164,6 @@ class OnDevice:
 
     def to_delayed(self):
         return [dask.delayed(part) for part in self._parts]
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @pytest.mark.parametrize("case", ["row numbers from 0", "triples", "triples of integers"])

@@ -1,7 +1,5 @@
 """Finding files, opening them decompressed, detecting their formats, and combining several of them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -3,8 +3,6 @@
 A case is refused with `InputError`, with memory and time that do not depend on what a header claims.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

@@ -1,7 +1,5 @@
 """Sparse matrices as sources."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse

@@ -1,7 +1,5 @@
 """Sources that change while they are read: refused, whichever part, pass or process read them."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

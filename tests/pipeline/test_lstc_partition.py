@@ -1,15 +1,10 @@
 """LSTC's partition against its algorithm, step by step, and TC-Stream's ranges against the degrees."""
 
-from __future__ import annotations
-
 import json
 import re
-import sys
-import tempfile
 from dataclasses import replace
 from math import comb
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -18,163 +13,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.backends import get_backend
-from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL, ArrayPartEdges
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
 from dasktc.options import PROXIES, Method, Options
-from dasktc.pipeline.planes import vertex_budget
-from dasktc.pipeline.stages import assign
 from dasktc.planning.plan import MAX_PARTS, Proxies
 from dasktc.registry import SCHEMES
 from tests.support.keywords import keywords
 from tests.support.oracle import complete, multigraphs, triangles
-from tests.support.slow_pipeline import orientation, random_edges, skewed_edges, source_of
+from tests.support.slow_pipeline import kept_by_part, orientation, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import some
-
-
-def in_part(out, local, how):
-    """Vertices and edges of a part: those of G_p, and those that it keeps with `how`."""
-    induced, vertices, edges = transformed(out, local)
-    if how == "lstc":
-        return induced, vertices, edges
-    inward = {v: [u for u in out if v in out[u]] for v in out}
-    around = local | {w for v in local for w in [*out[v], *inward[v]]}
-    if how == "none":
-        return induced, around, {(v, w) for v in around for w in out[v] if w in around}
-    targets = {w for v in local for w in out[v]}
-    return induced, local | targets, {(v, w) for v in local | targets for w in out[v] if w in targets}
-
-
-def transformed(out, local):
-    """Algorithm 2, one proxy at a time: vertices and edges before and after."""
-    inward = {v: [u for u in out if v in out[u]] for v in out}
-    vertices = local | {w for v in local for w in [*out[v], *inward[v]]}
-    induced = len(vertices), sum(w in vertices for v in vertices for w in out[v])
-    while True:
-        useless = [v for v in vertices - local if not any(u in vertices for u in inward[v])]
-        if not useless:
-            break
-        vertices -= {useless[0]}
-    edges = {(v, w) for v in vertices for w in out[v] if w in vertices}
-    return induced, vertices, edges
 
 
 @given(
     multigraphs(max_vertices=14, max_edges=50),
     st.integers(1, 5),
-    st.sampled_from(["random", "contiguous"]),
+    st.sampled_from(["random", "contiguous", "metis"]),
     st.integers(0, 3),
     st.sampled_from(["degree", "collective", "none"]),
     st.sampled_from(PROXIES),
     st.sampled_from([1, 3]),
 )
 def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder, keep, shards):
+    shards = 1 if how == "metis" else shards
     options = {"parts": parts, "assign": how, "seed": seed, "reorder": reorder, "proxies": keep}
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
+    with tuned(least_shards=shards):
         graph = dasktc.prepare(source_of(edges, parts=2), **keywords(partition="proxy", **options))
     assert graph.plan.shards == shards
     slow, layout = orientation(edges), graph._context.prepared.partition
     order, own = (np.concatenate(vector.parts) for vector in (graph._context.prepared.graph.order, layout.own))
-    for part in range(graph.plan.parts):
+    for part, found in enumerate(graph.plan.proxies):
         local = {int(order[v]) for v in np.flatnonzero(own == part)}
-        (vertices_induced, edges_induced), vertices, kept = in_part(slow.out, local, keep)
-        found = graph.plan.proxies[part]
+        (vertices_induced, edges_induced), vertices, kept = kept_by_part(slow.out, local, keep)
         assert found == Proxies(vertices_induced, len(vertices), edges_induced, len(kept))
-        index, table = graph._context.blocks[part, 0], graph._context.blocks[part, 1]
-        assert set(order[table.members].tolist()) == vertices
-        assert edges_of(table, order) == kept
-        assert edges_of(index, order) == {(u, v) for u, v in kept if u in local}
+        assert set(order[graph._context.blocks[part, 1].members].tolist()) == vertices
     assert int(graph.triangle_count(verify=1.0)) == triangles(edges)
-
-
-def edges_of(block, order):
-    rows = np.repeat(np.arange(block.rows), np.diff(block.offsets))
-    ends = order[block.row_ids(rows)], order[block.column_ids(block.columns)]
-    assert len(set(zip(*ends, strict=True))) == block.edges
-    return set(zip(*(end.tolist() for end in ends), strict=True))
 
 
 # which vertices are local where
 
 
-@pytest.mark.parametrize("how", ["random", "contiguous", "metis"])
-def test_every_vertex_is_local_to_one_part(how):
-    graph = dasktc.prepare(
-        source_of(random_edges(500, 3_000, 1)), method=Method(partition="proxy", parts=4, assign=how)
-    )
-    sizes = np.bincount(graph._context.prepared.partition.own.whole, minlength=4)
-    assert sizes.sum() == graph.vertices
-    assert sizes.min() > 80
-
-
-def test_random_parts_depend_on_the_seed_alone():
-    edges = source_of(random_edges(300, 2_000, 1))
-    own = [prepare_own(edges, seed) for seed in (0, 0, 1)]
-    assert (own[0] == own[1]).all()
-    assert (own[0] != own[2]).any()
-
-
-def prepare_own(edges, seed):
-    return dasktc.prepare(
-        edges, method=Method(partition="proxy", parts=3, seed=seed)
-    )._context.prepared.partition.own.whole
-
-
-def test_metis_keeps_neighbours_together():
-    """Two cliques joined by an edge: each part is a clique, and its proxies are those that the bridge requires."""
-    edges = [*complete(20), *((u + 20, v + 20) for u, v in complete(20)), (0, 20)]
-    result = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=2, assign="metis"))
-    assert int(result) == triangles(edges)
-    assert sum(part.edges for part in result.plan.proxies) <= len(edges) + 20
-    random = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=2))
-    assert sum(part.edges for part in random.plan.proxies) > len(edges) + 100
-
-
-@pytest.mark.parametrize("edges", [[], [(0, 1)], complete(9)])
-@pytest.mark.parametrize("parts", [1, 3, MAX_PARTS])
-def test_metis_takes_more_parts_than_vertices(edges, parts):
-    result = dasktc.triangle_count(source_of(edges), method=Method(partition="proxy", parts=parts, assign="metis"))
-    assert int(result) == triangles(edges)
-
-
-def test_a_graph_too_large_for_metis_is_refused(monkeypatch):
-    monkeypatch.setattr(assign, "MOST_ENDS", 40)
-    with pytest.raises(InputError, match=r"36 edges.*METIS.*method=Method\(assign='random'\)"):
-        dasktc.triangle_count(source_of(complete(9)), method=Method(partition="proxy", parts=2, assign="metis"))
-
-
-def test_metis_is_an_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(InputError, match=r"pip install 'dasktc\[metis\]'"):
-        dasktc.triangle_count(source_of(complete(5)), method=Method(partition="proxy", parts=2, assign="metis"))
-
-
 # a file of parts
-
-
-@given(multigraphs(max_vertices=12, max_edges=40), st.integers(1, 4), st.integers(0, 5))
-def test_a_file_says_which_part_a_vertex_is_in(edges, parts, seed):
-    rng = np.random.default_rng(seed)
-    named = {v: int(rng.integers(parts)) for v in {v for edge in edges for v in edge} | {99}}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "parts.txt")
-        path.write_text("".join(f"{v} {part}\n" for v, part in rng.permutation(list(named.items()))))
-        options = {"partition": "proxy", "assign": str(path), "parts": rng.choice([parts, None])}
-        graph = dasktc.prepare(source_of(edges), **keywords(**options))
-    order, ids = (
-        graph._context.prepared.graph.order.whole,
-        graph._context.prepared.vertices.external(np.arange(graph.vertices)),
-    )
-    own = {
-        int(ids[dense]): int(part)
-        for dense, part in zip(order, graph._context.prepared.partition.own.whole, strict=True)
-    }
-    parts_in_use = sorted({named[v] for v in own})
-    renumbered = parts_in_use and parts_in_use[-1] >= len(own)
-    assert own == {v: parts_in_use.index(named[v]) if renumbered else named[v] for v in own}
-    assert int(graph.triangle_count(verify=1.0)) == triangles(edges)
 
 
 @pytest.mark.parametrize("name", ["parts.csv", "parts.parquet"])
@@ -183,8 +62,11 @@ def test_a_file_of_parts_of_vertices_named_by_text(tmp_path, name):
     path = tmp_path / name
     frame.astype(str).to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
     edges = [(f"v{u}", f"v{v}") for u, v in complete(6)]
-    result = dasktc.triangle_count(source_of(edges, "text"), method=Method(partition="proxy", assign=str(path)))
-    assert (int(result), result.plan.parts) == (20, 2)
+    graph = dasktc.prepare(source_of(edges[1:], "text"), method=Method(partition="proxy", assign=str(path)))
+    found = graph._context.prepared
+    names = found.vertices.external(found.graph.order.whole).tolist()
+    assert dict(zip(names, found.partition.own.whole, strict=True)) == dict(frame.itertuples(index=False))
+    assert (int(graph.triangle_count()), graph.plan.parts) == (16, 2)
 
 
 def test_a_file_of_parts_is_for_any_scheme_whose_blocks_have_members(tmp_path, monkeypatch):
@@ -205,27 +87,11 @@ def test_a_file_may_have_parts_beyond_the_number_of_vertices(tmp_path, parts):
     assert (int(result), result.plan.parts) == (4, 4)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("0 0\n1 1\n2 2\n", r"has no part for 1 of 4 vertices, e.g. 3"),
-        ("0 0\n1 1\n2 5\n3 0\n", r"vertex 2 into part 5, which is no number from 0 to 2"),
-        ("0 0\n1 -1\n2 1\n3 0\n", r"vertex 1 into part -1"),
-        ("0 0\n1 1\n2 1\n3 0\n1 2\n", r"vertex 1 into parts 1 and 2"),
-    ],
-)
-def test_a_file_that_assigns_wrongly_is_refused(tmp_path, text, message):
-    path = tmp_path / "parts.txt"
-    path.write_text(text)
-    with pytest.raises(InputError, match=message):
-        dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=3, assign=str(path)))
-
-
 def test_what_has_all_vertices_in_one_process_is_refused_where_they_are_in_shards(tmp_path):
     path = tmp_path / "parts.txt"
     path.write_text("0 0\n1 1\n2 1\n3 0\n")
     for assign_by in ("metis", str(path)):
-        with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), pytest.raises(InputError, match="assign='random'"):
+        with tuned(least_shards=2), pytest.raises(InputError, match="assign='random'"):
             dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=2, assign=assign_by))
 
 
@@ -293,76 +159,6 @@ def test_the_smallest_n_worth_trying_that_fits(partition):
     before = dasktc.plan(source, method=Method(partition=partition, parts=found.parts - 1), memory=whole * 3 // 4).plan
     assert not before.fits
     assert not dasktc.plan(source, method=Method(partition=partition), memory=1_000).plan.fits
-
-
-# the backends' functions on the edges of parts
-
-
-def backends():
-    return [get_backend("cpu").part_edges, ArrayPartEdges(np, 7)]  # chunks that end within a graph
-
-
-PAIRS = st.lists(st.tuples(st.integers(0, 31), st.integers(0, 31)), max_size=60)
-MANY_PARTS = 64
-MASKS = st.lists(
-    st.one_of(st.sampled_from([0, 1, -1, -(2**63)]), st.integers(-(2**63), 2**63 - 1)), min_size=32, max_size=32
-)
-
-
-def keys_of(pairs):
-    return np.array([u << 5 | v for u, v in pairs], dtype="int64")
-
-
-@given(PAIRS, MASKS, MASKS)
-def test_bits_of_all_parts_move_along_the_edges(pairs, bits, within):
-    """Of any of 64 parts, the last of which is the sign; a call may move bits on that it has moved itself."""
-    keys, (given_bits, bounds) = keys_of(pairs), np.array([bits, within], dtype="int64")
-    along, both, steps = list(bits), list(bits), [list(bits)]
-    for u, v in pairs:
-        along[v] |= bits[u]
-        both[v] |= bits[u]
-        both[u] |= bits[v]
-    while len(steps) < 2 or steps[-1] != steps[-2]:
-        steps.append(list(steps[-1]))
-        for u, v in pairs:
-            steps[-1][v] |= steps[-2][u] & within[v]
-    for edges in backends():
-        targets, neighbours, reached = (given_bits.copy() for _ in range(3))
-        edges.targets(keys, 5, given_bits, targets, MANY_PARTS)
-        edges.neighbours(keys, 5, given_bits, neighbours, MANY_PARTS)
-        assert targets.tolist() == along
-        assert neighbours.tolist() == both
-        for step in steps[1:]:
-            edges.reached(keys, 5, bounds, reached, MANY_PARTS)
-            assert all(one | some == one for one, some in zip(reached.tolist(), step, strict=True))
-        assert reached.tolist() == steps[-1]
-        inside = [sum(bits[u] & bits[v] & 1 << part != 0 for u, v in pairs) for part in range(MANY_PARTS)]
-        assert edges.inside(keys, 5, given_bits, MANY_PARTS) == inside
-
-
-@given(
-    PAIRS,
-    st.lists(st.sampled_from([0, TAIL, TAIL | LOCAL, TAIL | HEAD, TAIL | HEAD | LOCAL]), min_size=32, max_size=32),
-)
-def test_edges_of_a_part(pairs, roles):
-    """Its degrees, its keys under its own numbers in their order, and the columns of its local rows."""
-    kept = [(u, v) for u, v in pairs if roles[u] & TAIL and roles[v] & HEAD]
-    place = {v: n for n, v in enumerate(v for v in range(32) if roles[v])}
-    number = [place[v] if roles[v] & HEAD else -2 - place[v] if roles[v] else OUTSIDE for v in range(32)]
-    local = np.array([role & LOCAL != 0 for role in roles])
-    wanted = [v for u, v in pairs if u >= 3 and local[u]]
-    for edges in backends():
-        inward, outward = edges.degrees(keys_of(pairs), 5, np.array(roles, dtype="uint8"))
-        assert inward.tolist() == [sum(w == v and bool(roles[u] & LOCAL) for u, w in kept) for v in range(32)]
-        assert outward.tolist() == [sum(u == v for u, _ in kept) for v in range(32)]
-        assert inward.dtype == outward.dtype == "int64"
-        numbered = edges.numbered(keys_of(pairs), 5, np.array(number, dtype="int32"))
-        assert numbered.tolist() == [place[u] << 5 | place[v] for u, v in kept]
-        assert numbered.dtype == "int64"
-        rows = keys_of([pair for pair in pairs if pair[0] >= 3])
-        columns = edges.columns(rows, 5, 3, local[3:], len(wanted))
-        assert columns.tolist() == wanted
-        assert columns.dtype == "int32"
 
 
 # ranges

@@ -1,18 +1,14 @@
 """Blocks with unsorted rows: counts are the same, and functions that need sorted rows refuse them."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
 from dasktc.backends import get_backend
-from dasktc.backends.cpu import radix
 from dasktc.backends.csr import BlockTask
 from dasktc.cli.main import main
 from dasktc.counting.tasks import Job, _counted
@@ -104,16 +100,6 @@ def test_on_a_gpu(kernel, parts):
         method=Method(kernel=kernel, partition="hash2d", parts=parts, sort_rows=False),
     )
     assert (int(result), result.edges) == (82_704_862, 3_806_602)
-
-
-@given(st.integers(1, 2**50), st.lists(st.integers(0, 3), max_size=4), st.integers(0, 52), st.integers(0, 99))
-def test_merged_keys_ascend_but_for_their_lowest_bits(bound, sizes, low, seed):
-    rng = np.random.default_rng(seed)
-    arrays = [rng.integers(0, bound, (0, 7, 1_500, 90_000)[size]) for size in sizes]
-    every = np.concatenate([np.empty(0, np.int64), *arrays])
-    merged = radix.merge(list(arrays), bound, low)
-    assert (np.diff(merged >> low) >= 0).all()
-    assert (np.sort(merged) == np.sort(every)).all()
 
 
 def test_keys_beyond_63_bits_are_sorted():

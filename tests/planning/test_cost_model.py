@@ -1,7 +1,5 @@
 """Predictions, against loops over all tasks and against the bytes that real runs hold and send."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """When a count is one call, and how its work is shared."""
 
-from __future__ import annotations
-
 import pytest
 
 from dasktc.planning.distribution import SourceSize, choose_distribution, stage_seconds

@@ -1,7 +1,5 @@
 """Parts of rows and columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

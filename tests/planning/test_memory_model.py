@@ -1,7 +1,5 @@
 """Bytes of a task's blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dasktc.planning.memory_model import triple_bytes

@@ -1,7 +1,5 @@
 """Published systems by name: each counts by what it names, uncut and in two parts."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import re

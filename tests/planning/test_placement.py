@@ -1,7 +1,5 @@
 """Copies of blocks on workers, and who counts the last tasks."""
 
-from __future__ import annotations
-
 from dasktc.planning.placement import ReplicaCache, Shares
 
 

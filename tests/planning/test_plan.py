@@ -1,7 +1,5 @@
 """Plans: triples that cover every wedge once, the smallest n that fits, and bytes that blocks really take."""
 
-from __future__ import annotations
-
 import json
 import re
 import tracemalloc

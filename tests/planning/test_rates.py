@@ -1,7 +1,5 @@
 """Rates that a caller may give."""
 
-from __future__ import annotations
-
 import pytest
 
 from dasktc.errors import InputError

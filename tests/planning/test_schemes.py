@@ -1,7 +1,5 @@
 """Schemes: splits, bounds, and which of them `auto` considers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scratch memory of kernels, in plans for here and elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from dasktc.backends.protocol import TaskSize

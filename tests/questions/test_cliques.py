@@ -1,7 +1,5 @@
 """Cliques of 3 to 5 vertices, against NetworkX, igraph, binomial coefficients and published numbers."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from math import comb

@@ -1,7 +1,5 @@
 """Estimates from sampled wedges: a sample of all wedges is exact, and intervals have their stated coverage."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from itertools import pairwise
@@ -28,16 +26,9 @@ from dasktc.questions import estimate as estimates
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import changed
+from tests.support.slow_pipeline import PLANS, changed
 from tests.support.tiers import some
 
-PLANS = [
-    dict(partition="whole"),
-    dict(partition="edges", splits=3),
-    dict(partition="hash2d", parts=3),
-    dict(partition="vertical", parts=2),
-    dict(partition="proxy", parts=3),
-]
 REORDERS = ["degree", "collective", "indegree", "none"]
 
 

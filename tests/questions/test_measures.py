@@ -10,16 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import dasktc
 from dasktc import Graph
 from dasktc.answers import vertex_counts as by_vertex
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 from tests.support import oracle
-from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import changed
+from tests.support.slow_pipeline import REORDERS, changed, prepare, simple
 
 PLANS = [
     dict(partition="whole", splits=1),
@@ -30,16 +28,7 @@ PLANS = [
     dict(partition="hash2d", parts=3),
     dict(partition="hash2d", parts=7, splits=1),
 ]
-REORDERS = ["degree", "collective", "indegree", "none"]
 CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
-
-
-def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
-
-
-def simple(edges):
-    return nx.Graph([tuple(edge) for edge in oracle.clean(edges)])
 
 
 def supports(frame):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from unittest import mock
 
 import pandas as pd
 import pytest
 
 import dasktc
 from dasktc.errors import InputError
-from dasktc.pipeline.planes import vertex_budget
 from tests.support import places, reference
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.places import PLACES, QUESTIONS, REFUSED
-from tests.support.slow_pipeline import skewed_edges
+from tests.support.slow_pipeline import skewed_edges, tuned
 from tests.support.tiers import each_once
 
 EDGES = [*skewed_edges(60, 500, 5), (0, 1)]
@@ -51,8 +49,7 @@ def test_every_question_in_every_place(request, tmp_path, question, place):
     sharded = place == "vertices in shards"
 
     def answer():
-        shards = mock.patch.object(vertex_budget, "LEAST_SHARDS", 3 if sharded else 1)
-        with shards, prepared(question, options) as graph:
+        with tuned(least_shards=3 if sharded else 1), prepared(question, options) as graph:
             return question.ask(graph, "dask" if sharded else "pandas")
 
     if (question.call, place) in REFUSED:

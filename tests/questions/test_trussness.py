@@ -30,36 +30,17 @@ from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_frames
 from dasktc.options import Options
-from dasktc.pipeline.planes import choice, vertex_budget
-from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.questions import peeling
 from dasktc.questions.trussness import truss_frames
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import changed, skewed_edges, source_of
+from tests.support.slow_pipeline import PLANS, REORDERS, changed, prepare, simple, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
-PLANS = [
-    dict(partition="whole", splits=3),
-    dict(partition="edges", splits=3),
-    dict(partition="hash2d", parts=3),
-    dict(partition="vertical", parts=2),
-    dict(partition="proxy", parts=3),
-]
 MOST = 2**31 - 1
-REORDERS = ["degree", "collective", "indegree", "none"]
 CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
-
-
-def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
-
-
-def simple(edges):
-    return nx.Graph([tuple(edge) for edge in oracle.clean(edges)])
 
 
 def trussness(graph):
@@ -252,8 +233,8 @@ def test_levels_of_larger_graphs(name, of):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_threads_share_the_count(threads, monkeypatch):
-    monkeypatch.setattr(choice, "TUNING", Tuning(few_edges=100))
+@tuned(few_edges=100)
+def test_threads_share_the_count(threads):
     graph = retuned(dasktc.prepare(generate.kronecker(9), backend="cpu", threads=threads), shared_count=100)
     assert len(graph._context.executor.worker_threads) == threads
     assert graph.truss().trussness.max() == 22
@@ -391,13 +372,14 @@ def test_on_a_cluster(client, plan):
 
 
 @pytest.mark.parametrize(("partition", "shards"), [("whole", 1), ("hash2d", 3), ("whole", 3), ("proxy", 1)])
-def test_in_files_and_in_shards(tmp_path, partition, shards, monkeypatch):
-    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", shards)
+def test_in_files_and_in_shards(tmp_path, partition, shards):
     edges = skewed_edges(60, 500, 4)
     options = Options(memory="1GB", partition=partition, parts=2, reorder="degree" if shards == 3 else "collective")
     tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 8_000, small=1))
     tasks.store._limit = 0
-    graph, alone = retuned(build(tasks, source_of(edges, parts=3), options), frame_bytes=1), prepare(edges)
+    with tuned(least_shards=shards):
+        graph = retuned(build(tasks, source_of(edges, parts=3), options), frame_bytes=1)
+    alone = prepare(edges)
     assert graph.plan.shards == shards
     pd.testing.assert_frame_equal(graph.truss(), alone.truss())
     pd.testing.assert_frame_equal(graph.truss(4), alone.truss(4))
@@ -414,8 +396,8 @@ def test_in_files_and_in_shards(tmp_path, partition, shards, monkeypatch):
 
 
 @pytest.mark.slow
-def test_in_shards_on_workers(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", 2)
+@tuned(least_shards=2)
+def test_in_shards_on_workers(client, tmp_path):
     edges = skewed_edges(50, 300, 7)
     tasks = DaskExecutor(client, store=SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1))
     graph, alone = build(tasks, source_of(edges, parts=2), Options(memory="1GB", partition="whole")), prepare(edges)
@@ -429,14 +411,6 @@ def test_in_shards_on_workers(client, tmp_path, monkeypatch):
 
 
 # on a device
-
-
-@pytest.fixture
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @pytest.mark.parametrize(

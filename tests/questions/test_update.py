@@ -1,7 +1,5 @@
 """Edges added to and removed from a prepared graph, against new counts of the changed edges."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
@@ -17,14 +15,13 @@ from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends import vertex_maps
 from dasktc.errors import CountError, InputError
-from dasktc.pipeline.planes import vertex_budget
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.questions import update as updates
 from dasktc.registry import SCHEMES
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import source_of
+from tests.support.slow_pipeline import source_of, tuned
 from tests.support.tiers import some
 
 PLANS = [
@@ -188,9 +185,9 @@ def test_a_plugins_scheme_that_assigns_vertices_otherwise_is_refused(monkeypatch
         graph.update(add=frame([(0, 9)]))
 
 
-def test_vertices_in_shards_are_refused(monkeypatch):
-    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", 2)
-    graph = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE))
+def test_vertices_in_shards_are_refused():
+    with tuned(least_shards=2):
+        graph = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE))
     assert graph.plan.shards == 2
     with pytest.raises(InputError, match="updates of vertices in shards are not built; prepare with a larger memory="):
         graph.update(add=frame([(0, 9)]))

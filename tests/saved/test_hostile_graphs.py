@@ -28,7 +28,7 @@ from tests.support.emulation.host import compiler
 from tests.support.hostile_graphs import changed, checksummed, content_of
 from tests.support.keywords import keywords
 from tests.support.processes import patience
-from tests.support.slow_pipeline import skewed_edges, source_of
+from tests.support.slow_pipeline import skewed_edges, source_of, tuned
 
 EDGES = skewed_edges(70, 500, 3)
 CASES = 120
@@ -233,14 +233,12 @@ def test_no_block_of_a_grid_has_members(tmp_path):
 @pytest.mark.parametrize("ids", ["int", "text"])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_ids_ascend(tmp_path, ids, shards, monkeypatch):
-    from dasktc.pipeline.planes import vertex_budget
-
     folder = tmp_path / "graph"
     edges = EDGES if ids == "int" else [(f"é{u:03}", f"é{v:03}") for u, v in EDGES]
     dasktc.prepare(source_of(edges, ids), backend="cpu", method=Method(partition="hash2d", parts=2)).save(folder)
     content = content_of(folder)
-    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", shards)
-    assert dasktc.open_graph(folder).plan.shards == shards
+    with tuned(least_shards=shards):
+        assert dasktc.open_graph(folder).plan.shards == shards
     array = content["ids"]["shards"][0]
     array = array if ids == "int" else array["letters"]
     data = (folder / array["file"]).read_bytes()

@@ -29,7 +29,6 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options, RunOptions
-from dasktc.pipeline.planes import vertex_budget
 from dasktc.saved import arrays as array_files
 from dasktc.saved import folder as saved_folder
 from dasktc.saved import opening, writing
@@ -41,7 +40,7 @@ from tests.support.emulation.host import compiler
 from tests.support.hostile_graphs import arrays_of, changed, checksummed, content_of
 from tests.support.keywords import keywords
 from tests.support.oracle import clean, triangles
-from tests.support.slow_pipeline import EVERY_REORDER, skewed_edges, source_of
+from tests.support.slow_pipeline import EVERY_REORDER, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
 
 EDGES = skewed_edges(70, 500, 3)
@@ -58,7 +57,7 @@ TEXT = [(f"é{u}", f"é{v}") for u, v in EDGES]
 
 
 def in_shards(count):
-    return mock.patch.object(vertex_budget, "LEAST_SHARDS", count)
+    return tuned(least_shards=count)
 
 
 @contextmanager

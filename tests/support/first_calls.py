@@ -4,8 +4,6 @@ Every process has one moment at which all is new: libraries are imported, kernel
 start together, so that as many as possible meet in it. Prints what went wrong, and nothing else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

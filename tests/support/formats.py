@@ -1,7 +1,5 @@
 """Reads files of a format as workers do, for tests of formats."""
 
-from __future__ import annotations
-
 import csv
 import pickle
 from types import SimpleNamespace

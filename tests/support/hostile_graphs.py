@@ -5,8 +5,6 @@ process of its own, because a kernel that follows a wrong number may end it. A g
 that names a file of its folder, or it answers every question. Prints each failure and, at the end, a line of JSON.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

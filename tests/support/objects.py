@@ -1,7 +1,5 @@
 """Opens objects in memory and reads them as workers do, for tests of them."""
 
-from __future__ import annotations
-
 import pickle
 from types import SimpleNamespace
 

@@ -8,8 +8,12 @@ from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 from unittest import mock
 
+import networkx as nx
 import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
 
+import dasktc
 from dasktc.api.graph import Graph
 from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR
@@ -18,12 +22,23 @@ from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes import choice
-from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.prepare import Prepared, prepare_edges
-from dasktc.pipeline.stages.edge_keys import unpack
+from dasktc.pipeline.stages.edge_keys import shift_of, unpack
+from dasktc.pipeline.stages.orient import add_degrees, add_sources, oriented, ranks_of, zero_degrees
 from dasktc.registry import KERNELS, ORDERS
+from tests.support.keywords import keywords
 from tests.support.oracle import Edge, clean
 
+CPU = lazy_backend("cpu")
+PLANS = [
+    dict(partition="whole", splits=3),
+    dict(partition="edges", splits=3),
+    dict(partition="hash2d", parts=3),
+    dict(partition="vertical", parts=2),
+    dict(partition="proxy", parts=3),
+]
+"""Options of each scheme."""
+REORDERS = ["degree", "collective", "indegree", "none"]
 EVERY_KERNEL = list(KERNELS["cpu"])
 EVERY_REORDER = list(ORDERS)
 EVERY_PARTITION = [
@@ -79,12 +94,94 @@ def orientation(edges: list[Edge]) -> Oriented:
     return Oriented(ids, order, {u: sorted(row) for u, row in out.items()})
 
 
+def sequential_ids(out: dict[int, list[int]], rank: dict[int, int], bands: Any) -> list[int]:
+    """TRUST, sections 4.1 and 5.1: visit u by descending collective degree and number its neighbours.
+
+    Bands follow one another, each given by its lowest and highest out-degree; vertices without in-neighbours are last.
+    """
+    collective = {u: sum(len(out[v]) for v in out[u]) for u in out}
+    visits = sorted(out, key=lambda u: (-collective[u], rank[u]))
+    numbered = []
+    for low, high in bands:
+        for v in [v for u in visits for v in out[u]] + sorted(out):
+            if low <= len(out[v]) <= high and v not in numbered:
+                numbered.append(v)
+    return numbered
+
+
+def expected_order(slow: Oriented, how: str, large: int = 100) -> list[int]:
+    """The dense id of each new id."""
+    if how == "degree":
+        return slow.order
+    if how == "none":
+        return sorted(slow.out)
+    rank = {dense: place for place, dense in enumerate(slow.order)}
+    if how == "indegree":
+        return sorted(slow.out, key=lambda v: (-slow.in_degree[v], rank[v]))
+    banded = ((large + 1, len(slow.out)), (2, large), (0, 1))
+    return sequential_ids(slow.out, rank, banded if how == "collective-banded" else ((0, len(slow.out)),))
+
+
+def canonical_keys(edges: list[Edge], gap: int = 1) -> tuple[Any, int]:
+    """Ascending keys of the distinct edges over dense ids, and an id's bits; with `gap` ids of no edge lie between."""
+    slow = orientation(edges)
+    shift = shift_of(gap * len(slow.ids))
+    pairs = [(gap * min(edge), gap * max(edge)) for edge in slow.edges]
+    return np.array(sorted(low << shift | high for low, high in pairs), dtype="int64"), shift
+
+
+def oriented_keys(edges: list[Edge]) -> tuple[Any, Any, int]:
+    """Keys of the edges over ranks, out-degrees of the ranks, and an id's bits, from the stages' functions."""
+    keys, shift = canonical_keys(edges)
+    none = zero_degrees(len(orientation(edges).ids), CPU)
+    directed = oriented(keys, ranks_of([add_degrees(none.copy(), keys, shift, CPU)], CPU), shift, CPU)
+    return directed, add_sources(none, directed, shift, CPU), shift
+
+
+def key_arrays() -> st.SearchStrategy[Any]:
+    """Short arrays of keys below 100, in any order."""
+    return st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))
+
+
+def kept_by_part(out: dict[int, list[int]], local: set[int], how: str) -> tuple[Any, set[int], set[Any]]:
+    """Vertices and edges of a part: those of G_p, and those that it keeps with `how`."""
+    induced, vertices, edges = transformed(out, local)
+    if how == "lstc":
+        return induced, vertices, edges
+    inward = {v: [u for u in out if v in out[u]] for v in out}
+    around = local | {w for v in local for w in [*out[v], *inward[v]]}
+    if how == "none":
+        return induced, around, {(v, w) for v in around for w in out[v] if w in around}
+    targets = {w for v in local for w in out[v]}
+    return induced, local | targets, {(v, w) for v in local | targets for w in out[v] if w in targets}
+
+
+def transformed(out: dict[int, list[int]], local: set[int]) -> tuple[Any, set[int], set[Any]]:
+    """Algorithm 2, one proxy at a time: vertices and edges before and after."""
+    inward = {v: [u for u in out if v in out[u]] for v in out}
+    vertices = local | {w for v in local for w in [*out[v], *inward[v]]}
+    induced = len(vertices), sum(w in vertices for v in vertices for w in out[v])
+    while True:
+        useless = [v for v in vertices - local if not any(u in vertices for u in inward[v])]
+        if not useless:
+            break
+        vertices -= {useless[0]}
+    edges = {(v, w) for v in vertices for w in out[v] if w in vertices}
+    return induced, vertices, edges
+
+
 def source_of(edges: list[Edge], ids: Ids = "int", parts: int = 1, triangles: int | None = None) -> Source:
     """The edges as a source of at most `parts` parts."""
     step = max(1, -(-len(edges) // parts))
     pieces = [edges[first : first + step] for first in range(0, len(edges), step)]
     opened = [from_object([*map(list, zip(*piece, strict=True))], ReadOptions(ids=ids)) for piece in pieces]
     return Source("a test", tuple(chain.from_iterable(found.parts for found in opened)), ids, triangles)
+
+
+def frame_of(edges: list[Edge], ids: Ids = "int") -> pd.DataFrame:
+    """The edges as a frame, as the readers make it."""
+    src, dst = ([edge[end] for edge in edges] for end in (0, 1))
+    return pd.DataFrame({"src": src, "dst": dst}, dtype="str" if ids == "text" else "int64")
 
 
 def random_edges(vertices: int, edges: int, seed: int) -> list[Edge]:
@@ -137,7 +234,7 @@ def pairwise_cover(*factors: list[Any]) -> list[tuple[Any, ...]]:
 
 def tuned(**fields: Any) -> Any:
     """Patch sizes on which planes depend, so that a handful of edges are treated as many."""
-    return mock.patch.object(choice, "TUNING", replace(TUNING, **fields))
+    return mock.patch.object(choice, "TUNING", replace(choice.TUNING, **fields))
 
 
 def cpu() -> Any:
@@ -147,3 +244,13 @@ def cpu() -> Any:
 def changed(graph, **fields):
     """A copy of a prepared graph with other blocks or facts, as a defect would leave them."""
     return Graph(replace(graph._context, **fields))
+
+
+def prepare(edges: list[Edge], client: Any = None, **options: Any) -> Graph:
+    """Prepare edges as a frame, with options by name."""
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
+
+
+def simple(edges: list[Edge]) -> nx.Graph:
+    """The simple graph of some edges."""
+    return nx.Graph([tuple(edge) for edge in clean(edges)])

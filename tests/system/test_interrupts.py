@@ -1,7 +1,5 @@
 """Ctrl-C at any moment: an answer at once, one line at the end, exit code 130, and only the checkpoint is left."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """`dasktc bench kills`: it kills workers, compares answers, and reports the outcome."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The list of mutants: each can be made in the current code, and its tests exist."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Notebooks as they are committed: outputs where readers shall see them, and none that tells of a machine."""
 
-from __future__ import annotations
-
 import ast
 import base64
 import json

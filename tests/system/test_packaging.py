@@ -1,7 +1,5 @@
 """The published package: dependencies, the recipe for conda-forge, and an sdist whose tests run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from math import comb
 from operator import mul
 from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -44,7 +43,6 @@ from dasktc.executors.progress.tracker import Tracker
 from dasktc.io.formats import bvgraph, entries, metis
 from dasktc.io.write import write_frames
 from dasktc.options import Method
-from dasktc.pipeline.planes import vertex_budget
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.orient import order_by
@@ -58,6 +56,7 @@ from dasktc.reports.findings import RunFacts
 from tests.io.formats.test_bvgraph import LISTS, bvgraph_file
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler, count_on
+from tests.support.slow_pipeline import tuned
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 BIG = [2**31 - 2, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 - 1, 2**53, 2**62]
@@ -348,7 +347,7 @@ def test_numbers_of_edges_in_several_blocks(each):
 def wide_graph(each, shards=1):
     """A graph of 5 vertices with made-up triangles: `each` at every vertex, and more."""
     edges = pd.DataFrame(oracle.complete(5), columns=["src", "dst"])
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
+    with tuned(least_shards=shards):
         graph = dasktc.prepare(edges, backend="cpu", method=Method(partition="hash2d", parts=2))
     assert graph.plan.shards == shards
     order, starts = graph._context.prepared.graph.order, graph._context.prepared.graph.order.starts

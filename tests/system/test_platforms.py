@@ -1,7 +1,5 @@
 """Features of POSIX systems are not needed: modules are imported, and the CPU counts, without them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Any multigraph, counted in every way, gives the number of the oracle."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 

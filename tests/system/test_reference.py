@@ -1,7 +1,5 @@
 """`dasktc/api/README.md` has every public name, once, and says what the docstrings say today."""
 
-from __future__ import annotations
-
 import re
 
 from tests.support import reference

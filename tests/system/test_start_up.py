@@ -1,7 +1,5 @@
 """Whether `auto` loads a GPU's libraries for a small file, and what the plan says about it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Counts on clusters with TLS: real processes, two hosts, and every wrong use of certificates."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

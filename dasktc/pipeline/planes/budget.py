@@ -129,7 +129,7 @@ class BudgetPlane(Plane):
         memory, given = self.stage_memory, bytes_of(self.options.memory)
         at_a_time = 1 if self._on_workers else self.threads
         order, on_device = self.options.chosen_reorder, self.backend.on_device
-        budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time)
+        budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time, tuning=self.tuning)
         return budget._replace(memory=given / memory) if given and memory else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:

@@ -99,7 +99,8 @@ class ProcessPlane(Plane):
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """No bound: vectors of all vertices are whole."""
         on_device, threads = self.backend.on_device, self.threads
-        return VertexBudget(None, ids, self.options.chosen_reorder, on_device=on_device, at_a_time=threads)
+        order, tuning = self.options.chosen_reorder, self.tuning
+        return VertexBudget(None, ids, order, on_device=on_device, at_a_time=threads, tuning=tuning)
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Sort the keys in shared memory; those of a small graph, or of a GPU, by an exchange."""

@@ -54,6 +54,10 @@ class Tuning:
         Edges below which a graph has one thread: it is counted in 30 ms; two take as long, and 1.3 times the CPU time.
     task_bytes : mapping of {"tcp", "ucx"} to int
         Bytes that a worker receives in the 1.4 ms that a task costs the scheduler: 1.1 GB/s, or 100 GB/s over NVLink.
+    id_bytes : mapping of {"int", "text"} to int
+        Bytes a vertex that merging the ids of two partitions takes (text: ids of about ten characters).
+    least_shards : int
+        Fewest shards of a vector of all vertices.
     ranges_a_thread : int
         Ranges of buckets per thread; several, because they take unlike times, and a free thread takes the next.
     """
@@ -73,6 +77,8 @@ class Tuning:
     partial_sums: int = 8
     few_edges: int = 1 << 18
     task_bytes: Mapping[str, int] = _by_name(tcp=3 << 19, ucx=1 << 27)
+    id_bytes: Mapping[str, int] = _by_name(int=42, text=200)
+    least_shards: int = 1
     ranges_a_thread: int = 4
 
 

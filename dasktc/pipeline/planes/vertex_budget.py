@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 from dasktc.errors import InputError
 from dasktc.options import Ids, format_size
+from dasktc.pipeline.planes.tuning import TUNING, Tuning
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.wording import advice, option, plural
 
 __all__ = ["VertexBudget"]
 
-ID_BYTES = {"int": 42, "text": 200}
-"""Bytes a vertex that merging the ids of two partitions takes (text: ids of about ten characters)."""
 SHARD_BYTES = {"int": 80, "text": 450}
 """Bytes a vertex where vectors are sharded, with a margin because shards differ in size by some tenths."""
 IN_MEMORY = 3
@@ -27,8 +26,8 @@ USUAL_TEXT = 18
 """Bytes of a text id, its offset included, that the figures above assume."""
 ROUNDED = 1.02
 """Factor on a suggested --memory, larger than what `format_size` may round off."""
-LEAST_SHARDS, MOST_SHARDS = 1, 512
-"""Bounds on the number of shards, because every shard exchanges a task input with every partition."""
+MOST_SHARDS = 512
+"""Bound on the number of shards, because every shard exchanges a task input with every partition."""
 
 
 class VertexBudget(NamedTuple):
@@ -50,6 +49,7 @@ class VertexBudget(NamedTuple):
         Length of the text ids relative to `USUAL_TEXT`; at least 1.
     at_a_time : int
         Calls that share `call_memory`: one call on whole vectors has all of it, calls on shards a share each.
+    tuning : Tuning
     """
 
     call_memory: int | None
@@ -60,6 +60,7 @@ class VertexBudget(NamedTuple):
     memory: float = 1.4
     width: float = 1.0
     at_a_time: int = 1
+    tuning: Tuning = TUNING
 
     def of(self, vertices: int, nbytes: int) -> VertexBudget:
         """The same budget for text ids that take `nbytes` in all."""
@@ -67,7 +68,7 @@ class VertexBudget(NamedTuple):
 
     def need(self, vertices: int) -> int:
         """Bytes that numbering and ranking take with whole vectors."""
-        ids, rank = self.width * ID_BYTES[self.ids], ORDERS[self.how].rank_bytes
+        ids, rank = self.width * self.tuning.id_bytes[self.ids], ORDERS[self.how].rank_bytes
         return self.times * vertices * int(max(ids, rank))
 
     def _asked(self, need: float) -> str:
@@ -84,8 +85,8 @@ class VertexBudget(NamedTuple):
 
     def _wanted(self, vertices: int) -> int:
         if self.call_memory is None or self.fits(vertices):
-            return LEAST_SHARDS
-        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.call_memory))
+            return self.tuning.least_shards
+        return max(self.tuning.least_shards, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.call_memory))
 
     @property
     def _vertex_bytes(self) -> int:

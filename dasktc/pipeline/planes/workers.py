@@ -175,9 +175,9 @@ class WorkersPlane(Plane):
         """On the CPU what one task may take of a worker's memory, although nobody enforces it; on GPUs no bound."""
         order, given = self.options.chosen_reorder, bytes_of(self.options.memory)
         if self.backend.on_device:
-            return VertexBudget(None, ids, order, on_device=True)
+            return VertexBudget(None, ids, order, on_device=True, tuning=self.tuning)
         share = memory_of(self.executor, given)
-        budget = VertexBudget(max(LEAST_MEMORY, share), ids, order, IN_MEMORY)
+        budget = VertexBudget(max(LEAST_MEMORY, share), ids, order, IN_MEMORY, tuning=self.tuning)
         return budget._replace(memory=given / share) if given and share else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:

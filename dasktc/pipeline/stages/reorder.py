@@ -43,18 +43,20 @@ def by_visit(out_degree: Array, first: Array, order: Array, backend: Backend) ->
     return by_id.take(order_by(len(first) - first.astype("int64").take(by_id), backend))
 
 
-def by_band_and_visit(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
+def by_band_and_visit(
+    out_degree: Array, first: Array, order: Array, backend: Backend, large: int = LARGE_DEGREE
+) -> Array:
     """Ranks sorted by (out-degree band, first visit, dense id)."""
     size = len(out_degree)
-    band = band_of(out_degree)
+    band = band_of(out_degree, large)
     by_id = inverse(order, backend).astype("int64")
     weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(by_id)
     return by_id.take(order_by(weight, backend))
 
 
-def band_of(out_degree: Array) -> Array:
-    """TRUST's band of each out-degree: 0 above 100, 1 from 2 to 100, 2 below 2."""
-    return 2 - (out_degree >= 2).astype("int64") - (out_degree > LARGE_DEGREE)
+def band_of(out_degree: Array, large: int) -> Array:
+    """TRUST's band of each out-degree: 0 above `large`, 1 from 2 to `large`, 2 below 2."""
+    return 2 - (out_degree >= 2).astype("int64") - (out_degree > large)
 
 
 def relabel(keys: Array, place: Array, shift: int, backend: Backend) -> Array:
@@ -73,8 +75,8 @@ def take(vector: Array, chosen: Array) -> Array:
     return vector.take(chosen)
 
 
-def visit_keys(given: list[Array], size: int, bits: int, banded: bool) -> Array:
+def visit_keys(given: list[Array], size: int, bits: int, banded: bool, large: int = LARGE_DEGREE) -> Array:
     """Sort keys of a shard's vertices by (band, first visit, dense id)."""
     out_degree, first, dense = given
-    band = band_of(out_degree) if banded else 0
+    band = band_of(out_degree, large) if banded else 0
     return (band * (size + 1) + first.astype("int64")) << bits | dense

@@ -1,7 +1,5 @@
 """Sizes of tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from dasktc.backends.cpu import sizes

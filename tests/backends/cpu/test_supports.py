@@ -1,7 +1,5 @@
 """Triangles by edge and by vertex from the hub kernel's tests, against `visit`, which finds them one by one."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 

@@ -54,15 +54,6 @@ LARGER = skewed_edges(150, 1700, 1)
 KERNELS_HERE = list(launch.KERNELS)
 
 
-@pytest.fixture(scope="module")
-def emulated():
-    """The CUDA backend on strict stand-ins of CuPy, cuDF and RMM."""
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
-
-
 def facts(result):
     """The facts on which two backends must agree."""
     return (

@@ -1,7 +1,5 @@
 """Small graphs in a bit matrix: every step against sets, and which graphs are counted so; emulated, and on a GPU."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np
@@ -31,14 +29,6 @@ BOTH = [DeviceBitMatrix(HostDevice(reverse), DeviceEdges(HostDevice(reverse)), n
 """Threads in ascending and in descending order."""
 FAR = [0, 1, -5, 10**6, -(2**63), 2**63 - 1, 2**40]
 IDS = st.one_of(st.integers(0, 12), st.integers(0, 150), st.integers(-4000, 4000), st.sampled_from(FAR))
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 def facts(result):

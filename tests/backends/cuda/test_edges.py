@@ -1,13 +1,12 @@
 """Edges on a device, from raw ids to oriented keys: each step against sets, and the memory of all of them."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 from collections import Counter
 from itertools import pairwise, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -23,16 +22,15 @@ from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source
 from dasktc.options import Method, Options
 from dasktc.pipeline import autotune as choose
-from dasktc.pipeline.planes import choice
-from dasktc.pipeline.planes.tuning import Tuning
-from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.pipeline.stages.ids import IdRange
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
+from tests.support.slow_pipeline import tuned
 from tests.support.tiers import each_once, some
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -60,7 +58,11 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     proper = [(a, b) for a, b in pairs if a != b]
     ids = sorted({end for pair in proper for end in pair})
     src, dst = columns(pairs)
-    facts = edges.facts(src, dst)
+    facts, ends = edges.facts(src, dst), (src, dst)
+    if len(pairs) and abs(src).max() < 2**31:
+        ends, *read = edges.proper(pd.DataFrame({"src": src, "dst": dst}))
+        assert tuple(read) == facts
+    assert list(zip(*(end.tolist() for end in edges.without_loops(*ends)), strict=True)) == proper
     assert facts.loops == len(pairs) - len(proper)
     assert (facts.low, facts.high) == (ids[0], ids[-1]) if ids else facts.low > facts.high
     if not ids:
@@ -68,13 +70,20 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     width = ids[-1] - ids[0] + 1
     table = edges.marks(width)
     edges.mark(table, src, dst, ids[0])
-    found = edges.ranked(table, ids[0], width)
-    assert (found.size, found.table is None) == (len(ids), len(ids) == width)
-    assert found.external(np.arange(len(ids))).tolist() == ids
-    assert found.dense(np.array(ids)).tolist() == list(range(len(ids)))
+    for marks in (table, edges.marked(np.isin(np.arange(width), np.array(ids) - ids[0]))):
+        found = edges.ranked(marks, ids[0], width)
+        assert (found.size, found.table is None) == (len(ids), len(ids) == width)
+        assert found.external(np.arange(len(ids))).tolist() == ids
+        assert found.dense(np.array(ids)).tolist() == list(range(len(ids)))
     dense, shift = {name: place for place, name in enumerate(ids)}, shift_of(len(ids))
     known = [min(dense[a], dense[b]) << shift | max(dense[a], dense[b]) if a != b else 0 for a, b in pairs]
     assert edges.keys(src, dst, found, shift).tolist() == known
+    offsets = [np.array([end[k] - ids[0] for end in proper], "int32") for k in (0, 1)]
+    wide = shift_of(width)
+    lazy = edges.between(edges.lazy_keys(*offsets, IdRange(0, width), wide), 0, 1 << 2 * wide)
+    assert sorted(lazy.tolist()) == sorted(
+        min(a, b) << wide | max(a, b) for a, b in zip(*map(np.ndarray.tolist, offsets), strict=True)
+    )
 
 
 @on_host
@@ -130,7 +139,10 @@ def test_degrees_and_orientation(edges, keys):
     assert degrees.tolist() == [high[v] + low[v] for v in range(64)]
     assert sources.tolist() == [high[v] for v in range(64)]
     ends = [(int(rank[key >> 6]), int(rank[key & 63])) for key in ascending.tolist()]
-    assert edges.oriented(ascending, rank, 6).tolist() == [max(end) << 6 | min(end) for end in ends]
+    known = [max(end) << 6 | min(end) for end in ends]
+    assert edges.oriented(ascending, rank, 6).tolist() == known
+    assert sorted(edges.between(edges.lazy_oriented(ascending, rank, 6), 0, 1 << 12).tolist()) == sorted(known)
+    assert edges.orient(ascending, rank, 6).tolist() == known
 
 
 @on_host
@@ -198,10 +210,8 @@ def emulated(monkeypatch):
     """The CUDA backend on stand-ins that count bytes; pieces and chunks are small beside a graph, as on a device."""
     if compiler() is None:
         pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    monkeypatch.setattr(choice, "TUNING", Tuning(piece_edges=1 << 10))
-    monkeypatch.setattr(orient, "CHUNK", 1 << 10)
     monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
-    with emulated_cuda.backend() as found:
+    with tuned(piece_edges=1 << 10), emulated_cuda.backend() as found:
         object.__setattr__(found, "chunk", 1 << 10)
         yield found
 

@@ -1,7 +1,5 @@
 """Device memory comes from a pool during our calls, and the caller's resource is restored; emulated, and on a GPU."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

@@ -1,7 +1,5 @@
 """Data races of the CUDA kernels, detected on the host (`emulation/races.hpp`): none in ours, all that are planted."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

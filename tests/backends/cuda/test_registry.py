@@ -18,7 +18,7 @@ from dasktc.registry import ORDERS, SCHEMES
 from tests.backends.cpu.test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import HostDevice, compiler, count_on
+from tests.support.emulation.host import TOY, HostDevice, compiler, count_on
 from tests.support.keywords import keywords
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -63,22 +63,6 @@ def test_every_scheme_and_order(partition, emulated):
             assert int(result) == oracle.triangles(edges), (kernel, how)
             assert result.stats.verified == len(result.tasks)
             assert result.kernel == kernel
-
-
-TOY = """
-extern "C" __global__ void toy_rows(Task t, Totals* totals) {
-  Sums sums;
-  each_edge(t, [&](int64, int64 p, int64 first, int64 last) {
-    int64 v = t.index.columns[p];
-    for (int64 q = t.stream.offsets[v]; q < t.stream.offsets[v + 1]; q++) {
-      sums.triangles += contains(t.table.columns, first, last, t.stream.columns[q]);
-      sums.wedges++;
-      sums.probes++;
-    }
-  });
-  sums.add_up(totals);
-}
-"""
 
 
 def test_a_sixth_kernel_is_one_file_and_one_line(tmp_path, monkeypatch, emulated, capsys):

@@ -1,7 +1,5 @@
 """Radix sort on a device, against NumPy's sort."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

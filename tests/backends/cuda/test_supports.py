@@ -1,7 +1,5 @@
 """Triangles by edge and by vertex from the counting CUDA kernels, on the host and on a GPU, compared with `visit`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
@@ -21,7 +19,7 @@ from dasktc.options import Method
 from dasktc.planning.schemes import SCHEMES
 from tests.backends.cpu.test_kernels import GRAPHS, graphs, tasks, turned
 from tests.backends.cuda.test_kernels import TINY
-from tests.support.emulation import cuda, cupy_strict
+from tests.support.emulation import cupy_strict
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import pairwise_cover
@@ -115,12 +113,6 @@ def test_supports_of_any_graph(graph, parts, splits, variant):
 # whole graphs
 
 SCHEMES_HERE = [{"partition": name, **({} if name in ("whole", "edges") else {"parts": 2})} for name in SCHEMES]
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    with cuda.backend():
-        yield
 
 
 def check_graph(source, **options):

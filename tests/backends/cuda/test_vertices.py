@@ -1,7 +1,5 @@
 """Vertex vectors on a device: each step against plain Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,9 +17,11 @@ DEGREES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2000), st.integer
 
 @on_host
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
 @given(weights=DEGREES)
-def test_vertices_are_ordered_by_descending_weight(vertices, weights):
-    order = vertices.order(np.array(weights, dtype="int32"))
+def test_vertices_are_ordered_by_descending_weight(vertices, dtype, weights):
+    order = vertices.order(np.array(weights, dtype))
+    assert vertices.inverse(order.astype(dtype)).tolist() == np.argsort(order).tolist()
     assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
     assert vertices.inverse(order)[order].tolist() == list(range(len(weights)))
     assert (order.dtype, vertices.inverse(order).dtype) == ("int32", "int32")

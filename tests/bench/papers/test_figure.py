@@ -62,21 +62,15 @@ ASSIGNED: Columns = {
 WIDTHS: Columns = {"graph": ["A", "RA"], "rows above 128": [0.1, 0.0], "64": [1.2, 1.0], "128": [1.0, 1.0]}
 WIDTHS |= {"256": [1.1, 1.1], "512": [1.5, 1.4], "1024": [2.0, 2.0]}
 BOTH = ["A", "A", "B", "B"]
+# fmt: off
 TABLES: dict[tuple[str, str], Table] = {
     ("trust-fig4", "both"): Table(
-        {
-            "graph": BOTH,
-            "design": ["edge-centric", "vertex-centric"] * 2,
-            "construction": [0.5, 0.15, 0.3, 0.01],
-            "intersection": [0.4, 0.8, 0.6, 0.9],
-            "times as long": [20.0, 1.0, 100.0, 1.0],
-        },
+        {"graph": BOTH, "design": ["edge-centric", "vertex-centric"] * 2, "construction": [0.5, 0.15, 0.3, 0.01],
+         "intersection": [0.4, 0.8, 0.6, 0.9], "times as long": [20.0, 1.0, 100.0, 1.0]},
         direction={"vertex-centric share": {"construction": [0.5, 0.1, 0.3, 0.9]}},
-        magnitude={
-            "edge-centric share": {"construction": [0.3, 0.1, 0.37, 0.01]},
-            "vertex-centric share": {"construction": [0.5, 0.25, 0.3, 0.01]},
-            "ratio": {"times as long": [20.0, 1.0, 60.0, 1.0]},
-        },
+        magnitude={"edge-centric share": {"construction": [0.3, 0.1, 0.37, 0.01]},
+                   "vertex-centric share": {"construction": [0.5, 0.25, 0.3, 0.01]},
+                   "ratio": {"times as long": [20.0, 1.0, 60.0, 1.0]}},
     ),
     ("trust-fig3", "cpu"): Table(
         {"graph": ["RA", "RM"], "1": [0.5, 0.6], "6": [0.999, 1.0], "8": [1.0, 1.0]},
@@ -97,72 +91,40 @@ TABLES: dict[tuple[str, str], Table] = {
         magnitude={"apart": {"most": [3000, 22]}},
     ),
     ("trust-fig13", "both"): Table(
-        {
-            "graph": ["A", "B"], "IN, % fewer": [5.0, 8.0], "OUT, % fewer": [6.0, 9.0],
-            "IN, hits % more": [5.0, 6.0], "OUT, hits % more": [6.0, 7.0],
-        },
-        direction={
-            "IN loads": {"IN, % fewer": [-9.0, 8.0]},
-            "OUT loads": {"OUT, % fewer": [-9.5, 9.0]},
-            "IN cache": {"IN, hits % more": [-3.0, 2.0]},
-            "OUT cache": {"OUT, hits % more": [-3.0, 2.0]},
-        },
-        magnitude={
-            "IN loads": {"IN, % fewer": [30.0, 8.0]},
-            "OUT loads": {"OUT, % fewer": [1.0, 1.0]},
-            "IN cache": {"IN, hits % more": [0.1, 0.3]},
-            "OUT cache": {"OUT, hits % more": [0.1, 0.3]},
-        },
+        {"graph": ["A", "B"], "IN, % fewer": [5.0, 8.0], "OUT, % fewer": [6.0, 9.0], "IN, hits % more": [5.0, 6.0],
+         "OUT, hits % more": [6.0, 7.0]},
+        direction={"IN loads": {"IN, % fewer": [-9.0, 8.0]}, "OUT loads": {"OUT, % fewer": [-9.5, 9.0]},
+                   "IN cache": {"IN, hits % more": [-3.0, 2.0]}, "OUT cache": {"OUT, hits % more": [-3.0, 2.0]}},
+        magnitude={"IN loads": {"IN, % fewer": [30.0, 8.0]}, "OUT loads": {"OUT, % fewer": [1.0, 1.0]},
+                   "IN cache": {"IN, hits % more": [0.1, 0.3]}, "OUT cache": {"OUT, hits % more": [0.1, 0.3]}},
     ),
     ("trust-fig8", "cpu"): Table(
-        {
-            "graph": ["Kronecker", "3D", "RA"], "edges a vertex": [16.0, 3.0, 8.0],
-            "1": [1.0, 1.2, 1.1], "2": [1.1, 1.1, 1.2], "3": [1.2, 1.3, 1.3],
-        },
+        {"graph": ["Kronecker", "3D", "RA"], "edges a vertex": [16.0, 3.0, 8.0], "1": [1.0, 1.2, 1.1],
+         "2": [1.1, 1.1, 1.2], "3": [1.2, 1.3, 1.3]},
         direction={"others": {"2": [0.9, 1.1, 1.2]}},
     ),
     ("trust-fig8", "cuda"): Table(
-        {
-            "graph": ["Kronecker", "3D", "RA"], "edges a vertex": [16.0, 3.0, 8.0],
-            "1": [1.0, 1.0, 1.0], "2": [0.9, 1.1, 1.01], "3": [0.8, 1.2, 0.9],
-        },
+        {"graph": ["Kronecker", "3D", "RA"], "edges a vertex": [16.0, 3.0, 8.0], "1": [1.0, 1.0, 1.0],
+         "2": [0.9, 1.1, 1.01], "3": [0.8, 1.2, 0.9]},
         direction={"sparsest": {"2": [0.9, 0.9, 1.0], "3": [0.8, 0.9, 0.9]}, "others": {"3": [0.8, 1.2, 1.5]}},
         magnitude={"sparsest": {"3": [0.8, 3.0, 0.9]}},
     ),
     ("trust-fig12", "both"): Table(
         STAGES,
-        direction={
-            "VH": {"VH": [0.9, 1.1]},
-            "RO (IN)": {"RO (IN)": [3.1, 3.1]},
-            "RO (OUT)": {"RO (OUT)": [3.1, 3.1]},
-            "better order": {"RO (OUT)": [81.0, 2.0]},
-        },
-        magnitude={
-            "VH": {"VH": [1.45, 1.45]},
-            "RO (IN)": {"RO (IN)": [138.0, 4.0]},
-            "RO (OUT)": {"RO (OUT)": [138.0, 4.0]},
-        },
+        direction={"VH": {"VH": [0.9, 1.1]}, "RO (IN)": {"RO (IN)": [3.1, 3.1]}, "RO (OUT)": {"RO (OUT)": [3.1, 3.1]},
+                   "better order": {"RO (OUT)": [81.0, 2.0]}},
+        magnitude={"VH": {"VH": [1.45, 1.45]}, "RO (IN)": {"RO (IN)": [138.0, 4.0]},
+                   "RO (OUT)": {"RO (OUT)": [138.0, 4.0]}},
     ),
     ("trust-fig12", "cuda"): Table(
         STAGES,
-        direction={
-            "CO": {"CO": [2.0, 9.0]},
-            "CO on even graphs": {"CO": [30.0, 2.2]},
-            "VC": {"VC": [20.0, 1.9]},
-            "VC on even graphs": {"VC": [69.0, 2.02]},
-        },
-        magnitude={
-            "CO": {"CO": [4.0, 2.0]},
-            "CO on even graphs": {"CO": [30.0, 1.6]},
-            "VC": {"VC": [200.0, 20.0]},
-        },
+        direction={"CO": {"CO": [2.0, 9.0]}, "CO on even graphs": {"CO": [30.0, 2.2]}, "VC": {"VC": [20.0, 1.9]},
+                   "VC on even graphs": {"VC": [69.0, 2.02]}},
+        magnitude={"CO": {"CO": [4.0, 2.0]}, "CO on even graphs": {"CO": [30.0, 1.6]}, "VC": {"VC": [200.0, 20.0]}},
     ),
     ("trust-fig14", "both"): Table(
         LAYOUTS,
-        direction={
-            "subwarps": {"SW (8)": [1.0, 0.5]},
-            "best subwarp": {"SW (8)": [1.0, 1.0]},
-        },
+        direction={"subwarps": {"SW (8)": [1.0, 0.5]}, "best subwarp": {"SW (8)": [1.0, 1.0]}},
         magnitude={"subwarps": {"SW (8)": [3.0, 3.0]}},
     ),
     ("trust-fig14", "cuda"): Table(
@@ -170,57 +132,34 @@ TABLES: dict[tuple[str, str], Table] = {
         direction={"virtual": {"VC": [0.9, 1.0]}, "physical": {"PC": [1.1, 1.0]}},
         magnitude={"virtual": {"VC": [2.4, 2.5]}, "physical": {"PC": [0.2, 0.3]}},
     ),
-    ("trust-fig14", "cpu"): Table(
-        LAYOUTS, magnitude={"virtual": {"VC": [2.4, 2.5]}, "physical": {"PC": [0.7, 0.8]}}
-    ),
+    ("trust-fig14", "cpu"): Table(LAYOUTS, magnitude={"virtual": {"VC": [2.4, 2.5]}, "physical": {"PC": [0.7, 0.8]}} ),
     ("trust-table3", "both"): Table(
         {"graph": ["Kronecker", "RM", "RA"], "BS": [190, 5, 4], "CO": [10, 5, 4], "CO + RO (OUT)": [9, 6, 4]},
-        direction={
-            "CO leaves": {"CO": [10, 4, 4]},
-            "RO (OUT)": {"CO + RO (OUT)": [11, 6, 4]},
-            "at most 16": {"CO + RO (OUT)": [17, 5, 4]},
-        },
+        direction={"CO leaves": {"CO": [10, 4, 4]}, "RO (OUT)": {"CO + RO (OUT)": [11, 6, 4]},
+                   "at most 16": {"CO + RO (OUT)": [17, 5, 4]}},
         magnitude={"CO lowers": {"CO": [180, 5, 4]}},
     ),
     ("trust-table6", "both"): Table(
-        {
-            "graph": ["A", "A"], "n": [8, 8], "m": [1, 2], "slowest, ms": [1.9, 1.0],
-            "time IR": [1.1, 1.2], "work IR": [1.1, 1.1], "space IR": [1.01, 1.05],
-            "range work IR": [1.7, None], "range space IR": [1.5, 1.6],
-        },
-        direction={
-            "space": {"range space IR": [1.5, 1.04]},
-            "time": {"range work IR": [1.05, 1.7]},
-            "doubled": {"slowest, ms": [1.0, 1.0]},
-        },
-        magnitude={
-            "space": {"space IR": [1.01, 1.3]},
-            "time": {"time IR": [1.1, None]},
-            "doubled": {"slowest, ms": [1.5, 1.0]},
-        },
+        {"graph": ["A", "A"], "n": [8, 8], "m": [1, 2], "slowest, ms": [1.9, 1.0], "time IR": [1.1, 1.2],
+         "work IR": [1.1, 1.1], "space IR": [1.01, 1.05], "range work IR": [1.7, None], "range space IR": [1.5, 1.6]},
+        direction={"space": {"range space IR": [1.5, 1.04]}, "time": {"range work IR": [1.05, 1.7]},
+                   "doubled": {"slowest, ms": [1.0, 1.0]}},
+        magnitude={"space": {"space IR": [1.01, 1.3]}, "time": {"time IR": [1.1, None]},
+                   "doubled": {"slowest, ms": [1.5, 1.0]}},
     ),
     ("fox-fig4", "both"): Table(
-        {"graph": ["A", "B", "C"], "over 1": [1.0, 5.0, 1.0], "over 32": [2.0, 1.1, 0.9], "over 256": [9.0, 22.0, 9.0]},
-        direction={
-            "as fast": {"over 1": [0.9, 5.0, 1.0]},
-            "up to": {"over 1": [1.0] * 3, "over 32": [1.0] * 3, "over 256": [1.9] * 3},
-            "best differs": {"over 32": [2.0, 6.0, 1.1]},
-        },
+        {"graph": ["A", "B", "C"], "over 1": [1.0, 5.0, 1.0], "over 32": [2.0, 1.1, 0.9],
+         "over 256": [9.0, 22.0, 9.0]},
+        direction={"as fast": {"over 1": [0.9, 5.0, 1.0]},
+                   "up to": {"over 1": [1.0] * 3, "over 32": [1.0] * 3, "over 256": [1.9] * 3},
+                   "best differs": {"over 32": [2.0, 6.0, 1.1]}},
         magnitude={"up to": {"over 256": [9.0, 41.6, 9.0]}},
     ),
     ("fox-fig5", "both"): Table(
-        {
-            "graph": ["3D", "Kronecker"], "entries an edge": [6.0, 112.0],
-            "binning / search": [1.2, 0.06], "binning / merge": [2.0, 0.09],
-        },
-        direction={
-            "low degree": {"binning / search": [0.05, 0.06]},
-            "high degree": {"binning / merge": [2.0, 0.2]},
-        },
-        magnitude={
-            "low degree": {"binning / search": [0.37, 0.06]},
-            "high degree": {"binning / search": [1.2, 0.01]},
-        },
+        {"graph": ["3D", "Kronecker"], "entries an edge": [6.0, 112.0], "binning / search": [1.2, 0.06],
+         "binning / merge": [2.0, 0.09]},
+        direction={"low degree": {"binning / search": [0.05, 0.06]}, "high degree": {"binning / merge": [2.0, 0.2]}},
+        magnitude={"low degree": {"binning / search": [0.37, 0.06]}, "high degree": {"binning / search": [1.2, 0.01]}},
     ),
     ("lstc-table3", "both"): Table(
         PROXIES | {"left": [0.1, 0.6, 0.65]},
@@ -232,14 +171,10 @@ TABLES: dict[tuple[str, str], Table] = {
     ),
     ("lstc-table6", "both"): Table(
         ASSIGNED,
-        direction={
-            "METIS partitions": {"partition": [10.0, 9.0, 1.0, 1.0, 20.0, 1.0]},
-            "METIS counts": {"kernel": [1.0, 1.4, 1.5, 1.0, 1.0, 2.0]},
-        },
-        magnitude={
-            "METIS partitions": {"partition": [10.0, 47.0, 1.0, 1.0, 20.0, 1.0]},
-            "METIS counts": {"kernel": [1.0, 1.24, 1.5, 1.0, 1.0, 2.0]},
-        },
+        direction={"METIS partitions": {"partition": [10.0, 9.0, 1.0, 1.0, 20.0, 1.0]},
+                   "METIS counts": {"kernel": [1.0, 1.4, 1.5, 1.0, 1.0, 2.0]}},
+        magnitude={"METIS partitions": {"partition": [10.0, 47.0, 1.0, 1.0, 20.0, 1.0]},
+                   "METIS counts": {"kernel": [1.0, 1.24, 1.5, 1.0, 1.0, 2.0]}},
     ),
     ("lstc-table6", "cuda"): Table(
         ASSIGNED,
@@ -257,18 +192,14 @@ TABLES: dict[tuple[str, str], Table] = {
         magnitude={"even": {"M edges / s": [300.0, 900.0, 2300.0]}},
     ),
     ("hindex-table6", "both"): Table(
-        {
-            "graph": ["Kronecker", "soc-Slashdot0902"], "M edges / s": [75.0, 1200.0],
-            "H-INDEX, V100": [None, 1087.0], "8 P100, 2018": [None, 793.0], "24 CPU cores, 2018": [None, 150.0],
-        },
+        {"graph": ["Kronecker", "soc-Slashdot0902"], "M edges / s": [75.0, 1200.0], "H-INDEX, V100": [None, 1087.0],
+         "8 P100, 2018": [None, 793.0], "24 CPU cores, 2018": [None, 150.0]},
         direction={"champions": {"M edges / s": [75.0, 700.0]}},
         magnitude={"champions": {"M edges / s": [75.0, 3000.0]}},
     ),
     ("hindex-fig3", "both"): Table(
-        {
-            "graph": ["Kronecker", "Theory"], "shorter": [100, 200], "longer": [210, 420],
-            "longer / shorter": [2.1, 2.1], "paper, shorter": [None, 200], "paper, longer": [None, 420],
-        },
+        {"graph": ["Kronecker", "Theory"], "shorter": [100, 200], "longer": [210, 420], "longer / shorter": [2.1, 2.1],
+         "paper, shorter": [None, 200], "paper, longer": [None, 420]},
         direction={"fewer": {"longer": [90, 420]}, "published": {"longer": [210, 190]}},
         magnitude={"fewer": {"longer / shorter": [2.1, 9.0]}, "published": {"shorter": [100, 180]}},
     ),
@@ -278,21 +209,14 @@ TABLES: dict[tuple[str, str], Table] = {
         magnitude={"falls": {RATE: [2.0, 1.9, 1.8]}},
     ),
     ("hindex-table5", "both"): Table(
-        {
-            "graph": ["Theory-4-B1k", "Theory-4-B2k", "Theory-9-B1k", "Theory-9-B2k"],
-            "edges": [20_000, 20_000, 30_000, 30_000], RATE: [1.0, 1.1, 1.0, 4.0],
-        },
+        {"graph": ["Theory-4-B1k", "Theory-4-B2k", "Theory-9-B1k", "Theory-9-B2k"],
+         "edges": [20_000, 20_000, 30_000, 30_000], RATE: [1.0, 1.1, 1.0, 4.0]},
         direction={"leaves": {RATE: [1.0, 0.9, 1.0, 4.0]}},
         magnitude={"leaves": {RATE: [1.0, 1.1, 1.0, 13.9]}},
     ),
     ("lstc-table5", "both"): Table(
-        {
-            "graph": ["A"] * 3,
-            "parts": [4] * 3,
-            "proxies": ["lstc", "tight", "none"],
-            "max MB": [10.0, 9.0, 13.0],
-            "kernel": [1.0, 1.0, 1.01],
-        },
+        {"graph": ["A"] * 3, "parts": [4] * 3, "proxies": ["lstc", "tight", "none"], "max MB": [10.0, 9.0, 13.0],
+         "kernel": [1.0, 1.0, 1.01]},
         direction={"kernel": {"kernel": [1.2, 1.0, 1.0]}},
         magnitude={"memory": {"max MB": [10.0, 9.0, 20.0]}, "kernel": {"kernel": [1.0, 1.0, 2.0]}},
     ),
@@ -318,10 +242,7 @@ TABLES: dict[tuple[str, str], Table] = {
     ),
     ("lstc-fig8", "both"): Table(
         {"graph": ["A"] * 3, "GPUs": [1, 2, 4], "speed-up": [1.0, 1.6, 2.3], "real speed-up": [1.0, 1.7, None]},
-        direction={
-            "speed-up": {"speed-up": [1.0, 1.6, 1.5]},
-            "real GPUs": {"real speed-up": [1.0, 0.9, None]},
-        },
+        direction={"speed-up": {"speed-up": [1.0, 1.6, 1.5]}, "real GPUs": {"real speed-up": [1.0, 0.9, None]}},
         magnitude={"speed-up": {"real speed-up": [1.0, 2.0, 4.0]}},
     ),
     ("lstc-fig9", "cuda"): Table(
@@ -363,7 +284,8 @@ TABLES: dict[tuple[str, str], Table] = {
         direction={"beyond memory": {"host/TC-Stream": [0.5]}},
         magnitude={"beyond memory": {"host/TC-Stream": [10.0]}},
     ),
-}  # fmt: skip
+}
+# fmt: on
 """Tables by figure, with the claims that read them."""
 
 
@@ -386,23 +308,13 @@ MANY = {
     "times with 32": [0.47, 26.6, 26.8],
     "times with 64": [0.43, 43.2, 48.6],
 }
+# fmt: off
 TABLES |= {
     ("trust-fig15", "both"): Table(
-        {
-            "graph": ["Kronecker", "RM", "RA"],
-            "2": [1.9, 1.9, 2.0],
-            "4": [3.5, 3.0, 3.9],
-            "8": [6.0, 3.5, 6.8],
-            "1024": [50.0, 649.0, 660.0],
-            "2 real": [1.9, 1.8, 1.9],
-            "4 real": [3.3, 3.2, 3.8],
-            "8 real": [None] * 3,
-        },
-        direction={
-            "small": {"4": [1.9, 3.0, 3.9]},
-            "real GPUs": {"4 real": [3.3, 1.8, 3.8]},
-            "medium": {"1024": [50.0, 3.4, 660.0]},
-        },
+        {"graph": ["Kronecker", "RM", "RA"], "2": [1.9, 1.9, 2.0], "4": [3.5, 3.0, 3.9], "8": [6.0, 3.5, 6.8],
+         "1024": [50.0, 649.0, 660.0], "2 real": [1.9, 1.8, 1.9], "4 real": [3.3, 3.2, 3.8], "8 real": [None] * 3},
+        direction={"small": {"4": [1.9, 3.0, 3.9]}, "real GPUs": {"4 real": [3.3, 1.8, 3.8]},
+                   "medium": {"1024": [50.0, 3.4, 660.0]}},
         magnitude={"small": {"8": [6.0, 3.5, 9.0]}, "medium": {"1024": [50.0, 649.0, 300.0]}},
     ),
     ("lstc-table8", "cuda"): Table(
@@ -411,23 +323,17 @@ TABLES |= {
     ),
     ("fox-fig3", "cuda"): Table(
         RATES,
-        direction={
-            "fast": {"Par-Search, M edges / s": [40.0, 900.0, 990.0]},
-            "slow": {"Par-Search, M edges / s": [1600.0, 900.0, 1500.0]},
-        },
+        direction={"fast": {"Par-Search, M edges / s": [40.0, 900.0, 990.0]},
+                   "slow": {"Par-Search, M edges / s": [1600.0, 900.0, 1500.0]}},
     ),
     ("fox-table2", "both"): Table(
         TIMES,
-        direction={
-            "search": {"Intersect-Path, total": [13.4, 192.2, 6200.0]},
-            "path": {"Par-Search, processing": [7.2, 252.8, 7050.0]},
-            "binning": {"Par-Search, total": [13.5, 153.6, 7382.0]},
-        },
-        magnitude={
-            "search": {"Intersect-Path, total": [12.0, 192.2, 6200.0]},
-            "path": {"Par-Search, processing": [7.2, 152.8, 17_050.0]},
-            "binning": {"Par-Search, total": [13.5, 372.6, 11_000.0]},
-        },
+        direction={"search": {"Intersect-Path, total": [13.4, 192.2, 6200.0]},
+                   "path": {"Par-Search, processing": [7.2, 252.8, 7050.0]},
+                   "binning": {"Par-Search, total": [13.5, 153.6, 7382.0]}},
+        magnitude={"search": {"Intersect-Path, total": [12.0, 192.2, 6200.0]},
+                   "path": {"Par-Search, processing": [7.2, 152.8, 17_050.0]},
+                   "binning": {"Par-Search, total": [13.5, 372.6, 11_000.0]}},
     ),
     ("hindex-gpus", "both"): Table(
         MANY,
@@ -440,22 +346,14 @@ TABLES |= {
         magnitude={"small": {"times with 64": [2.0, 43.2, 48.6]}},
     ),
     ("hindex-fig4", "both"): Table(
-        {
-            "graph": ["RM", "3D"],
-            "times with 16": [8.0, 6.0],
-            "times with 32": [10.0, 7.0],
-            "times with 64": [11.4, 8.0],
-        },
+        {"graph": ["RM", "3D"], "times with 16": [8.0, 6.0], "times with 32": [10.0, 7.0],
+         "times with 64": [11.4, 8.0]},
         direction={"well": {"times with 64": [11.4, 5.9]}},
         magnitude={"well": {"times with 64": [11.4, 40.0]}},
     ),
     ("hindex-fig5", "cuda"): Table(
-        {
-            "graph": ["Kronecker 12", "RA"],
-            "times with 16": [2.0, 1.0],
-            "times with 32": [2.1, 1.0],
-            "times with 64": [3.2, 0.9],
-        },
+        {"graph": ["Kronecker 12", "RA"], "times with 16": [2.0, 1.0], "times with 32": [2.1, 1.0],
+         "times with 64": [3.2, 0.9]},
         direction={"badly": {"times with 64": [7.5, 0.9]}},
         magnitude={"badly": {"times with 64": [7.0, 0.9]}},
     ),
@@ -464,35 +362,24 @@ TABLES |= {
         direction={"estimate": {"times as long": [1.1, 0.99, 0.9]}},
     ),
     ("lstc-table7", "cuda"): Table(
-        {
-            "graph": ["A", "A", "B", "B"],
-            "shared memory": ["without", "with"] * 2,
-            "cycles": [100.0, 10.0, 100.0, 50.0],
-            "IPC": [0.2, 1.6, 1.0, 1.2],
-            "stall cycles an instruction": [200.0, 20.0, 30.0, 20.0],
-            "L1 hits, %": [66.0, 87.0, 48.0, 50.0],
-            "occupancy, %": [61.0, 98.0, 93.0, 97.0],
-        },
-        direction={
-            "cycles": {"cycles": [100.0, 110.0, 100.0, 50.0]},
-            "IPC": {"IPC": [0.2, 1.6, 1.0, 1.0]},
-            "stalls": {"stall cycles an instruction": [200.0, 20.0, 20.0, 20.0]},
-            "L1": {"L1 hits, %": [66.0, 60.0, 48.0, 50.0]},
-            "occupancy": {"occupancy, %": [61.0, 60.0, 93.0, 97.0]},
-        },
-        magnitude={
-            "cycles": {"cycles": [100.0, 40.0, 100.0, 50.0]},
-            "IPC": {"IPC": [0.2, 0.4, 1.0, 1.2]},
-            "stalls": {"stall cycles an instruction": [200.0, 1.0, 30.0, 20.0]},
-            "L1": {"L1 hits, %": [20.0, 87.0, 48.0, 50.0]},
-            "occupancy": {"occupancy, %": [30.0, 98.0, 93.0, 97.0]},
-        },
+        {"graph": ["A", "A", "B", "B"], "shared memory": ["without", "with"] * 2, "cycles": [100.0, 10.0, 100.0, 50.0],
+         "IPC": [0.2, 1.6, 1.0, 1.2], "stall cycles an instruction": [200.0, 20.0, 30.0, 20.0],
+         "L1 hits, %": [66.0, 87.0, 48.0, 50.0], "occupancy, %": [61.0, 98.0, 93.0, 97.0]},
+        direction={"cycles": {"cycles": [100.0, 110.0, 100.0, 50.0]}, "IPC": {"IPC": [0.2, 1.6, 1.0, 1.0]},
+                   "stalls": {"stall cycles an instruction": [200.0, 20.0, 20.0, 20.0]},
+                   "L1": {"L1 hits, %": [66.0, 60.0, 48.0, 50.0]},
+                   "occupancy": {"occupancy, %": [61.0, 60.0, 93.0, 97.0]}},
+        magnitude={"cycles": {"cycles": [100.0, 40.0, 100.0, 50.0]}, "IPC": {"IPC": [0.2, 0.4, 1.0, 1.2]},
+                   "stalls": {"stall cycles an instruction": [200.0, 1.0, 30.0, 20.0]},
+                   "L1": {"L1 hits, %": [20.0, 87.0, 48.0, 50.0]},
+                   "occupancy": {"occupancy, %": [30.0, 98.0, 93.0, 97.0]}},
     ),
     ("hindex-unsorted", "both"): Table(
         {"graph": ["A", "B"], "prepare": [0.8, 0.9], "count, hindex": [1.0, 1.1], "count, trust": [1.0, 0.9]},
         direction={"saved": {"prepare": [1.3, 0.9]}},
     ),
 }
+# fmt: on
 
 
 def claims() -> Iterator[Any]:

@@ -46,9 +46,6 @@ from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
-from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation import cupy_strict
-from tests.support.emulation.host import compiler
 from tests.support.oracle import multigraphs, triangles
 
 COUNTED = {
@@ -691,17 +688,6 @@ def test_real_graphs_take_part_where_they_are(tmp_path: Path):
 
 
 # on a GPU, emulated
-
-
-@pytest.fixture
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        kinds = cupy_strict.ndarray.__module__
-        cupy_strict.ndarray.__module__ = "cupy"
-        yield found
-        cupy_strict.ndarray.__module__ = kinds
 
 
 @pytest.mark.slow

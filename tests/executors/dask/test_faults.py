@@ -1,7 +1,5 @@
 """Deaths of workers, counted."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

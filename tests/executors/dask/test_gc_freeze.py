@@ -1,7 +1,5 @@
 """Objects that Python's garbage collector is made to skip."""
 
-from __future__ import annotations
-
 import gc
 from unittest import mock
 

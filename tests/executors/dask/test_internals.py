@@ -1,7 +1,5 @@
 """What dasktc uses of Dask beyond its documented interface: each entry holds in this version, and has a way on."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import pickle

@@ -1,7 +1,5 @@
 """Workers of a user's cluster that come back late."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Pages of the dashboard while a count runs: Dask's own, and `/dasktc`, which a count adds to any scheduler."""
 
-from __future__ import annotations
-
 import logging
 import re
 import runpy

@@ -1,7 +1,5 @@
 """Settings of Dask that several runs share."""
 
-from __future__ import annotations
-
 import dask
 
 from dasktc.executors.dask import late_workers

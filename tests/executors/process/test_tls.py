@@ -1,7 +1,5 @@
 """Certificates that are no files."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """What goes to a file when results do not fit in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dasktc.executors.stores.file_store import FileStore, SpillableResult

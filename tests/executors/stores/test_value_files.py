@@ -1,7 +1,5 @@
 """Values in files, blocks read ahead of their use, and the order of triples that makes this effective."""
 
-from __future__ import annotations
-
 import gc
 import io
 import os
@@ -99,6 +97,37 @@ def test_a_file_goes_with_its_owner_and_arrays_outlive_it(tmp_path):
     gc.collect()
     assert not path.exists()
     assert found.tolist() == list(range(9))
+
+
+FREED_IN_ANY_ORDER = """
+import random, sys
+import numpy as np
+from dasktc.bench.measure import resident_bytes
+from dasktc.executors.stores.value_files import flatten, load, store
+
+draw, alive, objects, excess = random.Random(1), {}, [], 0
+values = [flatten(np.zeros(draw.randrange(1 << 16, 1 << 20), "uint8")) for _ in range(60)]
+stored = store(sys.argv[1], values, many=True)
+before = resident_bytes()
+for turn in range(1_000):
+    alive[draw.randrange(30)] = load(stored.section(draw.randrange(60)))
+    objects.append(bytes(700))  # what lives on beyond a value in the heap keeps the value's pages there
+    if turn % 3 == 0:
+        del alive[draw.choice(list(alive))]
+    if turn % 10 == 0:
+        excess = max(excess, resident_bytes() - before - sum(value.nbytes for value in alive.values()))
+alive.clear()
+print(excess, resident_bytes() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory of glibc's heap")
+def test_memory_of_values_goes_back_whatever_the_order_in_which_they_are_freed(tmp_path):
+    """Some 13 MB of values are alive: the process holds these, and 2 MB at most besides, where a heap has 13 MB."""
+    command = [sys.executable, "-c", FREED_IN_ANY_ORDER, str(tmp_path / "f")]
+    excess, left = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert excess < 2 << 20
+    assert left < 2 << 20
 
 
 def test_a_file_that_was_cut_short_is_refused_in_one_line(tmp_path):

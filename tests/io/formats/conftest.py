@@ -1,7 +1,5 @@
 """Defines the fixtures that tests of formats share."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """BVGraph files, from a slow encoder of the format, straight from the paper's tables."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Formats of lines against slow readers that follow their rules to the letter."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The header of LightGraphs files."""
 
-from __future__ import annotations
-
 import pytest
 
 from dasktc.io.formats import lightgraphs

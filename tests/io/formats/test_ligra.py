@@ -1,7 +1,5 @@
 """Ligra's adjacency graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

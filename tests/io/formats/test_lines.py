@@ -1,7 +1,5 @@
 """Blocks of whole lines."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

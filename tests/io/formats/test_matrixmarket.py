@@ -1,7 +1,5 @@
 """Matrix Market files: every rule of the reader on small files, and real files."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import re

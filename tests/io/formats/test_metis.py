@@ -1,7 +1,5 @@
 """METIS files: every rule of the reader on small files."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """NumPy's files and archives: every rule of the reader on small files."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 

@@ -1,7 +1,5 @@
 """SMAT and LightGraphs files, whose first line has their sizes."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

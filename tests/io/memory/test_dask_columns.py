@@ -1,7 +1,5 @@
 """Dask collections as sources."""
 
-from __future__ import annotations
-
 import dask
 import dask.array as da
 import numpy as np

@@ -1,7 +1,5 @@
 """Graph objects of NetworkX and python-igraph as sources."""
 
-from __future__ import annotations
-
 import igraph
 import networkx as nx
 import numpy as np

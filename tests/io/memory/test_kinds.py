@@ -1,7 +1,5 @@
 """Recognizing an object's library without importing it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

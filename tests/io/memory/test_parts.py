@@ -1,7 +1,5 @@
 """Parts of objects: what is pickled, and that nothing is copied."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

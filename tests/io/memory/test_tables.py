@@ -1,7 +1,5 @@
 """Tables, arrays, pairs of columns and lists of edges as sources."""
 
-from __future__ import annotations
-
 from array import array
 
 import dask.array as da

@@ -1,7 +1,5 @@
 """Imports the CUDA backend with strict stand-ins for its GPU libraries: `with backend(): get_backend("cuda")`."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """A stand-in, based on pandas, for the parts of cuDF and RMM that edge frames need; as strict as `cupy_strict`."""
 
-from __future__ import annotations
-
 import io
 import types
 import warnings

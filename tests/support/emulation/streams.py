@@ -6,8 +6,6 @@ values. Each memory records which stream wrote it and which ones use it; reading
 not come after that raises RaceError, and freeing it while another stream may still use it is recorded in VIOLATIONS.
 """
 
-from __future__ import annotations
-
 import bisect
 import sys
 import threading

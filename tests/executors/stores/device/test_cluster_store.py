@@ -8,7 +8,6 @@ import os
 import pickle
 from contextlib import contextmanager
 from dataclasses import replace
-from unittest import mock
 
 import dask
 import numpy as np
@@ -34,27 +33,15 @@ from dasktc.executors.stores.device.store import DeviceStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
-from dasktc.pipeline.planes import choice, vertex_budget
-from dasktc.pipeline.planes.tuning import Tuning
 from tests.executors.stores.device.test_store import OOC, TO_FILES, TO_HOST, same, values
 from tests.executors.test_memory_budget import facts
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict, streams
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import skewed_edges, source_of
+from tests.support.slow_pipeline import skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +90,7 @@ def has_state(run, dask_worker):
 @pytest.mark.parametrize("options", [{"partition": "proxy", "parts": 2}, {}], ids=str)
 def test_vertices_in_shards(client, tmp_path, options, ids):
     given = EDGES if ids == "int" else [(f"v{u}", f"v{v}") for u, v in EDGES]
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), on_gpus(client, tmp_path, 1 << 22, TO_HOST) as tasks:
+    with tuned(least_shards=2), on_gpus(client, tmp_path, 1 << 22, TO_HOST) as tasks:
         graph = build(tasks, source_of(given, ids, parts=3), Options(backend="cuda", memory="1GB", **options))
         assert graph.plan.shards == 2
         assert int(graph.triangle_count(verify=0.5)) == oracle.triangles(given)
@@ -141,9 +128,9 @@ def test_text_ids_and_files(client, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "host"), [(OOC[0], TO_FILES), (OOC[2], TO_HOST)], ids=str)
-def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, monkeypatch, options, host):
+@tuned(edge_bytes={"cpu": 40, "cuda": 80})  # fewer tasks
+def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, options, host):
     """Two devices have two budgets, which one stand-in holds together here; the bytes in use are also measured."""
-    monkeypatch.setattr(choice, "TUNING", Tuning(edge_bytes={"cpu": 40, "cuda": 80}))  # fewer tasks
     used, all_at_once = cupy_strict.MEMORY_USED, Options(backend="cuda", kernel="plain")
     gc.collect()  # what other tests left would go meanwhile, and make the peak seem lower
     used.peak = before = used.now

@@ -35,7 +35,7 @@ from dasktc.executors.stores.file_store import LEAST
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
-from dasktc.pipeline.planes import Plane, budget, vertex_budget
+from dasktc.pipeline.planes import Plane, budget
 from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.planning.grid import Axis, Layout, Shape
@@ -43,7 +43,6 @@ from tests.executors.test_memory_budget import facts
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict, streams
-from tests.support.emulation.host import compiler
 from tests.support.emulation.streams import RaceError
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import (
@@ -67,13 +66,10 @@ OOC = [{"partition": "hash2d", "parts": 4}, {"partition": "vertical", "parts": 3
 
 
 @pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+def emulated(emulated):
     gc.collect()
     gc.freeze()  # each test collects what it left
-    with emulated_cuda.backend() as found:
-        yield found
+    return emulated
 
 
 @pytest.fixture
@@ -149,7 +145,7 @@ def test_vertices_in_shards(small, tmp_path, reorder, partition):
     options = Options(backend="cuda", memory="1GB", reorder=reorder, **partition)
     given = [*EDGES, (3, 3), (10**12, 2)]
     expected = build(LocalExecutor(), source_of(given, parts=3), replace(options, memory=None))
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
+    with tuned(least_shards=3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
         graph = build(tasks, source_of(given, parts=3), options)
         assert graph.plan.shards == 3
         assert facts(graph.triangle_count(verify=0.5)) == facts(expected.triangle_count(verify=0.5))
@@ -160,7 +156,7 @@ def test_vertices_in_shards(small, tmp_path, reorder, partition):
         assert graph.transitivity() == expected.transitivity()
         assert graph.triangles(vertices=[7, 3]).to_list() == [oracle.triangles_per_vertex(given)[v] for v in (7, 3)]
         graph.save(tmp_path / "saved")
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2):
+    with tuned(least_shards=2):
         opened = dasktc.open_graph(tmp_path / "saved", backend="cuda", memory="1GB", run=RunOptions(work_dir=tmp_path))
         assert opened.plan.shards == 2
         assert opened.triangles(frame="dask").compute().to_dict() == oracle.triangles_per_vertex(given)
@@ -171,7 +167,7 @@ def test_ids_of_text_in_shards(small, tmp_path, partition):
     """Numbered on the host, shard by shard; edges stay on the device."""
     given = [(f"v{u}" * (1 + u % 3), f"v{v}" * (1 + v % 3)) for u, v in EDGES]
     options = Options(backend="cuda", memory="1GB", **partition)
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
+    with tuned(least_shards=3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
         graph = build(tasks, source_of(given, "text", parts=3), options)
         assert graph.plan.shards == 3
         assert int(graph.triangle_count(verify=0.5)) == oracle.triangles(given)
@@ -183,7 +179,7 @@ def test_ids_of_text_in_shards(small, tmp_path, partition):
         assert len(graph.triangle_list()) == oracle.triangles(given)
         graph.save(tmp_path / "saved")
     for shards in (1, 2):
-        with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
+        with tuned(least_shards=shards):
             opened = dasktc.open_graph(
                 tmp_path / "saved", backend="cuda", memory="1GB", run=RunOptions(work_dir=tmp_path)
             )
@@ -199,7 +195,7 @@ def test_parts_of_a_file_are_given_on_the_host_where_vertices_are_in_shards(smal
     file.write_text("".join(f"{name} {place % 3}\n" for place, name in enumerate(named)))
     options = Options(backend="cuda", kernel="lstc", partition="proxy", assign=str(file))
     expected = build(LocalExecutor(), source_of(given, ids, parts=3), options).triangle_count()
-    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
+    with tuned(least_shards=3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
         graph = build(tasks, source_of(given, ids, parts=3), replace(options, memory="1GB"))
         assert (graph.plan.shards, graph.plan.parts) == (3, 3)
         assert facts(graph.triangle_count(verify=0.5)) == facts(expected)
@@ -211,7 +207,7 @@ def test_parts_of_a_file_are_given_on_the_host_where_vertices_are_in_shards(smal
 def test_ids_of_text_that_turn_out_to_fit_make_one_map(emulated, tmp_path):
     """Six parts with the same few ids: in shards until the distinct ones are known."""
     given = [(f"v{u}", f"v{v}") for u, v in random_edges(40, 300, 1)]
-    with on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks, mock.patch.object(vertex_budget, "ID_BYTES", FEW_FIT):
+    with on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks, tuned(id_bytes=FEW_FIT):
         graph = build(tasks, source_of(given, "text", parts=6), Options(backend="cuda", memory="1GB"))
         assert graph.plan.shards == 1
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(given)

@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
@@ -21,8 +20,6 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 import dasktc
 from dasktc import generate
 from dasktc.api.count import build
-from dasktc.backends.cpu import radix
-from dasktc.executors.base import CPU
 from dasktc.executors.dask import executor as submission
 from dasktc.executors.dask import faults
 from dasktc.executors.dask.executor import DaskExecutor
@@ -32,11 +29,6 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import prepare
 from dasktc.pipeline.autotune import rules
-from dasktc.pipeline.planes import choice
-from dasktc.pipeline.stages.edge_keys import cut, distinct
-from dasktc.pipeline.stages.ids import IdRange
-from dasktc.pipeline.stages.orient import row_starts
-from dasktc.pipeline.stages.shuffle import quantiles
 from dasktc.planning import cost_model
 from dasktc.registry import KERNELS
 from tests.executors.dask.test_executor import KRONECKER_14
@@ -111,14 +103,11 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
 
 
 @pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
-def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(
-    workers, monkeypatch, vertices, rankings
-):
+def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
     cluster, client = workers
     tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
-    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     edges = skewed_edges(vertices, 4_000, 5)
-    with build(tasks, source_of(edges, parts=5), Options()) as graph:
+    with tuned(task_bytes={"tcp": 0}), build(tasks, source_of(edges, parts=5), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
     degrees, oriented, outward = number, number, number
     assert finished.tasks["orient"] == degrees + min(rankings, number) + oriented + outward
@@ -129,29 +118,15 @@ def test_a_kernel_that_auto_takes_does_not_change_the_order():
     assert {KERNELS["cpu"][kernel].order for kernel, _ in rules("cpu")} == {Options().chosen_reorder} == {"degree"}
 
 
-def test_slabs_built_ahead_have_about_equally_many_edges():
-    edges, shift = np.array(sorted(random_edges(1_000, 60_000, 3))), 10
-    low, high = edges.min(axis=1), edges.max(axis=1)
-    rank = np.random.default_rng(1).permutation(1 << shift).astype("int32")
-    keys = (low << shift | high)[low != high]
-    rows = np.maximum(rank[keys >> shift], rank[keys & ((1 << shift) - 1)])
-    for count in (1, 2, 7):
-        starts = row_starts([keys[0::20], keys[10::20]], rank, count, shift, CPU)
-        assert [start % (1 << shift) for start in starts] == [0] * (count - 1), "a slab begins with a row"
-        held = np.histogram(rows, [0, *(start >> shift for start in starts), 1 << shift])[0]
-        assert held.max() <= 1.1 * len(rows) / count
-    assert row_starts([keys[:0]], rank, 3, shift, CPU) == [0, 0]
-
-
 @pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)
 def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     cluster, client = workers
     tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
-    monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, task_bytes={"tcp": 0}))
     monkeypatch.setattr(prepare, "memory_of", lambda *asked: memory)
     plain = build(LocalExecutor(), source_of(edges), Options())
     finished = Finished(cluster.scheduler)
-    graph = build(tasks, source_of(edges, parts=5), Options())
+    with tuned(task_bytes={"tcp": 0}):
+        graph = build(tasks, source_of(edges, parts=5), Options())
     single = memory > 1 << 20
     assert (finished.urgent["orient"], finished.urgent["orient-plan"]) == (0, 1), "the plan waits for no slab"
     assert (graph.plan.partition == "whole") == single
@@ -179,13 +154,12 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     each_once(product([{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], [False, True])),
     ids=str,
 )
-def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
+def test_workers_build_the_same_graph(workers, options, pieces):
     _, client = workers
     plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
     tasks = DaskExecutor(client)
-    if pieces:
-        monkeypatch.setattr(choice, "TUNING", replace(choice.TUNING, passes={"cpu": 2}, task_bytes={"tcp": 0}))
-    graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
+    with tuned(**({"passes": {"cpu": 2}, "task_bytes": {"tcp": 0}} if pieces else {})):
+        graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
     for place, block in plain._context.blocks.items():
         (there,) = tasks.gather([graph._context.blocks[place]])
         assert there.offsets.tolist() == block.offsets.tolist()
@@ -289,64 +263,6 @@ def test_generated_parts_are_cut_anew():
         (819, 1024),
     ]
     assert part.shares(1) == [part]
-
-
-def test_keys_between_borders():
-    keys = np.random.default_rng(1).integers(0, 100, 20_000)
-    assert CPU.edges.between(keys, 20, 30).tolist() == [key for key in keys.tolist() if 20 <= key < 30]
-
-
-@pytest.mark.parametrize("made", [False, True], ids=["keys", "made of edges"])
-@pytest.mark.parametrize("borders", [0, 1, 2, 6, 7, 8, 50])
-def test_keys_are_cut_at_borders(borders, made):
-    """Also where ranges are empty, at both ends and in the middle."""
-    draw = np.random.default_rng(borders)
-    src, dst = draw.integers(0, 64, (2, 100_000), "int32")
-    keys = np.minimum(src, dst).astype("int64") << 6 | np.maximum(src, dst)
-    starts = sorted(draw.integers(0, 64 << 6, borders).tolist())
-    if borders > 5:
-        starts[1], starts[-1] = starts[0], 64 << 6
-    found = cut(CPU.edges.lazy_keys(src, dst, IdRange(0, 64), 6) if made else keys, starts, 64 << 6, CPU)
-    for piece, first, end in zip(found, [0, *starts], [*starts, 64 << 6], strict=True):
-        assert np.array_equal(np.sort(piece), np.sort(keys[(keys >= first) & (keys < end)]))
-    assert sum(map(len, found)) == len(keys)
-
-
-@pytest.mark.parametrize("columns", [1, 7, 64, 1000])
-@pytest.mark.parametrize("batch", [1, 300, 1 << 16])
-def test_rows_are_written_batch_by_batch(columns, batch, monkeypatch):
-    """Batches end anywhere, also within a row; some rows are empty, also the first and the last ones."""
-    monkeypatch.setattr(radix, "BATCH", batch)
-    draw = np.random.default_rng(columns)
-    start, rows = 5 * columns, 300
-    keys = np.sort(draw.integers(9 * columns, (rows - 2) * columns, 20_000))
-    buckets = CPU.dealt([draw.permutation(keys)], (rows + 5) * columns)
-    assert batch > len(keys) or len(buckets) > 1
-    offsets, found = buckets.rows(start, rows - 5, columns)
-    assert np.array_equal(found, keys % columns)
-    assert np.array_equal(offsets, np.searchsorted(keys, start + columns * np.arange(rows - 4)))
-    once = CPU.edges.rows(keys, start, rows - 5, columns)
-    assert np.array_equal(once[0], offsets)
-    assert np.array_equal(once[1], found)
-
-
-@pytest.mark.parametrize("batch", [1, 100, 1 << 16])
-def test_keys_of_several_arrays_are_distinct(batch, monkeypatch):
-    """Equal keys in any of the arrays, and in batches of any size."""
-    monkeypatch.setattr(radix, "BATCH", batch)
-    arrays = [np.random.default_rng(k).integers(0, 3_000, 4_000) for k in range(3)]
-    expected = np.unique(np.concatenate(arrays))
-    assert np.array_equal(distinct(list(arrays), 1 << 12, CPU), expected)
-    assert np.array_equal(distinct([np.arange(10), np.arange(5)], 1 << 12, CPU), np.arange(10))
-    assert len(distinct([np.empty(0, "int64")], 1 << 12, CPU)) == 0
-
-
-def test_weighted_quantiles():
-    """A sample of one part may stand for more keys than that of another."""
-    samples = [np.arange(0, 100, 10), np.arange(100, 200)]
-    assert quantiles(samples, [1_000, 1_000], 2) == [100]
-    assert quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
-    assert quantiles([np.arange(0)], [0], 4) == []
 
 
 @pytest.mark.parametrize("scale", [1, 40], ids=["as wide as rows", "wide"])

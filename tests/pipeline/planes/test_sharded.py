@@ -1,19 +1,15 @@
 """Sharded vertices: the same ids, blocks and counts as whole vectors, and no array as large as the vertices."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -34,15 +30,13 @@ from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline.planes import choose
-from dasktc.pipeline.planes import distinct as numbering
 from dasktc.pipeline.planes import vertex_budget as vertex_room
 from dasktc.pipeline.planes.choice import sharded
-from dasktc.pipeline.planes.distinct import numbered, places
-from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries
+from dasktc.pipeline.planes.distinct import numbered
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.stages.ids import texts
-from dasktc.pipeline.stages.shards import even, integers, refuse_beyond
+from dasktc.pipeline.stages.shards import integers
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.reports.outputs import Outputs
@@ -72,7 +66,7 @@ CHOICES = [
 
 
 def in_shards(count):
-    return mock.patch.object(vertex_room, "LEAST_SHARDS", count)
+    return tuned(least_shards=count)
 
 
 def many_partitions(large):
@@ -197,49 +191,6 @@ def test_transitivity_needs_no_whole_vector():
 # What the shards are made of
 
 
-def apart(values, count, seed):
-    """Ascending distinct lists that contain the values together, some values several times."""
-    rng = np.random.default_rng(seed)
-    lists = [np.unique(rng.choice(values, len(values))) if len(values) else values for _ in range(count)]
-    return [*lists, np.unique(values)]
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60), st.integers(1, 5), st.integers(1, 6), st.integers(0, 9))
-def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
-    values = apart(np.array(given, "int64"), lists, seed)
-    with mock.patch.object(numbering, "SAMPLES", 1 + seed):
-        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers(CPU))
-    assert np.concatenate(found.parts).tolist() == sorted(set(given))
-    assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
-    assert len(found.parts) <= count
-    place = {value: number for number, value in enumerate(sorted(set(given)))}
-    for ids, answers in zip(values, numbers, strict=True):
-        assert np.concatenate(answers).tolist() == [place[value] for value in ids.tolist()]
-
-
-@given(
-    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=40),
-    st.integers(1, 6),
-    st.integers(1, 9),
-)
-def test_text_is_numbered_by_its_bytes(given, count, samples):
-    """The numbers equal those of the map of all ids; pieces are copies: slices would travel with the whole array."""
-    whole = sorted(set(given), key=str.encode)
-    values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
-    kind = texts(CPU)
-    with mock.patch.object(numbering, "SAMPLES", samples):
-        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, kind)
-    assert [name for part in found.parts for name in part.tolist()] == whole
-    assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
-    assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))
-    for piece in kind.cut(values[2], whole[1:3]):
-        assert piece.offset == 0
-        assert piece.buffers()[1] is None or piece.buffers()[1].size >= 8 * len(piece)
-        assert piece.get_total_buffer_size() <= 128 + 16 * len(piece) + sum(
-            len(name.encode()) for name in piece.tolist()
-        )
-
-
 def test_shards_are_about_equal_whatever_the_lists_share():
     """A tenth of the values are in each of 20 lists, the others in one of them."""
     rng = np.random.default_rng(3)
@@ -253,37 +204,6 @@ def test_shards_are_about_equal_whatever_the_lists_share():
     assert sum(sizes) == 50_000
     assert 50_000 < expected[-1] < 1.2 * 50_000
     assert max(sizes) < 1.5 * min(sizes)
-
-
-@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
-def test_entries_are_taken_and_added_across_shards(size, count, seed):
-    rng, starts = np.random.default_rng(seed), even(size, count)
-    vector = rng.integers(0, 9, size)
-    ids = [np.flatnonzero(rng.random(size) < share) for share in (0.0, 0.3, 0.9)]
-    parts = [vector[a:b] for a, b in pairwise(starts)]
-    answers = gather_entries(LocalExecutor(), "a test", Sharded(starts, parts), list(ids))
-    assert [np.concatenate(found).tolist() for found in answers] == [vector[of].tolist() for of in ids]
-    values = [rng.integers(1, 9, len(of)) for of in ids]
-    sums, least = np.zeros(size, "int64"), np.full(size, 7)
-    for of, found in zip(ids, values, strict=True):
-        np.add.at(sums, of, found)
-        np.minimum.at(least, of, found)
-    for how, expected in ((("add", 0), sums), (("minimum", 7), least)):
-        found = scatter_entries(LocalExecutor(), "a test", list(ids), list(values), starts, how)
-        assert np.concatenate(found.parts).tolist() == expected.tolist()
-
-
-@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
-def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
-    rng, starts = np.random.default_rng(seed), even(size, count)
-    keys = rng.permutation(3 * size)[:size]
-    parts = [keys[a:b].copy() for a, b in pairwise(starts)]
-    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), 3 * size)
-    assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
-    assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
-    there = permuted(LocalExecutor(), "a test", Sharded(starts, parts), place)
-    assert np.concatenate(there.parts).tolist() == sorted(keys.tolist())
-    assert np.concatenate(parts).tolist() == keys.tolist()
 
 
 # Nothing is as large as the vertices
@@ -420,12 +340,6 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
     assert choose(DaskExecutor(client), Options(memory=1)).vertex_budget("int").call_memory == vertex_room.LEAST_MEMORY
     assert choose(LocalExecutor(), options).vertex_budget("int").call_memory is None
     on_disk.close()
-
-
-def test_weights_that_do_not_fit_64_bits_are_refused():
-    with pytest.raises(InputError, match=r"4,294,967,296 weights of 2,147,483,648 vertices do not fit 64 bits"):
-        refuse_beyond(2**32, 31)
-    refuse_beyond(2**31, 31)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,5 @@
 """Vertex ids: tables, sorted arrays and text give the same dense ids, and map back to the caller's."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -21,27 +17,17 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline.prepare import prepare_edges
+from dasktc.pipeline.stages.attributes import ReadPart
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
-from tests.support.oracle import GRAPHS, multigraphs, text_multigraphs
+from tests.support.oracle import multigraphs, text_multigraphs
 from tests.support.slow_pipeline import by_dense_id, orientation, random_edges, source_of
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
-@dataclass(frozen=True)
-class FramePart:
-    """A part that is already a frame."""
-
-    frame: Any
-    upstream: None = None
-
-    def read(self, backend: Any, upstream: Any = None) -> Any:
-        return self.frame
-
-
 def frames(*pairs, ids="int"):
     """A source with one part for each (src, dst)."""
-    parts = (FramePart(pd.DataFrame({"src": src, "dst": dst})) for src, dst in pairs)
+    parts = (ReadPart(pd.DataFrame({"src": src, "dst": dst}), ids) for src, dst in pairs)
     return Source("frames", tuple(parts), ids)
 
 
@@ -54,26 +40,6 @@ SCALES = {
     SortedMap: lambda v: v * 2**40,
     TextMap: lambda v: f"{v:05d}",
 }
-
-
-@pytest.mark.parametrize("kind", SCALES)
-@pytest.mark.parametrize(("name", "edges", "count"), GRAPHS, ids=[name for name, _, _ in GRAPHS])
-def test_every_map_gives_the_same_graph(kind, name, edges, count):
-    place = {v: i for i, v in enumerate(sorted({end for edge in edges for end in edge}))}
-    named = [(SCALES[kind](place[u]), SCALES[kind](place[v])) for u, v in edges]
-    found = run(source_of(named, "text" if kind is TextMap else "int", parts=2))
-    if len(place) > 2:
-        assert isinstance(found.vertices, kind)
-    slow = orientation(named)
-    assert by_dense_id(found) == (slow.order, slow.edges)
-
-
-@pytest.mark.parametrize("kind", SCALES)
-@given(edges=multigraphs(), parts=st.integers(1, 4))
-def test_external_ids_come_back(kind, edges, parts):
-    place = {v: i for i, v in enumerate(sorted({end for edge in edges for end in edge}))}
-    named = [(SCALES[kind](place[u]), SCALES[kind](place[v])) for u, v in edges]
-    check_round_trip(named, "text" if kind is TextMap else "int", parts)
 
 
 @given(edges=multigraphs(), parts=st.integers(1, 4))

@@ -1,0 +1,80 @@
+"""Canonicalization: keys of edges by every kind of id map, against rows relabelled one by one."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dasktc.pipeline.stages.canonical import (
+    distinct_in_buckets,
+    ends_of,
+    keys_in_chunks,
+    keys_in_range,
+    keys_of,
+    keys_of_places,
+    keys_of_samples,
+)
+from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.pipeline.stages.id_maps import arrays_of
+from dasktc.pipeline.stages.ids import IdRange, map_of_integers, map_of_marks, map_of_texts
+from dasktc.pipeline.stages.shards import even
+from tests.support.oracle import multigraphs
+from tests.support.slow_pipeline import CPU, frame_of
+
+LOW, WIDTH = -5, 60
+NAMES = {
+    "range": lambda place: LOW + 3 * place,
+    "table": lambda place: LOW + 3 * place,
+    "sorted": lambda place: place * 2**50 - 2**60,
+    "text": lambda place: f"{place:03d}",
+}
+
+
+def map_from(kind, names):
+    """A map of these ids."""
+    if kind == "range":
+        return IdRange(LOW, WIDTH)
+    if kind == "table":
+        return map_of_marks(np.isin(np.arange(WIDTH), np.array(names, "int64") - LOW), LOW, WIDTH, CPU)
+    if kind == "sorted":
+        return map_of_integers(np.array(names, "int64"), CPU)
+    return map_of_texts(pa.array(names, pa.large_string()), CPU)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@given(edges=multigraphs(max_edges=40), parts=st.integers(1, 3), spans=st.integers(1, 3))
+def test_every_map_gives_the_keys_of_the_edges(kind, edges, parts, spans):
+    """At once, in chunks, as they are read, and of samples; directions do not matter, and rows keep their places."""
+    ids = sorted({end for u, v in edges if u != v for end in (u, v)})
+    pairs = [(ids.index(u), ids.index(v)) for u, v in edges if u != v]
+    names = [NAMES[kind](place) for place in range(len(ids))]
+    dense = {place: name - LOW if kind == "range" else place for place, name in enumerate(names)}
+    size = WIDTH if kind == "range" else len(ids)
+    shift = shift_of(size)
+    wanted = [min(dense[u], dense[v]) << shift | max(dense[u], dense[v]) for u, v in pairs]
+    rows, vertices = [(names[u], names[v]) for u, v in pairs], map_from(kind, names)
+    frames = [frame_of(piece, "text" if kind == "text" else "int") for piece in (rows[:7], rows[7:])]
+    few = SimpleNamespace(array=np, edges=CPU.edges, chunk=3)
+    for found in (keys_of(frames, vertices, shift, CPU), keys_in_chunks(frames, vertices, shift, few)):
+        assert found.dtype == "int64"
+        assert found.tolist() == wanted
+    if kind == "range":
+        assert [key for ends in ends_of(frames, vertices, shift, CPU) for key in ends.keys()] == wanted
+        assert [key for frame in frames for key in keys_in_range(arrays_of(frame), vertices, shift)] == wanted
+    if kind == "sorted":
+        samples = keys_of_samples(vertices, [np.array(rows, "int64").reshape(-1, 2).T], shift, few)
+        assert [keys.tolist() for keys in samples] == [wanted]
+        looped = tuple(np.array([*rows, (7, 7)], "int64").T)
+        if names:
+            assert keys_in_chunks(looped, vertices, shift, few).tolist() == [*wanted, 0], "ends of loops have no number"
+        places = np.array(pairs, "int64").reshape(-1, 2).T
+        numbers = np.array([*range(1, size), 0][:size], "int32")
+        moved = [sorted(((u + 1) % size, (v + 1) % size)) for u, v in pairs]
+        assert keys_of_places(places, numbers, shift, CPU).tolist() == [u << shift | v for u, v in moved]
+    buckets = CPU.dealt([np.array(wanted, "int64")], 1 << 2 * shift)
+    distinct = [distinct_in_buckets(span, buckets, shift) for span in pairwise(even(len(buckets), spans))]
+    assert np.concatenate(distinct).tolist() == sorted(set(wanted))

@@ -85,10 +85,6 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
     **options
         Keywords of `prepare`.
 
-    Returns
-    -------
-    MeasuresFile
-
     Raises
     ------
     InputError

@@ -222,8 +222,6 @@ class Graph(Summarised):
         """
         context = self._context
         executor = context.executor
-        if isinstance(executor, _Closed):
-            raise InputError("this graph was closed: there is nothing to copy or to pickle; prepare it again")
         if type(getattr(executor, "store", None)) is not MemoryStore:
             raise InputError(
                 "this graph keeps blocks in files or on devices of its own processes: they end with it, so it "
@@ -272,8 +270,6 @@ class Graph(Summarised):
         context = self._context
         executor = context.executor
         check_keywords(force=force)
-        if isinstance(executor, _Closed):
-            raise InputError("this graph was closed: there is nothing to save; prepare it again")
         if (labels := context.prepared.source.labels) is not None:
             raise InputError(
                 f"the vertices are of type {labels.kinds}: a saved graph holds integers or text; prepare the graph "
@@ -1018,7 +1014,6 @@ class Graph(Summarised):
         >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate().value
         1
         """
-        check_keywords(progress=progress)
         with self._showing(progress, "estimate") as watcher:
             return estimate(self._context, error, confidence, seed, watcher)
 
@@ -1097,7 +1092,6 @@ class Graph(Summarised):
         >>> [graph.cliques(k) for k in (3, 4, 5)]
         [20, 15, 6]
         """
-        check_keywords(progress=progress)
         with self._showing(progress, "cliques") as watcher:
             return clique_count(self._context, k, bound, watcher).cliques
 

@@ -34,23 +34,8 @@ from dasktc.once import once
 from dasktc.wording import plural
 
 __all__ = [
-    "ConvertedGraph",
-    "PreparedGraph",
-    "all_triangles",
-    "average_clustering",
-    "backend",
-    "can_run",
-    "clustering",
-    "convert_from_nx",
-    "convert_to_nx",
-    "core_number",
-    "generalized_degree",
-    "k_truss",
-    "should_run",
-    "square_clustering",
-    "transitivity",
-    "triadic_census",
-    "triangles",
+    *("ConvertedGraph", "PreparedGraph", "backend", "can_run", "convert_from_nx", "convert_to_nx", "should_run"),
+    *FUNCTIONS,
 ]
 
 Nodes = Any

@@ -30,12 +30,7 @@ def bench() -> None:
 
 
 class _Printer:
-    """Prints to stderr what is being measured, and to stdout each table when it is done; with --json, one object.
-
-    Parameters
-    ----------
-    as_json : bool
-    """
+    """Prints to stderr what is being measured, and to stdout each table when it is done; with --json, one object."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json, self._printed = as_json, list[Section]()

@@ -271,7 +271,7 @@ def _refuse_names(url: str, reading: _Reading, options: ReadOptions) -> None:
 
 def _sample(url: str, skip: int) -> list[_Row]:
     """Read the first data rows from 64 KiB, or from 1 MiB if 64 KiB hold fewer than two rows with several fields."""
-    first = _line_start(url, skip)
+    first = _line_start(url, skip) if skip else 0
     for nbytes, excess in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
         data = streams.head(url, nbytes + excess, first)
         complete, is_last = len(data) < nbytes, len(data) < nbytes + excess

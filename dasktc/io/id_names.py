@@ -124,9 +124,11 @@ def choose(
     alike = next((group for group in names_by_kind if len(group) > 1), names)
     example = _for_example("name them", alike) or "write two columns of ids"
     proposal = proposed(columns or (), names)
+    fact = "which two hold ids is unclear" if len(names) > 1 else "an edge has two ends"
+    if columns:
+        fact = f"{_listed(columns, ' and ')} are not among them"
     raise InputError(
-        f"{where} has the columns {', '.join(names)[:200] or '(none)'}: "
-        f"{_listed(columns, ' and ') + ' are not among them' if columns else 'which two hold ids is unclear'}; "
+        f"{where} has the columns {', '.join(names)[:200] or '(none)'}: {fact}; "
         + (f"{proposal}name two of these" if proposal else example)
     )
 

@@ -151,10 +151,9 @@ def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, back
 
 def _ends(block: OrientedCSR, backend: Backend) -> Iterable[tuple[Array, Array]]:
     """Yield rows and columns of a block's edges, some edges at a time."""
-    xp = backend.array
     for first in range(0, block.edges, EDGES):
         columns = block.columns[first : first + EDGES]
-        places = xp.arange(first, first + len(columns), dtype="int64")
+        places = backend.array.arange(first, first + len(columns), dtype="int64")
         yield block.offsets.searchsorted(places, side="right") - 1, columns
 
 

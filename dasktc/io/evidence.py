@@ -187,11 +187,9 @@ class Choice:
         if not self.labels:
             return self.where
         names = ", ".join(map(repr, self.labels[:COLUMNS]))
-        return (
-            f"{self.where} has the columns {names}"
-            if self.line is None
-            else (f"line {self.line} of {self.where} names the columns {names}")
-        )
+        if self.line is None:
+            return f"{self.where} has the columns {names}"
+        return f"line {self.line} of {self.where} names the columns {names}"
 
     def option(self, *columns: int) -> str:
         """The option that names these columns."""

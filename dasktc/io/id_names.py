@@ -124,9 +124,12 @@ def choose(
     alike = next((group for group in names_by_kind if len(group) > 1), names)
     example = _for_example("name them", alike) or "write two columns of ids"
     proposal = proposed(columns or (), names)
+    fact = "which two hold ids is unclear" if len(names) > 1 else "an edge has two ends"
+    if columns:
+        shortened = (name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in columns)
+        fact = f"{' and '.join(shortened)} are not among them"
     raise InputError(
-        f"{where} has the columns {', '.join(names)[:200] or '(none)'}: "
-        f"{_listed(columns, ' and ') + ' are not among them' if columns else 'which two hold ids is unclear'}; "
+        f"{where} has the columns {', '.join(names)[:200] or '(none)'}: {fact}; "
         + (f"{proposal}name two of these" if proposal else example)
     )
 
@@ -152,11 +155,6 @@ def check_two(columns: tuple[str, str], places: Sequence[object]) -> None:
     """Refuse two names of one column, with which every edge would be a loop."""
     if places[0] == places[1]:
         raise InputError(f"{option('columns', columns)} is one column: an edge has two ends; give two")
-
-
-def _listed(columns: tuple[str, str], separator: str = ",") -> str:
-    """Return the requested names in the form of an error."""
-    return separator.join(name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in columns)
 
 
 def place_of(name: str) -> int | None:

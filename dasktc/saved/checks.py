@@ -91,8 +91,7 @@ class BlockRead:
 
 def open_block(read: BlockRead, backend: Backend) -> OrientedCSR:
     """Read and check a block. Runs on a worker."""
-    block: OrientedCSR = block_and_totals(read, backend)[0]
-    return block
+    return block_and_totals(read, backend)[0]
 
 
 def checked_block(read: BlockRead, backend: Backend) -> Measured:
@@ -100,7 +99,7 @@ def checked_block(read: BlockRead, backend: Backend) -> Measured:
     return Measured(*block_and_totals(read, backend))
 
 
-def block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
+def block_and_totals(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
     """Read and check a block; return it and its sums. Runs on a worker."""
     record, by, url = read.record, read.by, read.url
     stride, row_first, column_first, ordered, place = read.numbering
@@ -134,7 +133,7 @@ def block_and_totals(read: BlockRead, backend: Backend) -> list[Any]:
         totals = totals._replace(pairs=own.pair_total(offsets, columns, rows_by, by.over(stride, column_first)))
     if read.expected is not None and totals != read.expected[0]:
         raise damaged(read.expected[1], f"its degrees are not those of block {place}")
-    return [block, totals]
+    return block, totals
 
 
 def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, backend: Backend) -> Totals:
@@ -152,10 +151,9 @@ def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, back
 
 def _ends(block: OrientedCSR, backend: Backend) -> Iterable[tuple[Array, Array]]:
     """Yield rows and columns of a block's edges, some edges at a time."""
-    xp = backend.array
     for first in range(0, block.edges, EDGES):
         columns = block.columns[first : first + EDGES]
-        places = xp.arange(first, first + len(columns), dtype="int64")
+        places = backend.array.arange(first, first + len(columns), dtype="int64")
         yield block.offsets.searchsorted(places, side="right") - 1, columns
 
 

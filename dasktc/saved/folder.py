@@ -46,14 +46,7 @@ _IS_FILE = re.compile(FILE).match
 class _Manifest(Struct):
     """What a manifest has in every format since the second; what `graph` is depends on the format.
 
-    Attributes
-    ----------
-    format : int
-    version : str
-        Version of dasktc that wrote it.
-    checksum : str
-        Of the bytes of `graph`.
-    graph : Raw
+    `version` is that of the dasktc that wrote it, `checksum` that of the bytes of `graph`.
     """
 
     format: Annotated[int, Meta(ge=1)]
@@ -210,14 +203,12 @@ def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = N
         check_writable_folder(f"{target.name} cannot be made: its folder {target.parent}", str(target.parent))
         if os.path.lexists(target) and not target.is_dir():
             raise InputError(f"{target} is a file: a folder is needed for a graph; choose another name")
-    entries = _entries(text)
-    if entries is None:
-        return text
-    if not force:
-        raise InputError(
-            f"{text} exists: it would be lost; choose another name, or replace a saved graph with {_FORCE}"
-        )
-    _own_files(text, entries)
+    if (entries := _entries(text)) is not None:
+        if not force:
+            raise InputError(
+                f"{text} exists: it would be lost; choose another name, or replace a saved graph with {_FORCE}"
+            )
+        _own_files(text, entries)
     return text
 
 

@@ -44,7 +44,7 @@ from dasktc.registry import KERNELS, SCHEMES
 from dasktc.saved import checks
 from dasktc.saved.arrays import StoredArray, read_array
 from dasktc.saved.folder import MANIFEST, check_sizes, damaged, joined, manifest_of
-from dasktc.saved.manifest import VECTORS, Manifest, TextIds, TextRecord, arrays_of, decoded
+from dasktc.saved.manifest import VECTORS, AttributeRecord, Manifest, TextIds, TextRecord, arrays_of, decoded
 from dasktc.wording import advice, option, plural
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph"]
@@ -235,7 +235,7 @@ def open_blocks(
     """
     began = time.perf_counter()
     progress("read", 0, 1)
-    prepared = open_plan(executor, saved, options)
+    prepared, record = open_plan(executor, saved, options), saved.manifest.attributes
     plan = prepared.plan
     if not plan.fits:
         raise InputError(
@@ -247,9 +247,9 @@ def open_blocks(
         members = [executor.submit("open", attrgetter("members"), blocks[part, 1]) for part in range(plan.parts)]
         prepared = replace(prepared, partition=prepared.partition._replace(members=members))
     executor.wait([*blocks.values(), *prepared.numbered.parts])
-    if attributes and saved.manifest.attributes is not None:
+    if attributes and record is not None:
         degrees = executor.gather([prepared.graph.out_degree.whole, prepared.graph.in_degree.whole])
-        prepared = replace(prepared, attributes=_open_attributes(saved, degrees))
+        prepared = replace(prepared, attributes=_open_attributes(saved, record, degrees))
     return replace(prepared, seconds={"read": time.perf_counter() - began, "prepare": 0.0}), blocks
 
 
@@ -431,13 +431,9 @@ def _id_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
 # weights and directions, in this process
 
 
-def _open_attributes(saved: SavedGraph, degrees: list[Array]) -> EdgeAttributes | None:
+def _open_attributes(saved: SavedGraph, record: AttributeRecord, degrees: list[Array]) -> EdgeAttributes:
     """Read weights and directions; refuse numbers of neighbours that are not the degrees."""
-    record, folder = saved.manifest.attributes, saved.folder
-    if record is None:
-        return None
-    roots: dict[Block, Array] = {}
-    directions: dict[Block, Array] = {}
+    folder, roots, directions = saved.folder, dict[Block, Array](), dict[Block, Array]()
     for place, block in saved.manifest.places.items():
         if block.roots is not None:
             roots[place] = read_array(folder, block.roots)

@@ -128,7 +128,8 @@ def _write(value: Any, function: Callable[..., Any], folder: str, name: str) -> 
 
 
 def _write_block(block: OrientedCSR, folder: str, name: str) -> dict[str, StoredArray[Any]]:
-    return write_arrays(folder, name, {"offsets": block.offsets, "columns": block.columns, "members": block.members})
+    arrays = {"offsets": block.offsets, "columns": block.columns, "members": block.members}
+    return write_arrays(folder, name, arrays)
 
 
 def _write_vector(vector: Array, folder: str, name: str) -> StoredArray[Any]:

@@ -214,7 +214,8 @@ def test_a_missing_folder_is_refused(tmp_path):
 def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch):
     from dasktc.io import write
 
-    monkeypatch.setattr(write, "_part_paths", lambda *_: [str(tmp_path / "elsewhere" / "part-0000000.txt")])
+    table, elsewhere = write._write_table, tmp_path / "elsewhere" / "part-0000000.txt"
+    monkeypatch.setattr(write, "_write_table", lambda rows, path, *header: table(rows, str(elsewhere), *header))
     with pytest.raises(DasktcError, match=r"cannot be written: .*No such file.*every worker sees") as caught:
         write_edges(kronecker(3), str(tmp_path / "g.txt"), LocalExecutor())
     assert "\n" not in str(caught.value)

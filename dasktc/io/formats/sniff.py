@@ -69,16 +69,14 @@ class Doubt(NamedTuple):
 class Layout(NamedTuple):
     """How to read a file: the dialect, and where the data begins in the (decompressed) file.
 
-    `start` is its byte, `line` its line from 1.
-    `edges` is not None if the first data row may be a header of vertex and edge counts: it is one if exactly `edges`
-    data rows follow. `doubt` describes a first row that may be a header or an edge, or leading zeros of integers.
-    `reading` and `choice` say which columns were taken.
+    `start` is its byte. `counts` is not None if the first data row may be a header of vertex and edge counts: its line,
+    from 1, and the number of data rows that follow if it is one. `doubt` describes a first row that may be a header or
+    an edge, or leading zeros of integers. `reading` and `choice` say which columns were taken.
     """
 
     dialect: Dialect
     start: int
-    line: int
-    edges: int | None
+    counts: tuple[int, int] | None
     bytes_per_row: float
     doubt: Doubt | None
     reading: Reading
@@ -194,8 +192,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     return Layout(
         dialect,
         rows[0].stop if table else first.start,
-        first.line,
-        _edge_count(reading, options),
+        _counts(reading, options),
         sum(len(row.text) + 1 for row in rows) / len(rows),
         doubt,
         result,
@@ -271,7 +268,7 @@ def _refuse_names(url: str, reading: _Reading, options: ReadOptions) -> None:
 
 def _sample(url: str, skip: int) -> list[_Row]:
     """Read the first data rows from 64 KiB, or from 1 MiB if 64 KiB hold fewer than two rows with several fields."""
-    first = _line_start(url, skip)
+    first = _line_start(url, skip) if skip else 0
     for nbytes, excess in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
         data = streams.head(url, nbytes + excess, first)
         complete, is_last = len(data) < nbytes, len(data) < nbytes + excess
@@ -582,8 +579,8 @@ def _refuse_weights(url: str, rows: list[_Row], table: list[list[str]], columns:
                 )
 
 
-def _edge_count(reading: _Reading, options: ReadOptions) -> int | None:
-    """Return the edge count if the first row may be a header `vertices [vertices] edges`, else None.
+def _counts(reading: _Reading, options: ReadOptions) -> tuple[int, int] | None:
+    """Return line and edge count of the first row if it may be a header `vertices [vertices] edges`, else None.
 
     A header has at least as many vertices as the sample has ids.
     """
@@ -595,7 +592,7 @@ def _edge_count(reading: _Reading, options: ReadOptions) -> int | None:
     if len(counts) != 2 and not (len(counts) == 3 and all(len(fields) < 3 for fields in below)):
         return None
     ids = {name for fields in below for name in fields[:2]}
-    return int(counts[-1]) if 0 < len(ids) <= int(counts[0]) else None
+    return (reading.rows[0].line, int(counts[-1])) if 0 < len(ids) <= int(counts[0]) else None
 
 
 def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:

@@ -218,12 +218,11 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     stop = None if streams.is_archive(url) else streams.size(url)
     whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=layout.choice)
     if stop is None or stop - layout.start <= options.blocksize:
-        counts = None if layout.edges is None else (layout.line, layout.edges)
-        return [replace(whole, counts=counts)], dialect.ids
+        return [replace(whole, counts=layout.counts)], dialect.ids
     rows = (stop - layout.start) / layout.bytes_per_row
-    if layout.edges is not None and rows / 8 < layout.edges < rows * 8:  # else the first row is no header of counts
-        if sum(count_rows(block, dialect) for _, block in whole.blocks()) == layout.edges + 1:
-            raise _header_of_counts(url, layout.line, layout.edges)
+    if layout.counts and rows / 8 < layout.counts[1] < rows * 8:  # else the first row is no header of counts
+        if sum(count_rows(block, dialect) for _, block in whole.blocks()) == layout.counts[1] + 1:
+            raise _header_of_counts(url, *layout.counts)
     starts = range(layout.start, stop, options.blocksize)
     later = replace(whole, doubt=None, reading=None, aligned=False)
     cuts = [

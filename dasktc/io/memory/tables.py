@@ -283,9 +283,9 @@ def _from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
 
 def _aligned(src: Any, dst: Any) -> tuple[Any, Any]:
     """Return the two columns in blocks of the same rows, as far as block lengths are known."""
-    lengths = [column.shape[0] if hasattr(column, "chunks") else float("nan") for column in (src, dst)]
-    if all(length == length for length in lengths):
-        check_lengths(*lengths, places_of((0, 1), "pair"))
+    # The length of an array whose blocks are of unknown lengths is NaN.
+    if all(hasattr(column, "chunks") and column.shape[0] == column.shape[0] for column in (src, dst)):
+        check_lengths(src.shape[0], dst.shape[0], places_of((0, 1), "pair"))
         return src, dst.rechunk(src.chunks)
     if src.npartitions != dst.npartitions:
         raise InputError(

@@ -88,7 +88,7 @@ def test_every_row_is_an_edge(kind):
         ({1: 2}, "holds no edges"),
         (pa.array([1]), "holds no edges"),
         (np.int64(3), "holds no edges"),
-        (pd.DataFrame({"a": [1]}), r"columns are \['a'\]"),
+        (pd.DataFrame({"a": [1]}), "has the columns a: an edge has two ends"),
         (np.zeros((3, 4), dtype=int), r"shape \(3, 4\)"),
         (np.zeros(3, dtype=int), r"shape \(3,\)"),
         (([0, 1], [1]), "column 0 of the pair has 2 rows, column 1 of the pair 1"),

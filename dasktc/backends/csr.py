@@ -22,6 +22,7 @@ from __future__ import annotations
 import pickle
 import sys
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 __all__ = ["BEHIND", "BlockTask", "OrientedCSR", "TaskCount", "aligned", "on_host", "send_from_device_to_device"]
@@ -234,11 +235,8 @@ def _loads(header: dict[str, Any], frames: list[Any]) -> OrientedCSR:
     from distributed.protocol.serialize import deserialize
 
     build, facts = pickle.loads(header["built"])
-    arrays, frames = [], list(frames)
-    for head, count in header["arrays"]:
-        mine, frames = frames[:count], frames[count:]
-        arrays.append(deserialize(head, mine))
-    offsets, columns, members = arrays
+    rest = iter(frames)
+    offsets, columns, members = (deserialize(head, [*islice(rest, count)]) for head, count in header["arrays"])
     block: OrientedCSR = build(offsets, columns, *facts, members)
     return block
 

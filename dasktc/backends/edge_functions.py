@@ -90,7 +90,7 @@ class RMat(Recipe):
         seed = self.hashed_seed
         start = _jenkins(xp, _progression(xp, 2 * first * seed, 2 * seed, last - first))
         stride = _jenkins(xp, _progression(xp, (2 * first + 1) * seed, 2 * seed, last - first))
-        draws = _strided_hashes(xp, start, stride, self.bits)
+        draws = (_jenkins(xp, start + stride * xp.uint32(level)) for level in range(self.bits))
         return _descend(xp, draws, RMAT_CUTS, last - first)
 
 
@@ -175,13 +175,6 @@ def _splitmix64(xp: ModuleType, counter: Array, bits: int) -> Iterator[Array]:
             x ^= shifted
             x *= mix
         yield x
-
-
-def _strided_hashes(xp: ModuleType, start: Array, stride: Array, levels: int) -> Iterator[Array]:
-    """Yield the hashes of start, start + stride, ...; overwrites `start`."""
-    for _ in range(levels):
-        yield _jenkins(xp, start.copy())
-        start += stride
 
 
 def _jenkins(xp: ModuleType, a: Array) -> Array:

@@ -39,14 +39,7 @@ def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
 
     The function becomes one call (`calls.one_call`): device memory comes from the pool until it ends.
 
-    Parameters
-    ----------
-    function : callable
-
-    Returns
-    -------
-    callable
-        Raises DasktcError instead of memory errors; DeviceMemoryError where the device is full.
+    It raises DasktcError instead of memory errors; DeviceMemoryError where the device is full.
     """
 
     @functools.wraps(function)

@@ -9,7 +9,7 @@ from dasktc.backends.csr import Array, on_host
 from dasktc.errors import InputError
 from dasktc.wording import plural
 
-__all__ = ["MAX_VERTICES", "RangeMap", "TableMap", "VertexMap", "check_size"]
+__all__ = ["MAX_VERTICES", "IntegerIds", "RangeMap", "TableMap", "VertexMap", "check_size"]
 
 MAX_VERTICES = 2**31 - 1
 """Limit of int32 columns, and of an int64 key of two dense ids."""
@@ -32,12 +32,27 @@ class VertexMap(Protocol):
         ...
 
 
+class IntegerIds:
+    """Base of maps of integer ids, which list them in `ids`, ascending."""
+
+    ids: Array
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.ids)
+
+    def external(self, dense: Any) -> Any:
+        """The caller's ids, int64."""
+        return on_host(self.ids).take(dense)
+
+
 class RangeMap:
     """Base of the maps of integer ids in a narrow range, which `Edges.keys` takes."""
 
 
 @dataclass(frozen=True)
-class TableMap(RangeMap):
+class TableMap(RangeMap, IntegerIds):
     """A table indexed by id - low.
 
     Attributes
@@ -54,18 +69,9 @@ class TableMap(RangeMap):
     table: Array
     ids: Array
 
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
     def dense(self, ids: Any) -> Array:
         """Dense ids, int32, by lookup."""
         return self.table.take(ids.values if self.low == 0 else ids.values.astype("int64") - self.low)
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, int64."""
-        return on_host(self.ids).take(dense)
 
 
 def check_size(vertices: int) -> None:

@@ -153,11 +153,6 @@ def prepare_in_one_call(
     limits : Limits
         Limits of the workers that will count.
     progress : callable, optional
-
-    Returns
-    -------
-    prepared : Prepared
-    blocks : dict of (i, j) to handle of OrientedCSR
     """
     with _heard(executor, progress) as (tracker, hear):
         threads, listener = threads_of_a_call(executor), executor.client.id if hear else None

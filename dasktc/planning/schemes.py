@@ -229,11 +229,6 @@ class Scheme:
         A triple's work is estimated as its index edges times the shorter of the mean rows of table and stream. From
         HEAVY times the mean on it is cut into tasks of about the mean.
 
-        Parameters
-        ----------
-        triples : array of int64, shape (triples, 3)
-        sizes : Sizes
-
         Returns
         -------
         array of int64, shape (triples,)

@@ -163,12 +163,13 @@ def estimate(
     """Estimate the triangles of a prepared graph; see `Graph.estimate`."""
     error, confidence, seed = check_options(error, confidence, seed)
     began, report = time.perf_counter(), progress or silent
+    target: dict[str, Any] = {"error": error, "confidence": confidence, "seed": seed}
     graph.executor.store.set_task_memory(graph.plan.bytes_per_task, graph.plan.memory)
     report("sample", 0, 3)
     counted = _wedges(graph)
     wedges, z = sum(counted.values()), NormalDist().inv_cdf((1 + confidence) / 2)
     if why := _never_pays(graph, wedges):
-        return _exact(graph, wedges, why, (error, confidence, seed), report, began)
+        return _exact(graph, wedges, why, target, report, began)
     report("sample", 1, 3)
     sampled, closed = _sample(graph, counted, PILOT, _key(seed, 0))
     size = _needed(wilson(closed, sampled, SURE)[0] * (1 - error), error, z)  # `1 - error`: the next share may be less
@@ -177,14 +178,14 @@ def estimate(
     if not pays:
         asks = f"{plural(size, 'wedge')}" if size < wedges else "as many wedges as there are"
         why = f"{shares}: an error of {error:g} asks for {asks}, whose test takes as long as the count"
-        return _exact(graph, wedges, why, (error, confidence, seed), report, began)
+        return _exact(graph, wedges, why, target, report, began)
     report("sample", 2, 3)
     sampled, closed = _sample(graph, counted, size, _key(seed, 1))
     low, high = wilson(closed, sampled, z)
     value = (2 * wedges * closed + sampled) // (2 * sampled)
     low, high = min(value, floor(wedges * low)), max(value, min(wedges, ceil(wedges * high)))
     sample = {"value": value, "low": low, "high": high, "sampled": sampled, "closed": closed}
-    return _with_facts(graph, wedges, shares, (error, confidence, seed), began, **sample)
+    return _with_facts(graph, wedges, shares, target, began, **sample)
 
 
 def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
@@ -289,7 +290,7 @@ def _tested(
 
 
 def _exact(
-    graph: CountingContext, wedges: int, why: str, target: tuple[float, float, int], report: Progress, began: float
+    graph: CountingContext, wedges: int, why: str, target: dict[str, Any], report: Progress, began: float
 ) -> TriangleEstimate:
     """Count all triangles, unless already known."""
     number = known_triangles(graph, report)
@@ -298,18 +299,16 @@ def _exact(
 
 
 def _with_facts(
-    graph: CountingContext, wedges: int, why: str, target: tuple[float, float, int], began: float, **sample: int
+    graph: CountingContext, wedges: int, why: str, target: dict[str, Any], began: float, **sample: int
 ) -> TriangleEstimate:
     """Make the estimate of a sample, which is exact if nothing was sampled."""
     prepared, before = graph.prepared, graph.prepared.seconds
     seconds = {**before, "count": time.perf_counter() - began}
     return TriangleEstimate(
         **sample,
+        **target,
         exact=not sample["sampled"],
         why=why,
-        error=target[0],
-        confidence=target[1],
-        seed=target[2],
         wedges=wedges,
         vertices=graph.vertices,
         edges=graph.edges,

@@ -282,7 +282,9 @@ def _present_keys(
 ) -> tuple[Any, Any]:
     """Select the keys to add, and those to remove, whose edges the block has."""
     of_block = (_in_block(keys, place, parts) for keys in (batch.add, batch.remove))
-    return tuple(keys[_positions(block.offsets, block.columns, *ends, backend)[1]] for keys, *ends in of_block)
+    return tuple(
+        keys[_positions(block.offsets, block.columns, row, column, backend)[1]] for keys, row, column in of_block
+    )
 
 
 def _in_block(keys: Array, place: tuple[int, int], parts: int) -> tuple[Array, Array, Array]:

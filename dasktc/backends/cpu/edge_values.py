@@ -34,7 +34,7 @@ COPIES = 4
 """Histograms of codes used in turn, because increments of the same entry wait for each other."""
 
 U = np.uint64
-Values = tuple[Array, Array, Array]
+Arrays = tuple[Array, Array, Array]
 
 
 @inlined
@@ -89,21 +89,11 @@ def _cut(columns: Array, first: Any, last: Any, bound: Any) -> Any:
 
 
 def _by_rows(
-    t: Triple,
-    of_index: Array,
-    of_table: Array,
-    of_stream: Array,
-    bits: Array,
-    vector: Array,
-    places: Array,
-    waiting: Array,
-    counts: Any,
-    at_row: Any,
-    at_column: Any,
-    third: Any,
+    t: Triple, values: Arrays, lists: Arrays, waiting: Array, counts: Any, at_row: Any, at_column: Any, third: Any
 ) -> int:
     """Process edges row by row, and count deferred edges by v in `waiting`; return the wedges of all edges."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
+    (of_index, of_table, of_stream), (bits, vector, places) = values, lists
     wedges, in_place = 0, same and shift == 0  # then row u is cut at the edge's own position
     for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
@@ -157,23 +147,11 @@ def group(t: Triple, ends: Int64s, rows: Int32s, edges: Int64s) -> None:
 
 
 def _by_columns(
-    t: Triple,
-    ends: Array,
-    rows: Array,
-    edges: Array,
-    of_index: Array,
-    of_table: Array,
-    of_stream: Array,
-    bits: Array,
-    vector: Array,
-    places: Array,
-    counts: Any,
-    at_row: Any,
-    at_column: Any,
-    third: Any,
+    t: Triple, groups: Arrays, values: Arrays, lists: Arrays, counts: Any, at_row: Any, at_column: Any, third: Any
 ) -> None:
     """Process the deferred edges, group by group."""
     table, table_columns, stream, stream_columns, shift = t.table, t.table_columns, t.stream, t.stream_columns, t.shift
+    (ends, rows, edges), (bits, vector, places), (of_index, of_table, of_stream) = groups, lists, values
     place = 0
     for v in range(len(ends)):
         if ends[v] == place:
@@ -203,15 +181,15 @@ def _by_columns(
 
 def _kernels(values: Any, counts: Any, sums: Any) -> tuple[Kernel[int], Kernel[None]]:
     """Kernels of rows and of columns for these types of edge values, of counts, and of sums."""
-    lists, results = (*(values,) * 3, Words, values, Int64s), (counts, sums, sums, sums)
-    by_columns = Kernel(_by_columns, (Triple, Int64s, Int32s, Int64s, *lists, *results))
-    return Kernel(_by_rows, (Triple, *lists, Int64s, *results)), by_columns
+    arrays = (values,) * 3, (Words, values, Int64s)
+    by_columns = Kernel(_by_columns, (Triple, (Int64s, Int32s, Int64s), *arrays, counts, sums, sums, sums))
+    return Kernel(_by_rows, (Triple, *arrays, Int64s, counts, sums, sums, sums)), by_columns
 
 
 _of_sums, _of_codes = _kernels(Reals, None, Reals), _kernels(Bytes, Int64s, None)
 
 
-def sums(task: BlockTask, values: Values) -> tuple[list[Array], int]:
+def sums(task: BlockTask, values: Arrays) -> tuple[list[Array], int]:
     """Add up the products of a task's triangles at their vertices.
 
     Parameters
@@ -232,7 +210,7 @@ def sums(task: BlockTask, values: Values) -> tuple[list[Array], int]:
     return vectors, _visited(task, values, _of_sums, (None, *vectors))
 
 
-def codes(task: BlockTask, values: Values) -> tuple[Array, int]:
+def codes(task: BlockTask, values: Arrays) -> tuple[Array, int]:
     """Count the triangles of a task by the values of their edges.
 
     Parameters
@@ -254,7 +232,7 @@ def codes(task: BlockTask, values: Values) -> tuple[Array, int]:
 
 
 def _visited(
-    task: BlockTask, values: Values, kernels: tuple[Kernel[int], Kernel[None]], results: tuple[Array | None, ...]
+    task: BlockTask, values: Arrays, kernels: tuple[Kernel[int], Kernel[None]], results: tuple[Array | None, ...]
 ) -> int:
     """Visit the triangles of a task, with the kernels' results in new arrays; return the wedges."""
     t, width, (by_rows, by_columns) = triple(task), columns_end(task), kernels
@@ -262,9 +240,9 @@ def _visited(
     bits, vector = np.zeros((width >> 6) + 1, np.uint64), np.zeros(width, values[0].dtype)
     lists = bits, vector, np.empty(max(map(longest_row, (t.table, t.stream))) + 1, np.int64)
     waiting = np.zeros(task.stream.rows, np.int64)
-    wedges = by_rows(t, *values, *lists, waiting, *results)
+    wedges = by_rows(t, values, lists, waiting, *results)
     if deferred := int(waiting.sum()):
         groups = np.cumsum(waiting) - waiting, np.empty(deferred, np.int32), np.empty(deferred, np.int64)
         group(t, *groups)
-        by_columns(t, *groups, *values, *lists, *results)
+        by_columns(t, groups, values, lists, *results)
     return int(wedges)

@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import update_wrapper
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast, get_type_hints
@@ -36,7 +37,7 @@ from dasktc.once import LOCK, once
 __all__ = [
     "Bytes", "ConstBytes", "ConstIds", "ConstInt32s", "ConstInt64Rows", "ConstInt64s", "Counts", "Ids", "Int32Rows",
     "Int32s", "Int64Rows", "Int64s", "Kernel", "KernelOfIds", "Reals", "StridedIds", "UInt16s", "UInt32Rows", "Word",
-    "Words", "compiles", "inlined", "numba_types",
+    "Words", "compiles", "ends_of", "inlined", "numba_types",
 ]  # fmt: skip
 
 # Annotations of kernels' parameters. Const: the kernel does not write to the array. Others: contiguous.
@@ -76,6 +77,12 @@ def inlined(function: Function) -> Function:
     return cast(Function, numba.njit(nogil=True, inline="always")(function))
 
 
+@inlined
+def ends_of(key: Any, shift: Any) -> Any:
+    """The ends of an edge's key, high << shift | low."""
+    return np.uint64(key >> shift), np.uint64(key & ((1 << shift) - 1))
+
+
 def compiles(*kernels: Kernel[Any]) -> Callable[[Function], Function]:
     """Declare the kernels that a function calls; they are compiled before a counting task's timing starts."""
 
@@ -92,8 +99,8 @@ class Kernel(Generic[Result]):
     Parameters
     ----------
     function : callable
-    signature : tuple of numba types or annotations, optional
-        Of each argument; default: the function's annotations.
+    signature : tuple, optional
+        Numba type, annotation or tuple of these for each argument; default: the function's annotations.
     ids : numba type, optional
         Type of the ids in arguments that are annotated as `Ids` and the like.
 
@@ -115,6 +122,7 @@ class Kernel(Generic[Result]):
         self._signature = signature
         self._ids = ids
         self._compiled: Any = None
+        update_wrapper(self, function)  # for its name, documentation and parameters
         Kernel.instances.add(self)
 
     def __call__(self, *arguments: Any) -> Result:
@@ -146,6 +154,8 @@ class Kernel(Generic[Result]):
         """Numba's type of a parameter."""
         if isinstance(annotation, types.Type):
             return annotation
+        if isinstance(annotation, tuple):
+            return types.Tuple([*map(self._type_of, annotation)])
         if annotation in numba_types:
             return numba_types[annotation]
         kind, *array = annotation.__metadata__

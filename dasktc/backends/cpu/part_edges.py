@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends.cpu.jit import ConstBytes, ConstInt32s, ConstInt64s, Int32s, Int64s, Kernel
+from dasktc.backends.cpu.jit import ConstBytes, ConstInt32s, ConstInt64s, Int32s, Int64s, Kernel, ends_of
 from dasktc.backends.csr import Array
 from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL
 
@@ -30,9 +30,8 @@ U = np.uint64
 @Kernel
 def _neighbours(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, parts: int) -> None:
     """OR each end's bits into the other end's."""
-    mask = (1 << shift) - 1
     for i in range(len(keys)):
-        u, v = U(keys[i] >> shift), U(keys[i] & mask)
+        u, v = ends_of(keys[i], shift)
         if bits[u] & ~into[v]:
             into[v] |= bits[u]
         if bits[v] & ~into[u]:
@@ -42,9 +41,8 @@ def _neighbours(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, 
 @Kernel
 def _targets(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, parts: int) -> None:
     """OR each source's bits into its targets'."""
-    mask = (1 << shift) - 1
     for i in range(len(keys)):
-        u, v = U(keys[i] >> shift), U(keys[i] & mask)
+        u, v = ends_of(keys[i], shift)
         if bits[u] & ~into[v]:
             into[v] |= bits[u]
 
@@ -52,9 +50,9 @@ def _targets(keys: ConstInt64s, shift: int, bits: ConstInt64s, into: Int64s, par
 @Kernel
 def _reached(keys: ConstInt64s, shift: int, within: ConstInt64s, into: Int64s) -> Any:
     """Move bits in one pass; return how many entries it changed."""
-    mask, changed = (1 << shift) - 1, 0
+    changed = 0
     for i in range(len(keys)):
-        u, v = U(keys[i] >> shift), U(keys[i] & mask)
+        u, v = ends_of(keys[i], shift)
         new = into[u] & within[v] & ~into[v]
         if new:
             into[v] |= new
@@ -64,9 +62,9 @@ def _reached(keys: ConstInt64s, shift: int, within: ConstInt64s, into: Int64s) -
 
 @Kernel
 def _inside(keys: ConstInt64s, shift: int, bits: ConstInt64s, counts: Int64s) -> None:
-    mask = (1 << shift) - 1
     for i in range(len(keys)):
-        common = bits[U(keys[i] >> shift)] & bits[U(keys[i] & mask)]
+        u, v = ends_of(keys[i], shift)
+        common = bits[u] & bits[v]
         for part in range(len(counts)):
             counts[part] += common >> part & 1
 
@@ -74,9 +72,8 @@ def _inside(keys: ConstInt64s, shift: int, bits: ConstInt64s, counts: Int64s) ->
 @Kernel
 def _degrees(keys: ConstInt64s, shift: int, roles: ConstBytes, inward: Int64s, outward: Int64s) -> None:
     """Add without branches, which no processor could predict: half the time of this function."""
-    mask = (1 << shift) - 1
     for i in range(len(keys)):
-        u, v = U(keys[i] >> shift), U(keys[i] & mask)
+        u, v = ends_of(keys[i], shift)
         inside = ((roles[u] & TAIL) != 0) & ((roles[v] & HEAD) != 0)
         outward[u] += inside
         inward[v] += inside & ((roles[u] & LOCAL) != 0)
@@ -84,18 +81,20 @@ def _degrees(keys: ConstInt64s, shift: int, roles: ConstBytes, inward: Int64s, o
 
 @Kernel
 def _size(keys: ConstInt64s, shift: int, number: ConstInt32s) -> Any:
-    mask, size = (1 << shift) - 1, 0
+    size = 0
     for i in range(len(keys)):
-        size += (number[U(keys[i] >> shift)] != OUTSIDE) & (number[U(keys[i] & mask)] >= 0)
+        u, v = ends_of(keys[i], shift)
+        size += (number[u] != OUTSIDE) & (number[v] >= 0)
     return size
 
 
 @Kernel
 def _numbered(keys: ConstInt64s, shift: int, number: ConstInt32s, numbered: Int64s) -> None:
     """Write the keys of a part's edges to an array that is one entry longer."""
-    mask, size = (1 << shift) - 1, 0
+    size = 0
     for i in range(len(keys)):
-        tail, head = np.int64(number[U(keys[i] >> shift)]), np.int64(number[U(keys[i] & mask)])
+        u, v = ends_of(keys[i], shift)
+        tail, head = np.int64(number[u]), np.int64(number[v])
         numbered[U(size)] = max(tail, -2 - tail) << shift | head
         size += (tail != OUTSIDE) & (head >= 0)
 

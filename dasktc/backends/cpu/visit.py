@@ -86,10 +86,9 @@ def _stream(marks: Array, hits: Array, columns: Array, first: Any, last: Any, va
 def _support(
     t: Triple, in_index: Int32s, in_table: Int32s, in_stream: Int32s, marks: Bytes, hits: Int32s
 ) -> tuple[int, int]:
-    index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
-    stream, stream_columns = t.stream, t.stream_columns
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
     triangles = wedges = 0
-    for u in range(t.begin, t.end):
+    for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         if length(index, u) == 0 or length(table, u) == 0:
             continue
@@ -107,10 +106,9 @@ def _support(
 @Kernel
 def _listing(t: Triple, triangles: Int32Rows, marks: Bytes) -> int:
     """Write as many triangles as the array has rows; return how many were written."""
-    index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
-    stream, stream_columns = t.stream, t.stream_columns
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
     listed = 0
-    for u in range(t.begin, t.end):
+    for u in range(begin, end):
         if length(index, u) == 0 or length(table, u) == 0:
             continue
         mark(marks, 1, table_columns, table[u], table[u + 1])

@@ -80,23 +80,23 @@ def _read(path: str, held: tuple[Part, ...], ids: Ids, external: Any, parts: int
     import pandas as pd
 
     frames, last = [part.read(CPU) for part in held], (parts or MOST_PARTS) - 1
-    given = pd.concat([frame[["src", "dst"]] for frame in frames]) if frames else pd.DataFrame({"src": [], "dst": []})
-    numbers = pd.to_numeric(given["dst"], errors="coerce")
+    rows = pd.concat([frame[["src", "dst"]] for frame in frames]) if frames else pd.DataFrame({"src": [], "dst": []})
+    numbers = pd.to_numeric(rows["dst"], errors="coerce")
     if ids == "text" and path.lower().endswith(".csv") and numbers[:1].isna().any():  # a header, as all is text
-        given, numbers = given[1:], numbers[1:]
+        rows, numbers = rows[1:], numbers[1:]
     wrong = ~numbers.between(0, last) | (numbers % 1 != 0)
     if wrong.any():
         raise InputError(
-            f"{option('assign', path)} puts vertex {_first(given['src'][wrong])} into part "
-            f"{_first(given['dst'][wrong])}, which is no number from 0 to {last}: the second column is the part; "
+            f"{option('assign', path)} puts vertex {_first(rows['src'][wrong])} into part "
+            f"{_first(rows['dst'][wrong])}, which is no number from 0 to {last}: the second column is the part; "
             f"number them from 0, or give as many with {advice('parts')}"
         )
-    table = pd.Series(numbers.to_numpy("int64"), index=pd.Index(given["src"])).groupby(level=0)
+    table = pd.Series(numbers.to_numpy("int64"), index=pd.Index(rows["src"])).groupby(level=0)
     least, most = table.min(), table.max()
-    if (twice := least != most).any():
+    if (conflict := least != most).any():
         raise InputError(
-            f"{option('assign', path)} puts vertex {_first(twice.index[twice])} into parts {least[twice].iloc[0]} and "
-            f"{most[twice].iloc[0]}: parts are disjoint; keep one row"
+            f"{option('assign', path)} puts vertex {_first(conflict.index[conflict])} into parts "
+            f"{least[conflict].iloc[0]} and {most[conflict].iloc[0]}: parts are disjoint; keep one row"
         )
     names = pd.Index(np.asarray(external, dtype=object if ids == "text" else "int64"))
     place = least.index.get_indexer(names) if len(least) else np.full(len(names), -1)

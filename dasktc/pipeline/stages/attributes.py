@@ -171,18 +171,18 @@ def by_edge(codes: Array, weights: Any, largest: float, directed: bool) -> tuple
     keys = codes >> 1
     new = np.ones(len(keys), bool)
     np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    first, again = np.flatnonzero(new), np.flatnonzero(~new)
-    number = np.searchsorted(first, again) - 1
+    first, repeat = np.flatnonzero(new), np.flatnonzero(~new)
+    number = np.searchsorted(first, repeat) - 1
     directions = roots = None
     if directed:
         bits = (ALONG << (codes & 1)).astype(np.uint8)
         directions = bits[first]
-        directions[number] |= bits[again]
+        directions[number] |= bits[repeat]
     if weights is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             of_codes = np.cbrt(weights / (largest or 1))
         roots = of_codes[first]
-        roots[number] += of_codes[again]
+        roots[number] += of_codes[repeat]
     return keys[first], directions, roots
 
 

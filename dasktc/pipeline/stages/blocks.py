@@ -109,16 +109,16 @@ def block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: 
     xp, axis = backend.array, layout.families[family]
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
-    own = xp.asarray(np.ascontiguousarray(firsts).ravel())
+    first_keys = xp.asarray(np.ascontiguousarray(firsts).ravel())
     of_family = layout.widths[before : before + axis.parts]
     widths = xp.asarray(np.array(of_family, dtype="int64"))
     if layout.residues:
-        return backend.edges.placed(keys, layout.shift, layout.residues, own, widths)
+        return backend.edges.placed(keys, layout.shift, layout.residues, first_keys, widths)
 
     def placed(chunk: Array) -> Array:
         source, target = unpack(chunk, layout.shift)
         (i, row), (j, column) = layout.rows.dealt(source, xp), axis.dealt(target, xp)
-        return own.take(i * axis.parts + j) + row * widths.take(j) + column
+        return first_keys.take(i * axis.parts + j) + row * widths.take(j) + column
 
     return transform(keys, placed, backend)
 

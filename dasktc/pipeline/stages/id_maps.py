@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dasktc.backends import Backend
-from dasktc.backends.csr import on_host
+from dasktc.backends.vertex_maps import IntegerIds
 from dasktc.options import Ids
 
 __all__ = ["SortedMap", "TextMap", "arrays_of", "map_of"]
@@ -15,7 +15,7 @@ Array = Any
 
 
 @dataclass(frozen=True)
-class SortedMap:
+class SortedMap(IntegerIds):
     """Map of integer ids anywhere in int64: the ascending ids, searched by `Backend.lookup`.
 
     Attributes
@@ -28,18 +28,9 @@ class SortedMap:
     ids: Array
     backend: Backend
 
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
     def dense(self, ids: Any) -> Array:
         """Dense ids, int64."""
         return self.backend.lookup(self.ids, getattr(ids, "values", ids))
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, int64."""
-        return on_host(self.ids).take(dense)
 
 
 @dataclass(frozen=True)

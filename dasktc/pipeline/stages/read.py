@@ -54,12 +54,12 @@ def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Rea
     """
     noting = [part for part in parts if hasattr(part, "noting")]
     choices = [(getattr(part, "choice", None), getattr(part, "begins", True)) for part in noting]
-    samples = [(choice, of.sample(begins)) for (choice, begins), of in zip(choices, notes, strict=True)]
+    samples = [(choice, note.sample(begins)) for (choice, begins), note in zip(choices, notes, strict=True)]
     judge_all(samples)
     if not any(doubt.zeros for part in parts if (doubt := getattr(part, "doubt", None))):  # else it was said
         say_zeros(samples)
     reading = source.read
-    return replace(reading, comments_below=reading.comments_below + sum(of.comments for of in notes))
+    return replace(reading, comments_below=reading.comments_below + sum(note.comments for note in notes))
 
 
 def part_size(part: Any) -> int:
@@ -102,18 +102,19 @@ def read_parts(
 
     Each part comes with the value that it is made of, or None.
     """
-    made, notes = list[Any](), list[Any]()
+    frames, counts, notes = list[Any](), list[Counts](), list[Notes]()
     for part, upstream in parts:
-        noting, of_part = noted(part, runs)
-        made.append(without_loops(backend.read(noting, upstream), backend))
-        notes.append(of_part)
-    frames, counts = [frame for frame, _ in made], [of for _, of in made]
-    spans, total = [of.span for of in counts if of.span is not None], sum(of.rows for of in counts)
-    known = len(spans) == len(counts)
+        noting, note = noted(part, runs)
+        frame, count = without_loops(backend.read(noting, upstream), backend)
+        frames.append(frame)
+        counts.append(count)
+        notes += [note] if note is not None else []
+    spans, total = [count.span for count in counts if count.span is not None], sum(count.rows for count in counts)
+    span = sample = None
     step = step_of(total)
-    sample = np.concatenate([sample_ends(frame, step) for frame in frames], axis=1) if known else None
-    of_parts = tuple(of for of in notes if of is not None)
-    facts = Counts(total, sum(of.loops for of in counts), Span.of(spans) if known else None, sample, of_parts)
+    if len(spans) == len(counts):
+        span, sample = Span.of(spans), np.concatenate([sample_ends(frame, step) for frame in frames], axis=1)
+    facts = Counts(total, sum(count.loops for count in counts), span, sample, tuple(notes))
     return frames[0] if len(frames) == 1 else frames, facts
 
 
@@ -214,6 +215,6 @@ class Span(NamedTuple):
     @classmethod
     def of(cls, frames: Sequence[Span]) -> Span:
         """The span of all frames together."""
-        there = [span for span in frames if span.rows]
-        low, high = min((span.low for span in there), default=0), max((span.high for span in there), default=-1)
-        return cls(low, high, sum(span.rows for span in there))
+        spans = [span for span in frames if span.rows]
+        low, high = min((span.low for span in spans), default=0), max((span.high for span in spans), default=-1)
+        return cls(low, high, sum(span.rows for span in spans))

@@ -19,8 +19,6 @@ from dasktc.backends.cuda import launch
 from dasktc.backends.cuda.nvrtc import source
 
 HERE = Path(__file__).parent
-TOY = (HERE / "toy.cu").read_text(encoding="utf-8")
-"""A small kernel, for tests of registries."""
 ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
 SHARED = "DASKTC_TESTS_COMPILED"
 """Environment variable that names the folder of compiled kernels."""

@@ -145,8 +145,5 @@ def test_plots(axes):
 
 def test_without_matplotlib_it_says_what_to_install():
     result = dasktc.triangle_count(source_of(EDGES))
-    with (
-        mock.patch.dict(sys.modules, {"matplotlib": None}),
-        pytest.raises(InputError, match="pip install matplotlib"),
-    ):
+    with mock.patch.dict(sys.modules, {"matplotlib": None}), pytest.raises(InputError, match="pip install matplotlib"):
         result.plot()

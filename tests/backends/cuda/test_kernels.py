@@ -251,14 +251,8 @@ def test_emulation_runs_warps_and_blocks(reverse):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (
-            "if (threadIdx.x < 7) { __syncthreads(); }",
-            "divergent barrier: some threads of the block have exited",
-        ),
-        (
-            "if (threadIdx.x < 7) { __syncthreads(); } else {\n __syncthreads(); }",
-            "wait at different barriers",
-        ),
+        ("if (threadIdx.x < 7) { __syncthreads(); }", "divergent barrier: some threads of the block have exited"),
+        ("if (threadIdx.x < 7) { __syncthreads(); } else {\n __syncthreads(); }", "wait at different barriers"),
         ("if (threadIdx.x < 7) { __syncwarp(); }", "exited|do not come"),
         ("if (threadIdx.x < 7) { __syncwarp(); } __syncthreads();", "do not come"),
         ("out[0] = __shfl_sync(1u, 1u, threadIdx.x);", "mask leaves it out|mask leaves out"),

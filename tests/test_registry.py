@@ -20,7 +20,7 @@ from dasktc.errors import InputError
 from dasktc.options import Method
 from dasktc.planning.schemes import OWN
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import HERE, compiler
+from tests.support.emulation.host import HERE, needs_compiler
 from tests.support.keywords import keywords
 from tests.support.oracle import complete, triangles
 from tests.support.slow_pipeline import random_edges
@@ -135,7 +135,7 @@ def test_auto_takes_a_plugin_that_says_when(toys):
     assert (whole.partition, plan.partition) == ("whole", "toy")
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 def test_a_cuda_kernel_is_one_file_and_one_entry(toys):
     with emulated_cuda.backend():
         result = dasktc.triangle_count(

@@ -54,10 +54,9 @@ from dasktc.reports import html_report
 from dasktc.reports.findings import RunFacts
 from tests.io.formats.test_bvgraph import LISTS, bvgraph_file
 from tests.support import oracle
-from tests.support.emulation.host import HostDevice, compiler, count_on
+from tests.support.emulation.host import HostDevice, count_on, needs_compiler
 from tests.support.slow_pipeline import tuned
 
-needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 BIG = [2**31 - 2, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 - 1, 2**53, 2**62]
 CPU = get_backend("cpu")
 

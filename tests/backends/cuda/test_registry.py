@@ -15,10 +15,10 @@ from dasktc.registry import ORDERS, SCHEMES
 from tests.backends.cpu.test_kernels import GRAPHS, random_edges, tasks
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import compiler
+from tests.support.emulation.host import needs_compiler
 from tests.support.keywords import keywords
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+pytestmark = needs_compiler
 
 BINS = {"BLOCK": 64, "STARTS": 64}
 MACROS = {

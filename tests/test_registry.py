@@ -20,7 +20,7 @@ from dasktc.errors import InputError
 from dasktc.options import Method
 from dasktc.planning.schemes import OWN
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import TOY, compiler
+from tests.support.emulation.host import HERE, needs_compiler
 from tests.support.keywords import keywords
 from tests.support.oracle import complete, triangles
 from tests.support.slow_pipeline import random_edges
@@ -91,7 +91,7 @@ def anew(monkeypatch):
 def toys(tmp_path, monkeypatch, anew):
     """A distribution with a scheme, and a kernel for each backend, on the path of this process."""
     points = "[dasktc.schemes]\ntoy = toy_scheme:TOY\n[dasktc.kernels]\ntoy = toy_kernels:TOYS\n"
-    install(tmp_path, "toys", points, toy_scheme=SCHEME, toy_kernels=KERNELS, toy_cu=TOY)
+    install(tmp_path, "toys", points, toy_scheme=SCHEME, toy_kernels=KERNELS, toy_cu=(HERE / "toy.cu").read_text())
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     for module in ("toy_scheme", "toy_kernels"):
@@ -135,7 +135,7 @@ def test_auto_takes_a_plugin_that_says_when(toys):
     assert (whole.partition, plan.partition) == ("whole", "toy")
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 def test_a_cuda_kernel_is_one_file_and_one_entry(toys):
     with emulated_cuda.backend():
         result = dasktc.triangle_count(

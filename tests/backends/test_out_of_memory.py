@@ -18,6 +18,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method
 from dasktc.pipeline.planes import Plane
+from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
 from tests.support.keywords import keywords
 from tests.support.oracle import triangles
@@ -47,12 +48,8 @@ def allocations(fail_at, error):
             raise error()
         return cupy_strict._usual(size)
 
-    gc.collect()
-    cupy_strict.INSTEAD[0] = allocate
-    try:
+    with emulated_cuda.allocator(allocate):
         yield made
-    finally:
-        cupy_strict.INSTEAD[0] = None
 
 
 @pytest.mark.parametrize(
@@ -134,14 +131,10 @@ def a_card_with(size, monkeypatch):
 
         return free
 
-    gc.collect()
     monkeypatch.setattr(cupy_strict.runtime, "memGetInfo", lambda: (size - used[0], 10 * size))
     monkeypatch.setattr(budgets, "LEAST", 1)
-    cupy_strict.INSTEAD[0] = allocate
-    try:
+    with emulated_cuda.allocator(allocate):
         yield
-    finally:
-        cupy_strict.INSTEAD[0] = None
 
 
 @pytest.mark.parametrize("how", ["count", "prepare"])

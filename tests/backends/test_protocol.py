@@ -1,41 +1,26 @@
-"""Parts that every backend has: each backend's against plain Python, and all that the protocol asks for."""
+"""Parts that every backend has: all that the protocol asks for, and buckets of either backend."""
 
 import inspect
 import typing
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from dasktc.backends import get_backend, protocol
-from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.buckets import dealt
-from dasktc.backends.cpu.edges import CpuEdges
-from dasktc.backends.cpu.vertices import CpuVertices
-from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
-from dasktc.backends.cuda.vertices import DeviceVertices
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 
-on_device = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
-DEVICE = HostDevice(False)
-EDGES = {"cpu": CpuEdges(), "cuda": DeviceEdges(DEVICE)}
-VERTICES = {"cpu": CpuVertices(), "cuda": DeviceVertices(DEVICE)}
-ANSWERS = {"cpu": ArrayAnswers(np), "cuda": DeviceAnswers(DEVICE)}
-PAIRS = st.lists(st.tuples(st.integers(3, 60), st.integers(3, 60)), max_size=200)
-SHIFT = 6
-both = pytest.mark.parametrize("name", ["cpu", pytest.param("cuda", marks=on_device)])
-
-
-def columns(pairs):
-    return np.array(pairs, dtype="int32").reshape(-1, 2).T.copy()
+both = pytest.mark.parametrize("name", ["cpu", pytest.param("cuda", marks=needs_compiler)])
 
 
 def buckets_of(name, arrays, bound):
-    return dealt(arrays, bound, (0, bound)) if name == "cpu" else DeviceBuckets(arrays, bound, EDGES["cuda"])
+    if name == "cpu":
+        return dealt(arrays, bound, (0, bound))
+    return DeviceBuckets(arrays, bound, DeviceEdges(HostDevice(False)))
 
 
 def members(part):

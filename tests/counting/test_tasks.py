@@ -1,6 +1,5 @@
 """Tasks that exceed memory are cut in two, repeatedly, until they give the same numbers or an error."""
 
-import gc
 import logging
 import re
 from contextlib import ExitStack, contextmanager
@@ -25,6 +24,7 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method
 from tests.backends.cpu.test_kernels import GRAPHS, tasks
 from tests.executors.test_memory_budget import facts
+from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import EVERY_KERNEL, EVERY_PARTITION, cpu, pairwise_cover, skewed_edges, source_of
@@ -196,12 +196,8 @@ def room_for(size, error):
         used[0] += wanted
         return lambda freed: used.__setitem__(0, used[0] - freed)
 
-    gc.collect()
-    cupy_strict.INSTEAD[0] = allocate
-    try:
+    with emulated_cuda.allocator(allocate):
         yield
-    finally:
-        cupy_strict.INSTEAD[0] = None
 
 
 @pytest.mark.parametrize(

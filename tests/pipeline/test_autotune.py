@@ -27,7 +27,7 @@ from dasktc.pipeline.autotune import ORDER, Facts, choose, look, order_reason, r
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.registry import ORDERS
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import compiler
+from tests.support.emulation.host import needs_compiler
 from tests.support.oracle import complete, multigraphs, triangles
 from tests.support.slow_pipeline import orientation, prepared, random_edges, source_of
 
@@ -260,7 +260,7 @@ def test_orders_are_compared_with_the_usual_one_and_give_the_reason_of_plans():
     assert table._orders(graphs, "cuda").rows[0] == ["G", "hub", *(pytest.approx(2.0**k) for k in range(len(ORDERS)))]
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 @pytest.mark.slow
 def test_the_table_on_an_emulated_device(monkeypatch):
     monkeypatch.setattr(table, "QUICK", {"torus 4³": lambda: grid3d(4), "Kronecker 6": lambda: kronecker(6)})
@@ -273,7 +273,7 @@ def test_the_table_on_an_emulated_device(monkeypatch):
     assert all(row["processors"] == 2 for row in report.sections[-1].to_dict()["rows"])
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 def test_facts_on_an_emulated_device():
     """The longest row of a clique is as long as any row can be in a graph with so many edges."""
     with emulated_cuda.backend():

@@ -19,7 +19,7 @@ from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Triple
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import compiler
+from tests.support.emulation.host import needs_compiler
 from tests.support.keywords import keywords
 from tests.support.oracle import multigraphs, triangles
 from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
@@ -80,7 +80,7 @@ def test_on_workers(client):
         assert int(count(client=client, kernel="trust", verify=1.0, **options)) == EXPECTED
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 def test_on_a_device():
     """With more keys than are sorted completely anyway."""
     edges = skewed_edges(300, 2_500, 5)
@@ -116,8 +116,7 @@ def test_a_kernel_that_needs_rows_in_order_gets_none_other():
     block = blocks(EDGES, sort_rows=False)[0, 0]
     job = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, "merge", "cpu")
     with pytest.raises(
-        CountError,
-        match=r"kernel merge needs rows in ascending order, .*\(kernel='trust'\) or .*\(kernel='hindex'\)$",
+        CountError, match=r"kernel merge needs rows in ascending order, .*\(kernel='trust'\) or .*\(kernel='hindex'\)$"
     ):
         _counted(BlockTask(block, block, block), job, "merge")
     assert get_backend("cpu").count(BlockTask(block, block, block), "hindex").triangles == EXPECTED

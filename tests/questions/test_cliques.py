@@ -24,7 +24,7 @@ from dasktc.options import Method
 from dasktc.questions import cliques
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 from tests.support.keywords import keywords
 
 ORDERS = ["degree", "collective", "indegree", "none"]
@@ -177,10 +177,7 @@ def test_on_workers(client):
     assert counts(prepared(edges, client)) == known(edges)
 
 
-on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
-
-
-@on_host
+@needs_compiler
 @pytest.mark.parametrize("reorder", ["degree", "none"])
 @pytest.mark.parametrize(
     "edges",
@@ -195,7 +192,7 @@ def test_a_device_counts_the_same(edges, reorder):
             assert device_cliques.count(HostDevice(reverse), task, size) == kernel.count(task, size)
 
 
-@on_host
+@needs_compiler
 @pytest.mark.slow
 def test_lines_that_a_warp_shares():
     """Rows of 2,048 targets have lines of 32 words, one for each lane."""
@@ -216,7 +213,7 @@ def test_lines_that_a_warp_shares():
         assert device_cliques.count(HostDevice(), task, size) == known
 
 
-@on_host
+@needs_compiler
 def test_on_a_device():
     with emulated_cuda.backend(), prepared(oracle.complete(30)[::2], backend="cuda", threads=None) as graph:
         assert counts(graph) == known(oracle.complete(30)[::2])

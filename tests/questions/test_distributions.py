@@ -16,7 +16,7 @@ from dasktc.errors import InputError
 from dasktc.options import Method, RunOptions
 from dasktc.questions.distributions import STARTS, degree_bins, edge_summary, vertex_summary
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import compiler
+from tests.support.emulation.host import needs_compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
 from tests.support.slow_pipeline import random_edges, skewed_edges, source_of, tuned
@@ -74,7 +74,7 @@ def test_where_vertices_are_in_shards(client, edges):
     check(graph)
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 @pytest.mark.parametrize("options", [{}, {"partition": "vertical"}], ids=str)
 def test_on_a_device(options):
     with emulated_cuda.backend(), dasktc.prepare(np.array(EDGES), backend="cuda", **keywords(**options)) as graph:
@@ -145,8 +145,5 @@ def test_plots(axes):
 
 def test_without_matplotlib_it_says_what_to_install():
     result = dasktc.triangle_count(source_of(EDGES))
-    with (
-        mock.patch.dict(sys.modules, {"matplotlib": None}),
-        pytest.raises(InputError, match="pip install matplotlib"),
-    ):
+    with mock.patch.dict(sys.modules, {"matplotlib": None}), pytest.raises(InputError, match="pip install matplotlib"):
         result.plot()

@@ -24,7 +24,7 @@ from dasktc.io.write import write_edges
 from dasktc.options import Method, RunOptions
 from dasktc.questions import estimate as estimates
 from tests.support import oracle
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import PLANS, changed
 from tests.support.tiers import some
@@ -82,7 +82,7 @@ def test_triples_share_the_strata(wedges, width, cuts):
             assert sum(of.first <= stratum < of.end and of.before == first for _, of in parts) == 1
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 @pytest.mark.parametrize("options", [PLANS[0], PLANS[2]], ids=["whole", "hash2d"])
 @pytest.mark.parametrize("reorder", ["degree", "none"])
 def test_a_device_tests_the_same_wedges(options, reorder):
@@ -316,11 +316,7 @@ def test_command(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "error"),
-    [
-        (generate.kronecker(16), 0.02),
-        (generate.kronecker(18), 0.01),
-        (generate.random_graph(2_000, 400_000), 0.05),
-    ],
+    [(generate.kronecker(16), 0.02), (generate.kronecker(18), 0.01), (generate.random_graph(2_000, 400_000), 0.05)],
     ids=["kronecker 16", "kronecker 18", "random"],
 )
 def test_intervals_hold_the_count(source, error):

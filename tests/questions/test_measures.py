@@ -83,14 +83,9 @@ def test_plans_and_reorders(plan, reorder):
 options = st.sampled_from(PLANS), st.sampled_from(REORDERS)
 
 
-@given(oracle.multigraphs(), *options)
+@given(oracle.multigraphs() | oracle.text_multigraphs(), *options)
 @example([(0, 0)], PLANS[0], "degree")
 def test_any_multigraph(edges, plan, reorder):
-    assert_all_measures(edges, reorder=reorder, **plan)
-
-
-@given(oracle.text_multigraphs(), *options)
-def test_any_multigraph_of_text(edges, plan, reorder):
     assert_all_measures(edges, reorder=reorder, **plan)
 
 

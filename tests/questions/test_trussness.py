@@ -93,14 +93,9 @@ def test_plans_and_reorders(plan, reorder):
 options = st.sampled_from(PLANS), st.sampled_from(REORDERS)
 
 
-@given(oracle.multigraphs(), *options)
+@given(oracle.multigraphs() | oracle.text_multigraphs(), *options)
 @example([(0, 0)], PLANS[0], "degree")
 def test_any_multigraph(edges, plan, reorder):
-    check(edges, reorder=reorder, **plan)
-
-
-@given(oracle.text_multigraphs(), *options)
-def test_any_multigraph_of_text(edges, plan, reorder):
     check(edges, reorder=reorder, **plan)
 
 
@@ -410,28 +405,6 @@ def test_in_shards_on_workers(client, tmp_path):
     tasks.close()
 
 
-# on a device
-
-
-@pytest.mark.parametrize(
-    "plan", [{"partition": "whole"}, {"parts": 2}, {"partition": "proxy", "parts": 2, "reorder": "none"}], ids=str
-)
-def test_the_pipeline_on_a_device(emulated, plan):
-    edges = [*skewed_edges(60, 400, 1), (99, 99)]
-    graph, alone = prepare(edges, backend="cuda", **plan), prepare(edges, backend="cpu")
-    pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
-    pd.testing.assert_frame_equal(graph.truss(), alone.truss())
-    for k in (2, 3, 6):
-        pd.testing.assert_frame_equal(graph.truss(k), alone.truss(k))
-
-
-def test_no_edges_on_a_device(emulated):
-    graph = prepare([(1, 1)], backend="cuda")
-    assert graph.truss().empty
-    assert graph.truss(3).empty
-    assert graph.core_number().empty
-
-
 # the command line
 
 
@@ -508,3 +481,25 @@ def test_bad_use_of_the_command(run, source, tmp_path, monkeypatch, options, nam
     assert named in err
     assert err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["graph.txt"]
+
+
+# on a device
+
+
+@pytest.mark.parametrize(
+    "plan", [{"partition": "whole"}, {"parts": 2}, {"partition": "proxy", "parts": 2, "reorder": "none"}], ids=str
+)
+def test_the_pipeline_on_a_device(emulated, plan):
+    edges = [*skewed_edges(60, 400, 1), (99, 99)]
+    graph, alone = prepare(edges, backend="cuda", **plan), prepare(edges, backend="cpu")
+    pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
+    pd.testing.assert_frame_equal(graph.truss(), alone.truss())
+    for k in (2, 3, 6):
+        pd.testing.assert_frame_equal(graph.truss(k), alone.truss(k))
+
+
+def test_no_edges_on_a_device(emulated):
+    graph = prepare([(1, 1)], backend="cuda")
+    assert graph.truss().empty
+    assert graph.truss(3).empty
+    assert graph.core_number().empty

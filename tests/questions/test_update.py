@@ -302,8 +302,7 @@ def test_an_update_beyond_memory_is_refused_and_half_the_blocks_fit(tmp_path):
     with (
         dasktc.prepare(source, **keywords(partition="whole", **within)) as graph,
         pytest.raises(
-            InputError,
-            match=r"an update needs 12.5 MB at n = 1, more than .*; prepare with .*\(parts=2\), or",
+            InputError, match=r"an update needs 12.5 MB at n = 1, more than .*; prepare with .*\(parts=2\), or"
         ),
     ):
         graph.update(add=frame([(0, 99_999)]))

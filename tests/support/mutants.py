@@ -111,7 +111,7 @@ MUTANTS = [
     Mutant("rows-go-on", "CpuBuckets.rows", "columns, edge, row, offsets", "columns, edge, 0, offsets", "backends/cpu/test_radix.py", "batch_by_batch"),
     Mutant("distinct-kept", "CpuBuckets.distinct", "            size += once\n", "            size += len(batch)\n", "pipeline/stages/test_edge_keys.py", "several_arrays"),
     Mutant("lately-renewed", "FaultPolicy.threads", "        self._latest = time.monotonic(), threads\n", "", "pipeline/planes/test_workers.py", "asks_seldom"),
-    Mutant("order-overflow", "order_by_keys", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "system/test_past_32_bits.py", "weights"),
+    Mutant("order-overflow", "order_by_keys", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "pipeline/stages/test_orient.py", "order_by_is_a_stable"),
     Mutant("order-ties", "order_by_keys", "    keys *= -1\n    keys += top\n", "", "pipeline/stages/test_orient.py", "order_by_is_a_stable"),
     Mutant("share-begins", "Axis.share", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "planning/test_grid.py", "share"),
     Mutant("slabs-spread", "Plane.blocks", "where.get(place) if len(places) >= self.threads else None", "where.get(place)", "pipeline/planes/test_base.py", "slabs"),
@@ -133,7 +133,7 @@ MUTANTS = [
     Mutant("shard-samples", "distinct", "SAMPLES, MARGIN = 256, 1.1", "SAMPLES, MARGIN = 2, 1.1", "pipeline/planes/test_sharded.py", "about_equal"),
     Mutant("shard-first", "number_values", "    numbers += first\n", "", "pipeline/stages/test_shards.py", "united_and_numbered"),
     Mutant("remainders", "BudgetPlane.measure", "or not parts or RESIDUES % parts:", "or not parts or RESIDUES < parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
-    Mutant("wedges-passes", "wedges_of", "    for start in range(0, len(inward), CHUNK):", "    for start in range(0, max(1, len(inward) - 1), CHUNK):", "system/test_past_32_bits.py", "several_passes"),
+    Mutant("wedges-passes", "wedges_of", "    for start in range(0, len(inward), chunk):", "    for start in range(0, max(1, len(inward) - 1), chunk):", "system/test_past_32_bits.py", "several_passes"),
     # planning
     Mutant("parts-as-vertices", "_candidates", "last = min(limits.most_parts, max(first, most))", "last = min(limits.most_parts, max(first, most - 1))", "planning/test_plan.py", "as_many_parts"),
     Mutant("triple-bytes", "triple_bytes", "((stream != index) & (stream != table))", "(stream != table)", "planning/test_memory_model.py", "block_that_a_task_has_twice"),

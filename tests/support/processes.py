@@ -156,11 +156,7 @@ class Authority:
 def dasktc(*arguments: str, within: Sequence[str] = (), **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a dasktc command to its end."""
     return subprocess.run(
-        [*within, *DASKTC, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=patience(),
-        env=os.environ | environment,
+        [*within, *DASKTC, *arguments], capture_output=True, text=True, timeout=patience(), env=os.environ | environment
     )
 
 

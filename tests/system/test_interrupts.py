@@ -156,19 +156,13 @@ def test_workers_end_with_a_client_that_ends_at_once(tmp_path, graph):
 
 
 @pytest.mark.slow
-def test_with_local_workers(tmp_path, graph):
-    """While they are being started, or begin to work."""
+@pytest.mark.parametrize("counting", [False, True])
+def test_with_local_workers(tmp_path, graph, counting):
+    """While they are being started, or begin to work; later on the tasks counted until then are in the checkpoint."""
     running = Pressed(tmp_path, graph, "--workers", "2")
-    running.press(after=2)
-    running.check()
-
-
-@pytest.mark.slow
-def test_with_local_workers_while_they_count(tmp_path, graph):
-    """The tasks counted until then are in the checkpoint."""
-    running = Pressed(tmp_path, graph, "--workers", "2")
-    until(lambda: lines(running.kept / FILE) > 10)
-    running.press(after=0)
+    if counting:
+        until(lambda: lines(running.kept / FILE) > 10)
+    running.press(after=0 if counting else 2)
     running.check()
 
 
@@ -407,10 +401,11 @@ def test_a_late_second_signal_breaks_in(monkeypatch):
     assert reached == [None]
 
 
-def test_other_threads_delay_nothing():
+@pytest.mark.parametrize("context", [interrupts.held, interrupts.one_at_a_time])
+def test_other_threads_delay_nothing_and_have_no_handlers(context):
     def run():
         before = signal.getsignal(signal.SIGINT)
-        with interrupts.held():
+        with context():
             same.append(signal.getsignal(signal.SIGINT) is before)
 
     same = []
@@ -433,18 +428,6 @@ def test_an_error_that_came_of_it_is_not_reported(handlers, monkeypatch, capsys,
     monkeypatch.setattr("dasktc.executors.process.environment.collect", collect)
     assert cli.main(["info"]) == 128 + number
     assert capsys.readouterr().err == (STOPPING + LINE if number == signal.SIGINT else "")
-
-
-def test_only_the_main_thread_has_handlers():
-    before = signal.getsignal(signal.SIGINT)
-
-    def run():
-        with interrupts.one_at_a_time():
-            assert signal.getsignal(signal.SIGINT) is before
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
 
 
 def test_while_the_command_line_is_loaded(monkeypatch, capsys):

@@ -22,7 +22,7 @@ from dasktc.options import Method
 from dasktc.questions import measures
 from dasktc.registry import KERNELS, SCHEMES
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import compiler
+from tests.support.emulation.host import needs_compiler
 from tests.support.keywords import keywords
 from tests.support.oracle import triangles
 from tests.support.slow_pipeline import random_edges
@@ -123,7 +123,7 @@ def test_the_cpu_kernel(monkeypatch):
     assert (int(result), result.kernel) == (triangles(EDGES), "walk")
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@needs_compiler
 def test_the_cuda_kernel(tmp_path, monkeypatch):
     (tmp_path / "bisect.cu").write_text(example("kernels/bisect.cu"))
     entry = example("dasktc/backends/cuda/kernels.py, in OWN")

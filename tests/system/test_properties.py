@@ -183,13 +183,7 @@ def test_the_answer_does_not_depend_on_the_width_of_ids():
 
 def test_counts_are_python_integers():
     result = dasktc.triangle_count(source_of(GRAPHS[-3][1]))
-    numbers = [
-        *facts(result),
-        result.stats.probes,
-        result.plan.bytes_total,
-        result.plan.block_edges_max,
-        int(result),
-    ]
+    numbers = [*facts(result), result.stats.probes, result.plan.bytes_total, result.plan.block_edges_max, int(result)]
     assert {type(number) for number in numbers} == {int}
     assert range(10_000)[result] == result.triangles
 

@@ -169,18 +169,7 @@ def test_threads_that_start_workers_at_once_leave_the_process_as_it_was():
 
 
 def test_import_brings_no_heavy_library():
-    heavy = {
-        "cupy",
-        "cudf",
-        "dask_cuda",
-        "distributed",
-        "pandas",
-        "numba",
-        "scipy",
-        "pyarrow",
-        "psutil",
-        "dask",
-    }
+    heavy = {"cupy", "cudf", "dask_cuda", "distributed", "pandas", "numba", "scipy", "pyarrow", "psutil", "dask"}
     code = "import sys, dasktc; print(*(name for name in sys.modules if '.' not in name))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert not heavy & set(done.stdout.split())

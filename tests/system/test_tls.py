@@ -146,9 +146,7 @@ def refused(kind, match, **place):
 @pytest.mark.timeout(20)
 def test_no_certificate_is_refused(address):
     refused(
-        ClusterError,
-        r"is encrypted, and there is no certificate to show: give .*\(tls_ca_file=",
-        scheduler=address,
+        ClusterError, r"is encrypted, and there is no certificate to show: give .*\(tls_ca_file=", scheduler=address
     )
 
 

@@ -236,10 +236,10 @@ def oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) ->
     return backend.edges.orient(keys, aligned(rank), shift)
 
 
-def wedges_of(inward: Array, outward: Array) -> int:
+def wedges_of(inward: Array, outward: Array, chunk: int = CHUNK) -> int:
     """Σ in·out as an exact Python int: factors are split so that no partial sum exceeds 64 bits."""
     wedges = 0
-    for start in range(0, len(inward), CHUNK):
-        of, by = (vector[start : start + CHUNK].astype("int64", copy=False) for vector in (inward, outward))
+    for start in range(0, len(inward), chunk):
+        of, by = (vector[start : start + chunk].astype("int64", copy=False) for vector in (inward, outward))
         wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
     return wedges

@@ -22,7 +22,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dasktc
 from dasktc.backends import GraphBounds, TaskSize, get_backend, scratch_bytes
 from dasktc.backends.cpu import backend as cpu
 from dasktc.backends.cpu import hub, hub_tables, intersect, probes, radix, sizes, visit
@@ -31,10 +30,7 @@ from dasktc.backends.cpu.backend import expected_probes
 from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.cpu.radix import FEW, sort
 from dasktc.backends.csr import BlockTask, OrientedCSR
-from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
-from dasktc.options import Method
-from dasktc.pipeline.stages.orient import inverse, order_by
 from tests.support.processes import patience
 from tests.support.tiers import each_once, some
 
@@ -518,15 +514,6 @@ def test_merge_any_arrays(bound, sizes, leading, data):
     assert all((array == copy).all() for array, copy in zip(arrays, copies, strict=True))
 
 
-@given(st.lists(st.integers(0, 200), max_size=80), st.integers(0, 3))
-def test_order_of_vertices(weights, spread):
-    """Small weights are counted, large ones sorted."""
-    weights = np.array(weights, np.int64) * 10**spread
-    order = order_by(weights, get_backend("cpu"))
-    assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
-    assert order[inverse(order, get_backend("cpu"))].tolist() == list(range(len(weights)))
-
-
 # compiling
 
 
@@ -723,23 +710,3 @@ def triangles_without_cache(x):
 def test_a_kernel_takes_its_own_types_only():
     with pytest.raises(TypeError, match="No matching definition"):
         intersect.merge(1.5)
-
-
-def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
-    """Its name can be used everywhere, also on the command line; splits of unknown cost are those of `merge`."""
-
-    def toy_count(task):
-        return *cpu.count(task, "search")[:2], 7, 0
-
-    toy = cpu.CpuKernel("toy", "a toy", toy_count, lambda of: np.where(of.a < 0, 0, 7))
-    monkeypatch.setitem(cpu.KERNELS, "toy", toy)
-    edges = [(1, 0), (2, 0), (2, 1), (3, 2)]
-    result = dasktc.triangle_count(np.array(edges), method=Method(kernel="toy", partition="whole", splits=2))
-    assert (int(result), result.plan.splits, result.stats.probes) == (1, 2, 14)
-    assert cpu.expected_probes(next(tasks(edges, 4)), "toy") == 7 * len(edges)
-    assert scratch_bytes("cpu", "toy", TaskSize(4, 4, 4, 4, splits=2)) > 0
-    (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
-    assert main(["count", str(tmp_path / "edges.txt"), "--backend", "cpu", "--kernel", "toy", "--quiet"]) == 0
-    assert capsys.readouterr().out == "1\n"
-    assert main(["info", "--methods"]) == 0
-    assert "  toy " in capsys.readouterr().out

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.cuda.answers import DeviceAnswers
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 
-on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 BOTH = pytest.mark.parametrize(
     "answers", [DeviceAnswers(HostDevice(reverse)) for reverse in (False, True)], ids=["forward", "reverse"]
 )
@@ -34,14 +33,14 @@ def rows_of(edges, numbers, row_ids, column_ids, external):
     return [(known(a), known(b), number) for a, b, number in sorted(made)]
 
 
-@on_host
+@needs_compiler
 @BOTH
 @given(numbers=st.lists(st.one_of(st.integers(0, 5), st.integers(0, MOST)), max_size=700))
 def test_the_sum_and_the_largest(answers, numbers):
     assert answers.facts(np.array(numbers, dtype="int32")) == (sum(numbers), max(numbers, default=0))
 
 
-@on_host
+@needs_compiler
 @BOTH
 @given(data=st.data(), rows=st.integers(1, 60), most=st.sampled_from([0, 1, 1000, MOST]))
 def test_columns_ascend_under_the_caller_s_ids(answers, data, rows, most):
@@ -56,7 +55,7 @@ def test_columns_ascend_under_the_caller_s_ids(answers, data, rows, most):
     assert {column.dtype.name for column in columns} == {"int64"}
 
 
-@on_host
+@needs_compiler
 def test_rows_are_found_in_tiles_of_long_and_of_empty_rows():
     rng = np.random.default_rng(3)
     lengths = np.zeros(9000, "int64")
@@ -71,7 +70,7 @@ def test_rows_are_found_in_tiles_of_long_and_of_empty_rows():
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected
 
 
-@on_host
+@needs_compiler
 @pytest.mark.parametrize(
     ("vertices", "most", "fits"), [(1 << 16, MOST, True), (1 << 17, MOST, False), (1 << 30, 7, True)]
 )
@@ -82,7 +81,7 @@ def test_no_columns_where_a_word_has_too_few_bits(vertices, most, fits):
     assert (made is not None) == fits
 
 
-@on_host
+@needs_compiler
 @BOTH
 @pytest.mark.parametrize(("dtype", "ids"), [("int32", "int32"), ("int64", "int64"), ("float64", "int32")])
 def test_numbers_by_dense_id(answers, dtype, ids):
@@ -92,7 +91,7 @@ def test_numbers_by_dense_id(answers, dtype, ids):
     assert placed[order].tolist() == numbers.astype(dtype).tolist()
 
 
-@on_host
+@needs_compiler
 @BOTH
 @given(
     of=st.lists(st.tuples(st.integers(0, 2**40), st.integers(0, 70_000), st.integers(0, MOST - 70_000)), max_size=99)

@@ -43,12 +43,11 @@ from tests.backends.cuda.test_kernels import moved
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict, cupy_strict
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
 
-needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 400, 1)
 LARGER = skewed_edges(150, 1700, 1)
 KERNELS_HERE = list(launch.KERNELS)

@@ -19,11 +19,10 @@ from dasktc.options import Method
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import random_edges, skewed_edges
 
-on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 700, 7)
 BOTH = [DeviceBitMatrix(HostDevice(reverse), DeviceEdges(HostDevice(reverse)), np.unique) for reverse in (False, True)]
 """Threads in ascending and in descending order."""
@@ -39,7 +38,7 @@ def facts(result):
     )  # fmt: skip
 
 
-@on_host
+@needs_compiler
 @pytest.mark.parametrize("bits", BOTH, ids=["forward", "reverse"])
 @given(edges=st.lists(st.tuples(IDS, IDS), max_size=200))
 def test_any_multigraph(bits, edges):
@@ -55,7 +54,7 @@ def test_any_multigraph(bits, edges):
     assert found.probes == sum(degree**2 for degree in of.values())
 
 
-@on_host
+@needs_compiler
 @given(edges=oracle.multigraphs())
 def test_it_finds_what_the_stages_find(edges):
     source = np.array(edges, dtype="int64").reshape(-1, 2)

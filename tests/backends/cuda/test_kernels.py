@@ -40,10 +40,8 @@ from tests.backends.cpu.test_kernels import (
 )
 from tests.backends.cpu.test_kernels import tasks as ranges
 from tests.support.emulation import host
-from tests.support.emulation.host import HostDevice, LaunchError, compiler, count_on
+from tests.support.emulation.host import HostDevice, LaunchError, count_on, needs_compiler
 from tests.support.tiers import some
-
-emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 TINY = {
     "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 16,
@@ -229,7 +227,7 @@ def run_text(body, threads=64, reverse=False, before=""):
     return out
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("reverse", [False, True])
 def test_emulation_runs_warps_and_blocks(reverse):
     body = """
@@ -246,19 +244,13 @@ def test_emulation_runs_warps_and_blocks(reverse):
     assert run_text(body, reverse=reverse).tolist() == (up[::-1] * 100 + np.where(i % 2, 31, 0)).tolist()
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (
-            "if (threadIdx.x < 7) { __syncthreads(); }",
-            "divergent barrier: some threads of the block have exited",
-        ),
-        (
-            "if (threadIdx.x < 7) { __syncthreads(); } else {\n __syncthreads(); }",
-            "wait at different barriers",
-        ),
+        ("if (threadIdx.x < 7) { __syncthreads(); }", "divergent barrier: some threads of the block have exited"),
+        ("if (threadIdx.x < 7) { __syncthreads(); } else {\n __syncthreads(); }", "wait at different barriers"),
         ("if (threadIdx.x < 7) { __syncwarp(); }", "exited|do not come"),
         ("if (threadIdx.x < 7) { __syncwarp(); } __syncthreads();", "do not come"),
         ("out[0] = __shfl_sync(1u, 1u, threadIdx.x);", "mask leaves it out|mask leaves out"),
@@ -273,7 +265,7 @@ def test_emulation_reports_what_a_gpu_leaves_undefined(body, message, reverse):
 # executed on the host
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize(
     ("variant", "reverse"),
     some(
@@ -291,7 +283,7 @@ def test_counts_are_exact(variant, reverse):
             check(on_host(reverse), list(tasks(found, vertices, parts, splits, ordered)), kernel, macros, found)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize(
     "variant",
     some(
@@ -306,7 +298,7 @@ def test_three_parts(variant):
         check(on_host(False), list(tasks(edges, vertices, 3, 2, ordered)), kernel, macros, edges)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("kernel", ["hub", "bitmap"])
 def test_hubs_end_within_a_word(kernel):
     """Edges that lead to the first rows behind the last hub, in the same word of a bitmap, are counted once."""
@@ -360,7 +352,7 @@ BLOCK_SIZES += product(["short"], [32, 256])
 BLOCK_SIZES += product(["hindex", "merge", "search", "lstc", "tcstream"], [32, 1024])
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize(
     ("kernel", "threads"), some(BLOCK_SIZES, lambda kernel, threads: (kernel, threads) == ("hub", 32))
 )
@@ -370,7 +362,7 @@ def test_every_block_size(kernel, threads):
     check(on_host(threads.bit_length() % 2 == 0), list(tasks(edges, 300)), kernel, block_sizes(kernel, threads), edges)
 
 
-@emulated
+@needs_compiler
 @given(graphs(), st.integers(1, 3), st.integers(1, 3), st.sampled_from(sorted(VARIANTS)), st.booleans())
 def test_any_graph_in_any_partition(graph, parts, splits, variant, reverse):
     kernel, macros = VARIANTS[variant]
@@ -378,7 +370,7 @@ def test_any_graph_in_any_partition(graph, parts, splits, variant, reverse):
     check(on_host(reverse), list(tasks(edges, vertices, parts, splits, ordered)), kernel, macros, edges)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("kernel", ["hindex", "merge", "search", "tcstream"])
 @pytest.mark.parametrize("most", [1, 37, 1000])
 def test_edges_listed_in_slices(kernel, most, monkeypatch):
@@ -390,7 +382,7 @@ def test_edges_listed_in_slices(kernel, most, monkeypatch):
         check(on_host(False), list(tasks(edges, vertices, 1, 2)), kernel, macros, edges)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("kernel", ["tcstream", "tcstream-recursive", "tcstream-backward"])
 @pytest.mark.parametrize("top", [0, 3])
 def test_long_lists_are_searched_from_end_to_end(kernel, top):
@@ -409,7 +401,7 @@ def test_long_lists_are_searched_from_end_to_end(kernel, top):
         assert found[:3] == (len(np.intersect1d(row, list_)), len(list_), min(len(row), len(list_)))
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("macros", [{"SUB": 1}, {"SUB": 2}, {"SUB": 3, "MOST_TPI": 64}, {"SUB": 16}, {"TPI": 256}])
 def test_equal_entries_at_every_cut_of_a_path(macros):
     """Lists that are equal, shifted by one, or have one entry in common, at their ends and everywhere else."""
@@ -420,7 +412,7 @@ def test_equal_entries_at_every_cut_of_a_path(macros):
         check(on_host(reverse), list(tasks(sorted(edges), 106, 1, 1, ordered)), "merge", BINS | macros, edges)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("sub", [1, 8])
 def test_work_is_binned_by_its_logarithm(sub):
     """Every launch of bin k has the edges of work above 2^(k-1) and at most 2^k, and 2^k / SUB threads for each."""
@@ -449,7 +441,7 @@ def alike(vertices, stride):
     return [(stride * u, stride * v) for u, v in clique(vertices)]
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 @pytest.mark.parametrize(("vertices", "stride"), [(45, 32), (130, 1024)])
 @pytest.mark.parametrize("variant", ["trust", "trust without VC, CO"])
@@ -461,7 +453,7 @@ def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse, monkey
     assert count[3] == 8 if macros.get("CO", 1) else count[3] >= 8
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("virtual", [0, 1])
 def test_reads_are_entries_of_buckets(virtual):
     """Three layers without a triangle: every lookup compares all entries of its bucket."""
@@ -476,7 +468,7 @@ def test_reads_are_entries_of_buckets(virtual):
     assert count[:3] == (0, wedges_of(edges), reads)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("chunk", [0, 1, 5])
 def test_rows_are_taken_in_chunks(chunk, monkeypatch):
     """One row per turn, several where rows are many and short, or as many as the macro says."""
@@ -512,7 +504,7 @@ def test_subwarps_are_those_of_fewest_steps(edges, entries, threads):
     assert all(lanes <= chosen for lanes, of in zip(launch_trust.LANES, steps, strict=True) if of == min(steps))
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize(("entries", "lists", "chosen"), [(3, 40, 8), (16, 40, 16), (90, 3, 32)])
 def test_subwarps_are_as_long_as_lists(entries, lists, chosen):
     """Every row has the same number of lists, of the same length."""
@@ -533,7 +525,7 @@ def test_subwarps_are_as_long_as_lists(entries, lists, chosen):
 
 
 @pytest.mark.slow
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 @pytest.mark.parametrize("variant", ["hindex", "hindex tiny", "hindex of the longer list", "hindex-unbinned"])
 def test_full_buckets_of_short_lists_pass_entries_on(variant, reverse, monkeypatch):
@@ -548,7 +540,7 @@ def test_full_buckets_of_short_lists_pass_entries_on(variant, reverse, monkeypat
 
 
 @pytest.mark.slow
-@emulated
+@needs_compiler
 @pytest.mark.parametrize(
     ("variant", "vertices", "stride"),
     [("hub tiny", 40, 64), ("bitmap tiny", 40, 64), ("hub", 130, 1024), ("bitmap", 130, 1024)],
@@ -559,7 +551,7 @@ def test_hub_ids_that_share_words_and_filter_bits(variant, vertices, stride):
     check(on_host(True), list(tasks(edges, stride * vertices)), kernel, macros, edges)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("variant", some(VARIANTS, lambda variant: variant.endswith("tiny")))
 def test_table_and_stream_of_unlike_width(variant):
     kernel, macros = VARIANTS[variant]
@@ -586,7 +578,7 @@ class Allocating:
         return allocate
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("longest", some(["WORDS4", "WORDS8", "SHORT"], lambda longest: longest == "WORDS8"))
 def test_equal_fingerprints_of_different_ids(longest):
     """Ids beyond 65,536 share fingerprints of 16 bits, so matches must be looked up."""
@@ -606,7 +598,7 @@ def test_equal_fingerprints_of_different_ids(longest):
         check(on_host(False), list(tasks(edges, vertices)), "hub", macros, edges)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize(
     "variant",
     ["hub", "hub tiny", "bitmap", "trust", "hindex", "hindex-unbinned", "merge", "lstc", "tcstream", "short", "plain"],
@@ -636,7 +628,7 @@ class Noting(HostDevice):
         super().launch(kernel, entry, *how, **more)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize(
     ("variant", "entries"),
     [
@@ -693,7 +685,7 @@ class Far(HostDevice):
         super().launch(kernel, entry, defines, grid, block, values, shared)
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("name", ["clique", "hubs"])
 @pytest.mark.parametrize(
     "variant",
@@ -712,7 +704,7 @@ def test_places_of_edges_beyond_32_bits(variant, name):
 
 
 @pytest.mark.slow
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 def test_lists_of_some_rows_after_those_of_others(monkeypatch, reverse):
     """Where lists outnumber edges, which pieces of one entry cause here."""
@@ -726,7 +718,7 @@ def test_lists_of_some_rows_after_those_of_others(monkeypatch, reverse):
     assert rounds
 
 
-@emulated
+@needs_compiler
 @pytest.mark.parametrize("splits", [1, 3, 40])
 def test_lists_take_no_more_than_their_rows_edges(splits):
     vertices, edges = GRAPHS["hubs"]

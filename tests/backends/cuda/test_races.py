@@ -29,9 +29,9 @@ from tests.backends.cpu.test_kernels import GRAPHS, clique, random_edges, tasks
 from tests.backends.cuda.test_kernels import FEW, FILES, TINY, VARIANTS, moved
 from tests.backends.cuda.test_sort import TINY as TILES
 from tests.backends.cuda.test_supports import VARIANTS as WITH_OUTPUTS
-from tests.support.emulation.host import ENTRY, HostDevice, RaceError, compiler, count_on
+from tests.support.emulation.host import ENTRY, HostDevice, RaceError, count_on, needs_compiler
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+pytestmark = needs_compiler
 
 MORE = {
     "hub by rounds": ("hub", TINY | {"PIECE": 1, "COUNTERS": 5, "MET_WARPS": 1}),

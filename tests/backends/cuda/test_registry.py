@@ -1,6 +1,5 @@
 """The CUDA kernels behind the whole pipeline, run on the host; and what it takes to add a kernel."""
 
-import json
 from dataclasses import replace
 from itertools import product
 
@@ -12,16 +11,14 @@ from dasktc.backends.cpu import backend as cpu
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import probes as device_probes
-from dasktc.cli.main import main
-from dasktc.options import Method
 from dasktc.registry import ORDERS, SCHEMES
-from tests.backends.cpu.test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
+from tests.backends.cpu.test_kernels import GRAPHS, random_edges, tasks
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import TOY, HostDevice, compiler, count_on
+from tests.support.emulation.host import needs_compiler
 from tests.support.keywords import keywords
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+pytestmark = needs_compiler
 
 BINS = {"BLOCK": 64, "STARTS": 64}
 MACROS = {
@@ -63,27 +60,6 @@ def test_every_scheme_and_order(partition, emulated):
             assert int(result) == oracle.triangles(edges), (kernel, how)
             assert result.stats.verified == len(result.tasks)
             assert result.kernel == kernel
-
-
-def test_a_sixth_kernel_is_one_file_and_one_line(tmp_path, monkeypatch, emulated, capsys):
-    (tmp_path / "toy.cu").write_text(TOY)
-    monkeypatch.setitem(
-        launch.KERNELS, "toy", launch.CudaKernel("toy", "a toy", f"{tmp_path}/toy", lambda edges, _: edges.lengths.b)
-    )
-    for vertices, edges in GRAPHS.values():
-        for task in tasks(edges, vertices):
-            count = count_on(HostDevice(), task, "toy")
-            assert count == (triangles_of(edges), wedges_of(edges), launch.expected_probes(np, task, "toy"), 0)
-    edges = random_edges(60, 350, 5)
-    result = dasktc.triangle_count(
-        np.array(edges), backend="cuda", method=Method(kernel="toy", partition="hash2d", parts=2, splits=2), verify=1.0
-    )
-    assert int(result) == oracle.triangles(edges)
-    (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
-    for kernel in ("toy", "bitmap"):
-        assert main(["count", f"{tmp_path}/edges.txt", "--backend", "cuda", "--kernel", kernel, "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert (found["kernel"], found["triangles"]) == (kernel, int(result))
 
 
 def test_each_kernel_of_a_name_both_backends_have_makes_the_same_probes():

@@ -20,12 +20,10 @@ from dasktc.planning.schemes import SCHEMES
 from tests.backends.cpu.test_kernels import GRAPHS, graphs, tasks, turned
 from tests.backends.cuda.test_kernels import TINY
 from tests.support.emulation import cupy_strict
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import pairwise_cover
 from tests.support.tiers import some
-
-needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 SMALL = {"BLOCK": 64, "COUNTERS": 64}
 VARIANTS = {

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.io.formats import lines
 from dasktc.io.formats.rows import Dialect, parse
-from tests.support.emulation.host import HostDevice, compiler
-
-on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+from tests.support.emulation.host import HostDevice, needs_compiler
 
 BOTH = [DeviceText(HostDevice(reverse)) for reverse in (False, True)]
 """Threads in ascending and in descending order."""
@@ -53,7 +51,7 @@ def texts(draw, fields):
     return Dialect(separator, columns, "int"), end.join(rows) + draw(st.sampled_from(["", end, end + end]))
 
 
-@on_host
+@needs_compiler
 @pytest.mark.parametrize("device", BOTH, ids=["forward", "reverse"])
 @given(given_text=texts(IDS) | texts(IDS | ODD))
 def test_what_is_parsed_is_what_the_host_parses(device, given_text):
@@ -68,7 +66,7 @@ def test_what_is_parsed_is_what_the_host_parses(device, given_text):
         assert {ids.dtype.name for ids in pair} == {"int64" if wide else "int32"}
 
 
-@on_host
+@needs_compiler
 @pytest.mark.parametrize(
     ("text", "separator", "pairs"),
     [

@@ -6,16 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.backends.cuda.vertices import DeviceVertices
-from tests.support.emulation.host import HostDevice, compiler
+from tests.support.emulation.host import HostDevice, needs_compiler
 
-on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 BOTH = [DeviceVertices(HostDevice(reverse)) for reverse in (False, True)]
 """Threads in ascending and in descending order."""
 MOST = 2**31 - 1
 DEGREES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2000), st.integers(MOST - 3, MOST)), max_size=700)
 
 
-@on_host
+@needs_compiler
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @given(weights=DEGREES)
@@ -27,7 +26,7 @@ def test_vertices_are_ordered_by_descending_weight(vertices, dtype, weights):
     assert (order.dtype, vertices.inverse(order).dtype) == ("int32", "int32")
 
 
-@on_host
+@needs_compiler
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @given(degrees=DEGREES, draw=st.randoms())
 def test_wedges_pass_64_bits(vertices, degrees, draw):
@@ -39,7 +38,7 @@ def test_wedges_pass_64_bits(vertices, degrees, draw):
     assert vertices.wedges(*(np.array(vector, dtype="int32") for vector in (degrees, rank, outward))) == wedges
 
 
-@on_host
+@needs_compiler
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @given(values=st.lists(st.one_of(st.integers(0, 3), st.integers(1000, 1050), st.integers(0, 3000)), max_size=900))
 def test_elements_of_each_value(vertices, values):

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -46,6 +47,9 @@ from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
+from tests.support.emulation import cuda as emulated_cuda
+from tests.support.emulation import cupy_strict
+from tests.support.emulation.host import compiler
 from tests.support.oracle import multigraphs, triangles
 
 COUNTED = {
@@ -54,6 +58,16 @@ COUNTED = {
 }  # fmt: skip
 """Figures that are counts on a GPU too, of many GPUs by one, or of other systems' methods by our kernels."""
 TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), (7, 8), ((2, 1), (2, 2)))
+
+
+@pytest.fixture
+def emulated() -> Iterator[Any]:
+    """The CUDA backend for one test, because most others measure the CPU."""
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    with emulated_cuda.backend() as found, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cupy_strict.ndarray, "__module__", "cupy")
+        yield found
 
 
 @pytest.fixture(scope="module")

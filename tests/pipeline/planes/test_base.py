@@ -95,13 +95,7 @@ def test_partitions_hold_each_edge_once_in_ascending_order():
     assert not given.frames
 
 
-@given(
-    multigraphs(),
-    st.integers(1, 5),
-    st.integers(1, 9),
-    st.sampled_from(EVERY_REORDER),
-    st.sampled_from([1, 2, 3]),
-)
+@given(multigraphs(), st.integers(1, 5), st.integers(1, 9), st.sampled_from(EVERY_REORDER), st.sampled_from([1, 2, 3]))
 def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder, n):
     slow = orientation(edges)
     with many_partitions():
@@ -116,10 +110,7 @@ def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder
         assert block.columns.tolist() == plain._context.blocks[place].columns.tolist()
 
 
-LARGER = {
-    "skewed": skewed_edges(400, 3_000, 1),
-    "out-degrees 0 to 124, each once": complete(125) + star(300),
-}
+LARGER = {"skewed": skewed_edges(400, 3_000, 1), "out-degrees 0 to 124, each once": complete(125) + star(300)}
 
 
 @pytest.mark.parametrize(("name", "how"), [*product(LARGER, EVERY_REORDER)])
@@ -177,10 +168,7 @@ def frozen(result):
 
 
 def test_frozen_results_cannot_be_written_to():
-    results = [
-        *frozen([np.arange(3), (np.arange(3), 1)]),
-        frozen(pd.DataFrame({"src": [1, 2]}))["src"].values,
-    ]
+    results = [*frozen([np.arange(3), (np.arange(3), 1)]), frozen(pd.DataFrame({"src": [1, 2]}))["src"].values]
     for array in (results[0], results[1][0], results[2]):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7

@@ -88,19 +88,13 @@ def test_ranges_of_rows_have_about_equally_many_edges():
     assert orient.first_rows(keys[:0], rank, 3, shift, CPU) == [0]
 
 
-@given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), max_size=50))
+@given(st.lists(st.integers(0, 5), max_size=80) | st.lists(st.integers(0, 5) | st.integers(0, 2**63 - 1), max_size=50))
+@example([2**31, 0, 2**31 - 1, 2**31, 1])
+@example([2**63 - 1, 0, 2**63 - 2, 2**63 - 1, 1])
 def test_order_by_is_a_stable_descending_sort(weights):
-    """Large weights leave no bits for the id in one key: the slower sort must give the same order."""
+    """Small weights are counted; large ones leave no bits for the id in one key, and are sorted more slowly."""
     expected = sorted(range(len(weights)), key=lambda i: (-weights[i], i))
     assert orient.order_by(np.array(weights, dtype="int64"), CPU).tolist() == expected
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)), max_size=8))
-@example([(2**31 - 1, 2**31 - 1)] * 8)
-def test_wedges_do_not_overflow(degrees):
-    """Eight vertices may imply 2^65 wedges, although no such graph has 2^43 edges."""
-    inward, outward = np.array(degrees, dtype="int64").reshape(-1, 2).T
-    assert orient.wedges_of(inward, outward) == sum(i * o for i, o in degrees)
 
 
 def test_sums_change_no_vector():

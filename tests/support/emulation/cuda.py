@@ -1,5 +1,6 @@
 """Imports the CUDA backend with strict stand-ins for its GPU libraries: `with backend(): get_backend("cuda")`."""
 
+import gc
 import sys
 from contextlib import contextmanager
 
@@ -23,6 +24,17 @@ def backend():
         cupy_strict.ALLOCATOR[0] = allocator
         left, streams.VIOLATIONS[:] = list(streams.VIOLATIONS), []
         assert not left, left
+
+
+@contextmanager
+def allocator(allocate):
+    """Context with a function that allocates in place of the usual one, and returns what frees the memory."""
+    gc.collect()
+    cupy_strict.INSTEAD[0] = allocate
+    try:
+        yield
+    finally:
+        cupy_strict.INSTEAD[0] = None
 
 
 def _put_back(before):

@@ -14,13 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda.nvrtc import source
 
 HERE = Path(__file__).parent
-TOY = (HERE / "toy.cu").read_text(encoding="utf-8")
-"""A small kernel, for tests of registries."""
 ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
 SHARED = "DASKTC_TESTS_COMPILED"
 """Environment variable that names the folder of compiled kernels."""
@@ -40,6 +39,9 @@ KINDS = ("reads", "writes", "changes by an atomic function, or as RACY_WRITE say
 def compiler():
     """Path of g++ on Linux, whose sections and glibc contexts the emulation needs; else None."""
     return shutil.which("g++") if sys.platform == "linux" else None
+
+
+needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 
 def program(text):

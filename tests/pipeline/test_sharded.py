@@ -513,8 +513,7 @@ def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
     graph = dasktc.prepare(sparse[0], memory="18MB", run=RunOptions(work_dir=tmp_path))
     for ask in (graph.triangles, graph.clustering):
         with pytest.raises(
-            InputError,
-            match=r"300,000 vertices take 12.6 MB .* with per_vertex=.*, or prepare with a larger memory=",
+            InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex=.*, or prepare with a larger memory="
         ):
             ask()
 

@@ -230,13 +230,7 @@ def test_frames_hold_their_two_columns_and_nothing_else(edges):
 # Any number of partitions
 
 
-@given(
-    multigraphs(),
-    st.integers(1, 5),
-    st.integers(1, 9),
-    st.sampled_from(EVERY_REORDER),
-    st.sampled_from([1, 2, 3]),
-)
+@given(multigraphs(), st.integers(1, 5), st.integers(1, 9), st.sampled_from(EVERY_REORDER), st.sampled_from([1, 2, 3]))
 def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder, n):
     slow = orientation(edges)
     with many_partitions():
@@ -285,10 +279,7 @@ def frozen(result):
 
 
 def test_frozen_results_cannot_be_written_to():
-    results = [
-        *frozen([np.arange(3), (np.arange(3), 1)]),
-        frozen(pd.DataFrame({"src": [1, 2]}))["src"].values,
-    ]
+    results = [*frozen([np.arange(3), (np.arange(3), 1)]), frozen(pd.DataFrame({"src": [1, 2]}))["src"].values]
     for array in (results[0], results[1][0], results[2]):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7

@@ -130,8 +130,7 @@ def test_a_kernel_that_needs_rows_in_order_gets_none_other():
     block = blocks(EDGES, sort_rows=False)[0, 0]
     job = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, "merge", "cpu")
     with pytest.raises(
-        CountError,
-        match=r"kernel merge needs rows in ascending order, .*\(kernel='trust'\) or .*\(kernel='hindex'\)$",
+        CountError, match=r"kernel merge needs rows in ascending order, .*\(kernel='trust'\) or .*\(kernel='hindex'\)$"
     ):
         _counted(BlockTask(block, block, block), job, "merge")
     assert get_backend("cpu").count(BlockTask(block, block, block), "hindex").triangles == EXPECTED

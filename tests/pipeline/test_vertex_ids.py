@@ -49,11 +49,7 @@ def run(source, **options):
     return prepare_edges(LocalExecutor(), source, Options(**options))
 
 
-SCALES = {
-    TableMap: lambda v: v,
-    SortedMap: lambda v: v * 2**40,
-    TextMap: lambda v: f"{v:05d}",
-}
+SCALES = {TableMap: lambda v: v, SortedMap: lambda v: v * 2**40, TextMap: lambda v: f"{v:05d}"}
 
 
 @pytest.mark.parametrize("kind", SCALES)

@@ -103,7 +103,7 @@ MUTANTS = [
     *RACES,
     # from edges to blocks
     Mutant("rows-read", "without_loops", "return frame, Counts(rows, loops, Span", "return frame, Counts(rows + 1, loops, Span", "pipeline/test_canonicalize.py", "rows_read"),
-    Mutant("splitter-lost", "ProcessPlane.canonical", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/test_canonicalize.py", "equally_large"),
+    Mutant("splitter-lost", "Plane.exchange_and_fold", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/test_canonicalize.py", "equally_large"),
     Mutant("partitions-budget", "Plane.partitions", "if edges < min(one, largest):", "if edges <= one:", "pipeline/test_canonicalize.py", "few_edges"),
     Mutant("loops-kept", "proper", "return copies[0][:-1], copies[1][:-1], loops, low, high", "return *columns, loops, low, high", "pipeline/test_canonicalize.py", "rows_read"),
     Mutant("cut-chunks", "split", "back -= len(chunk) - (front - old_front)", "back -= len(chunk)", "pipeline/test_stages.py", "keys_are_cut"),
@@ -131,7 +131,7 @@ MUTANTS = [
     Mutant("shard-numbers", "number_values", 'numbers = ops.find(values, among).astype("int32")', 'numbers = ops.find(values, among).astype("int16").astype("int32")', "system/test_past_32_bits.py", "numbers_of_a_shard"),
     Mutant("shard-samples", "distinct", "SAMPLES, MARGIN = 256, 1.1", "SAMPLES, MARGIN = 2, 1.1", "pipeline/test_sharded.py", "about_equal"),
     Mutant("shard-first", "number_values", "    numbers += first\n", "", "pipeline/test_sharded.py", "numbered_in_ascending"),
-    Mutant("remainders", "BudgetPlane.measure", "or not parts or RESIDUES % parts:", "or not parts or RESIDUES < parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
+    Mutant("remainders", "BudgetPlane.measure", "or not parts or orient.RESIDUES % parts:", "or not parts or orient.RESIDUES < parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
     Mutant("wedges-passes", "wedges_of", "    for start in range(0, len(inward), CHUNK):", "    for start in range(0, max(1, len(inward) - 1), CHUNK):", "system/test_past_32_bits.py", "several_passes"),
     # planning
     Mutant("parts-as-vertices", "_candidates", "last = min(limits.most_parts, max(first, most))", "last = min(limits.most_parts, max(first, most - 1))", "planning/test_plan.py", "as_many_parts"),

@@ -99,10 +99,7 @@ class LocalExecutor(Executor):
     def map_and_fold(
         self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
     ) -> tuple[list[Any], Any]:
-        """Map, and reduce the results: in one pass, before they are kept, where the store may move these away."""
-        if not self.store.repeats:
-            results_of_map = self.map(stage, function, inputs, *shared)
-            return results_of_map, self.fold(stage, fold, list(results_of_map))
+        """Map, and reduce the results before they are kept; one call after another."""
         values, made = self.store.evaluate(_listed_args, list(shared)), list[Any]()
         folded = self.store.evaluate(fold.start, [])
         inputs.reverse()

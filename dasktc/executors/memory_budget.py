@@ -88,7 +88,12 @@ def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | 
         return executor
     budget = usable(max(LEAST, memory))
     if isinstance(executor, DaskExecutor):
-        work = _shared_or_own(executor, place)
+        try:
+            work: WorkDir | None = _shared(executor, place)
+        except InputError:
+            if place is not None:
+                raise
+            work = None  # some workers do not see the default: each makes its own
         on_host = float(memory_of(for_backend(executor, "cpu")))
         return _keeping(executor, DeviceClusterStore(work, budget, pinned, replica_bytes=on_host))
     if not isinstance(executor, LocalExecutor):
@@ -113,16 +118,6 @@ def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
         work.close()
         raise
     return work
-
-
-def _shared_or_own(executor: DaskExecutor, place: Place) -> WorkDir | None:
-    """As `_shared`; None (each worker makes its own) if no place was given and some workers do not see the default."""
-    try:
-        return _shared(executor, place)
-    except InputError:
-        if place is not None:
-            raise
-        return None
 
 
 def _names(hosts: list[str]) -> str:

@@ -110,20 +110,15 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
                 active -= 1
             elif outcome.error is not None:
                 running.wait()
-                raise min([outcome, *_failed(running.ended)], key=itemgetter(0)).error  # type: ignore[misc]
+                others = [running.ended.get() for _ in range(running.ended.qsize())]
+                failed = [outcome, *(other for other in others if other is not None and other.error is not None)]
+                raise min(failed, key=itemgetter(0)).error  # type: ignore[misc]
             else:
                 yield outcome[:2]
     finally:
         running.stop()
         running.wait()
         calls.close()
-
-
-def _failed(queue: SimpleQueue[_Ended | None]) -> Iterator[_Ended]:
-    while not queue.empty():
-        outcome = queue.get()
-        if outcome is not None and outcome.error is not None:
-            yield outcome
 
 
 def results(

@@ -26,21 +26,7 @@ from dasktc.io.source import Source
 from dasktc.options import AttributeOptions
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared
-from dasktc.pipeline.stages.attributes import (
-    EdgeAttributes,
-    ReadPart,
-    by_edge,
-    coded,
-    differing_weights,
-    directed_neighbours,
-    distinct_codes,
-    joined_rows,
-    largest_loop,
-    lost_edges,
-    places_in,
-    read_part,
-    turned,
-)
+from dasktc.pipeline.stages import attributes
 from dasktc.pipeline.stages.edge_keys import shift_of, unpack
 from dasktc.pipeline.stages.orient import inverse
 from dasktc.pipeline.stages.read import judged
@@ -62,16 +48,18 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
     """
     upstream = upstream_of(executor, source.parts)
     calls = [(part, of, runs_of(len(upstream))) for part, of in zip(source.parts, upstream, strict=True)]
-    made: list[tuple[Frame, Notes | None]] = executor.gather(starmap(executor, "read-rows", read_part, calls))
+    made: list[tuple[Frame, Notes | None]] = executor.gather(
+        starmap(executor, "read-rows", attributes.read_part, calls)
+    )
     reading = judged(source, source.parts, [notes for _, notes in made if notes is not None])
     frames = [frame for frame, _ in made]
-    parts = tuple(ReadPart(frame[["src", "dst"]], source.ids) for frame in frames)
+    parts = tuple(attributes.ReadPart(frame[["src", "dst"]], source.ids) for frame in frames)
     return replace(source, parts=parts, weight=None, reading=reading), frames
 
 
 def attach(
     executor: Executor, prepared: Prepared, blocks: Blocks, frames: list[Frame], options: AttributeOptions
-) -> EdgeAttributes:
+) -> attributes.EdgeAttributes:
     """Combine the rows of each edge, and store its weight and direction beside the blocks.
 
     Parameters
@@ -93,28 +81,28 @@ def attach(
     """
     vertices, order = executor.gather([prepared.vertices, prepared.graph.order.whole])
     shift, weighted = shift_of(len(order)), options.weight is not None
-    loops = largest_loop(frames, options) if weighted else -np.inf
+    loops = attributes.largest_loop(frames, options) if weighted else -np.inf
     place = inverse(order, CPU)
-    rows = executor.gather(executor.map("attributes", coded, frames, vertices, place, shift, options))
-    codes, weights = joined_rows(rows, weighted)
+    rows = executor.gather(executor.map("attributes", attributes.coded, frames, vertices, place, shift, options))
+    codes, weights = attributes.joined_rows(rows, weighted)
     rows.clear()
-    codes, weights, clash = distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
+    codes, weights, clash = attributes.distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
     if clash is not None:
         ends = vertices.external(np.sort(order[list(unpack(codes[clash[0]] >> 1, shift))])).tolist()
         if prepared.source.labels is not None:
             ends = prepared.source.labels.of(ends)
-        raise differing_weights(" and ".join(map(shown, ends)), *clash[1:])
+        raise attributes.differing_weights(" and ".join(map(shown, ends)), *clash[1:])
     largest = max(loops, float(weights.max(initial=-np.inf))) if weighted else 1.0
-    keys, directions, roots = by_edge(codes, weights, largest, options.directed)
+    keys, directions, roots = attributes.by_edge(codes, weights, largest, options.directed)
     if len(keys) != prepared.graph.edges:
-        raise lost_edges(len(keys), prepared.graph.edges)
-    neighbours = directed_neighbours(keys, directions, shift, len(order)) if options.directed else None
-    made = EdgeAttributes(options.weight, options.directed, largest, {}, {}, neighbours)
+        raise attributes.lost_edges(len(keys), prepared.graph.edges)
+    neighbours = attributes.directed_neighbours(keys, directions, shift, len(order)) if options.directed else None
+    made = attributes.EdgeAttributes(options.weight, options.directed, largest, {}, {}, neighbours)
     for name, handle in blocks.items():
         (block,) = executor.gather([handle])
-        places, swapped = places_in(block, keys, shift)
+        places, swapped = attributes.places_in(block, keys, shift)
         if roots is not None:
             made.roots[name] = roots[places]
         if directions is not None:
-            made.directions[name] = turned(directions[places], swapped)
+            made.directions[name] = attributes.turned(directions[places], swapped)
     return made

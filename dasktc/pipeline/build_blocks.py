@@ -1,23 +1,26 @@
 """Partitions of schemes that assign rows and columns to blocks by vertex id: grids of CSR blocks.
 
 A partition assigns the vertices to the parts of a scheme and knows the sizes of its blocks. A plane measures and builds
-them.
+them. `lay_out` has the table from what a scheme declares of its blocks to the function that cuts them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from dasktc.options import Options
+from dasktc.pipeline.lstc_partition import part_vertices
 from dasktc.pipeline.planes.base import Blocks, Plane
 from dasktc.pipeline.planes.graph import Oriented
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import Where
 from dasktc.planning.plan import Proxies
-from dasktc.planning.schemes import Sizes
+from dasktc.planning.schemes import Cut, Sizes
+from dasktc.registry import SCHEMES
 
-__all__ = ["Blocks", "GridPartition", "Partition", "by_ranges", "by_remainder"]
+__all__ = ["Blocks", "GridPartition", "Partition", "by_ranges", "by_remainder", "lay_out"]
 
 
 class Partition(Protocol):
@@ -113,3 +116,17 @@ def by_ranges(plane: Plane, graph: Oriented, parts: int, options: Options, shape
 def _ranges(plane: Plane, degree: Sharded, parts: int) -> tuple[int, ...]:
     """First ids of `parts` ranges with about equally many edges, followed by the number of vertices."""
     return (*plane.cut_evenly("plan", degree, Axis(degree.size, 1), parts)[0], degree.size)
+
+
+_FUNCTIONS: dict[Any, Callable[..., Partition]] = {
+    Cut.BY_REMAINDER: by_remainder,
+    Cut.BY_RANGES: by_ranges,
+    Cut.WITH_PROXIES: part_vertices,
+}
+
+
+def lay_out(plane: Plane, graph: Oriented, scheme: str, parts: int, options: Options, shape: Shape) -> Partition:
+    """Assign the vertices to a scheme's blocks at n = `parts`, and measure the blocks."""
+    cut = SCHEMES[scheme].dealing.lay_out
+    function: Callable[..., Partition] = _FUNCTIONS.get(cut, cut)
+    return function(plane, graph, parts, options, shape)

@@ -36,24 +36,7 @@ from dasktc.pipeline.planes.base import Plane
 from dasktc.pipeline.planes.exchange import Inputs, splitters
 from dasktc.pipeline.planes.graph import Oriented
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, scatter_entries, zipped
-from dasktc.pipeline.stages.lstc import (
-    block_of_part,
-    counts_of,
-    held_from,
-    inside,
-    keys_in_part,
-    members_of,
-    neighbours,
-    no_bits,
-    numbers_of,
-    own_bits,
-    part_degrees,
-    reached_bits,
-    roles_of,
-    slabs_of_part,
-    targets,
-    together,
-)
+from dasktc.pipeline.stages import lstc
 from dasktc.pipeline.stages.orient import total
 from dasktc.pipeline.stages.shards import localised, logical_or, with_entries
 from dasktc.pipeline.vertex_assignment import assigned
@@ -162,20 +145,20 @@ class _Edges(NamedTuple):
 
     def inside(self, bits: Sharded) -> list[int]:
         """Number of edges in each part that has the vertices with its bit, and all edges among them."""
-        return [sum(column) for column in zip(*self.executor.gather(self.map(inside, [bits])), strict=True)]
+        return [sum(column) for column in zip(*self.executor.gather(self.map(lstc.inside, [bits])), strict=True)]
 
     def part(self, own: Sharded, tails: Sharded, heads: Sharded, part: int) -> tuple[int, int, int]:
         """Number of a part's edges from local vertices, of all its edges, and of its wedges from local vertices."""
         executor = self.executor
         vectors = zip(tails.parts, heads.parts, own.parts, strict=True)
-        roles = [executor.submit(self.stage, roles_of, *given, part) for given in vectors]
-        both = executor.transpose(self.stage, self.map(part_degrees, [Sharded(own.starts, roles)]), 2)
+        roles = [executor.submit(self.stage, lstc.roles_of, *given, part) for given in vectors]
+        both = executor.transpose(self.stage, self.map(lstc.part_degrees, [Sharded(own.starts, roles)]), 2)
         if not self.ids:
             summed = [[tree(executor, self.stage, total, given) for given in both]]
         else:
             sums = [scatter_entries(executor, self.stage, list(self.ids), given, own.starts) for given in both]
             summed = zipped(*(vector.parts for vector in sums))
-        counts = executor.gather([executor.submit(self.stage, counts_of, *pair) for pair in summed])
+        counts = executor.gather([executor.submit(self.stage, lstc.counts_of, *pair) for pair in summed])
         local, edges, wedges = map(sum, zip(*counts, strict=True))
         return local, edges, wedges
 
@@ -201,8 +184,8 @@ def part_vertices(plane: Plane, graph: Oriented, parts: int, options: Options, s
     executor = plane.executor
     edges = _Edges.of(executor, graph, parts, shape.shift)
     own = assigned(plane, graph, options, parts, shape)
-    local = Sharded(own.starts, own.map(executor, "plan", own_bits, executor.backend))
-    induced = edges.masks(neighbours, local)
+    local = Sharded(own.starts, own.map(executor, "plan", lstc.own_bits, executor.backend))
+    induced = edges.masks(lstc.neighbours, local)
     tails, heads = _kept(edges, options.proxies, local, induced)
     vertices_of = [list(map(sum, zip(*_held_in_shards(edges, bits), strict=True))) for bits in (induced, tails)]
     induced_edges = edges.inside(induced)
@@ -220,13 +203,13 @@ def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sh
     if how == "none":
         return induced, induced
     if how == "tight":
-        nothing = Sharded(local.starts, local.map(edges.executor, edges.stage, no_bits))
-        heads = edges.masks(targets, local, nothing)
+        nothing = Sharded(local.starts, local.map(edges.executor, edges.stage, lstc.no_bits))
+        heads = edges.masks(lstc.targets, local, nothing)
         both = edges.executor.map(edges.stage, logical_or, zipped(list(local.parts), list(heads.parts)))
         return Sharded(local.starts, both), heads
     kept, before = local, -1
     while (reached := sum(map(sum, _held_in_shards(edges, kept)))) > before:
-        before, kept = reached, edges.masks(reached_bits, induced, kept)
+        before, kept = reached, edges.masks(lstc.reached_bits, induced, kept)
     return kept, kept
 
 
@@ -235,20 +218,20 @@ def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sh
 
 def _held_in_shards(edges: _Edges, bits: Sharded) -> list[list[int]]:
     """Number of set bits of each part in each shard."""
-    held: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, held_from, edges.parts))
+    held: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, lstc.held_from, edges.parts))
     return held
 
 
 def _members(executor: Executor, own: Sharded, tails: Sharded, part: int) -> tuple[Any, Any]:
     """Handles of a part's vertices, and of the flags of those that are local."""
     pairs = [
-        executor.submit("plan", members_of, bits, mine, first, part, executor.backend)
+        executor.submit("plan", lstc.members_of, bits, mine, first, part, executor.backend)
         for bits, mine, first in zip(tails.parts, own.parts, tails.starts, strict=False)
     ]
     members, local = executor.transpose("plan", pairs, 2)
     if len(members) == 1:
         return members[0], local[0]
-    return tuple(executor.submit("plan", together, given, executor.backend) for given in (members, local))
+    return tuple(executor.submit("plan", lstc.together, given, executor.backend) for given in (members, local))
 
 
 # blocks
@@ -266,21 +249,23 @@ def _build(plane: Plane, graph: Oriented, parted: ProxyPartition, where: Where) 
         number = Sharded(
             parted.tails.starts,
             [
-                executor.submit("blocks", numbers_of, *given, first, part, executor.backend)
+                executor.submit("blocks", lstc.numbers_of, *given, first, part, executor.backend)
                 for *given, first in zip(parted.tails.parts, parted.heads.parts, firsts, strict=False)
             ],
         )
-        numbered = edges.map(keys_in_part, [number])
+        numbered = edges.map(lstc.keys_in_part, [number])
         held, bound = int(columns[part, 1]), 1 << 2 * shift
         cuts = splitters(executor, "blocks", numbered, held, plane.partitions(held))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
         ranges = plane.exchange("blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
         at = where.get((part, 1)) if len(parted.members) >= plane.threads else None  # else slabs on all workers
         slabs = [
-            executor.submit("blocks", slabs_of_part, keys, span, parted.local[part], shift, executor.backend, prefer=at)
+            executor.submit(
+                "blocks", lstc.slabs_of_part, keys, span, parted.local[part], shift, executor.backend, prefer=at
+            )
             for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
         for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
             given = (half, place, members, parted.shape.ordered, executor.backend, int(columns[place]))
-            built[place] = executor.submit("blocks", block_of_part, *given, prefer=where.get(place))
+            built[place] = executor.submit("blocks", lstc.block_of_part, *given, prefer=where.get(place))
     return built

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from dasktc.backends import kernel_times, tasks_a_worker
@@ -14,15 +13,13 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.offers import Offer, memory_of, offers_of
-from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
+from dasktc.executors.progress.tracker import Progress, tracker_of
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
-from dasktc.pipeline.build_blocks import Blocks, Partition
-from dasktc.pipeline.layouts import lay_out
+from dasktc.pipeline.build_blocks import Blocks, Partition, lay_out
 from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
-from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
@@ -147,77 +144,64 @@ def prepare_edges(
     if source.size is not None:
         tracker.source_bytes = source.size.stored
     with tracker.watching(executor):
-        return _prepare_edges(executor, source, options, tracker, limits, planned_for)
+        backend, began = options.chosen_backend, time.perf_counter()
+        assert executor.backend.name == backend
+        plane = choose_plane(executor, options)
+        # 1. Read the parts of the source to edge frames.
+        tracker("read", 0, 1)
+        frames = plane.read(source)
+        ended = time.perf_counter()
+        # 2. Make edges undirected and distinct, over dense ids.
+        tracker("canonical", 0, 1)
+        numbering = plane.number(frames, source.ids)
+        plane = with_vertices(plane, numbering)
+        edges = plane.canonical(frames, numbering)
+        plane = plane.for_edges(edges.rows)
+        executor = plane.executor
+        # 3. Direct edges from lower to higher degree.
+        tracker("orient", 0, 1)
+        graph, names = plane.orient(edges, numbering)
+        size, shift, budget = graph.order.size, numbering.shift, numbering.budget
+        check_size(size)
+        # 4. Choose kernel and order, and relabel by the order.
+        tracker("reorder", 0, 1)
+        automatic = options.kernel == "auto"
+        per_call = None if planned_for else plane.stage_memory
 
+        def cut(options: Options) -> bool:
+            numbers = limits or limits_of(executor, options)
+            from_file = options.assign_file is not None and options.parts != 1
+            return from_file or is_cut(options, size, graph.edges, numbers, per_call, planned_for)
 
-def _prepare_edges(
-    executor: Executor,
-    source: Source,
-    options: Options,
-    progress: Tracker,
-    limits: Limits | None,
-    planned_for: str | None,
-) -> Prepared:
-    backend, began = options.chosen_backend, time.perf_counter()
-    assert executor.backend.name == backend
-    plane = choose_plane(executor, options)
-    # 1. Read the parts of the source to edge frames.
-    progress("read", 0, 1)
-    frames = plane.read(source)
-    ended = time.perf_counter()
-    # 2. Make edges undirected and distinct, over dense ids.
-    progress("canonical", 0, 1)
-    numbering = plane.number(frames, source.ids)
-    plane = with_vertices(plane, numbering)
-    edges = plane.canonical(frames, numbering)
-    plane = plane.for_edges(edges.rows)
-    executor = plane.executor
-    # 3. Direct edges from lower to higher degree.
-    progress("orient", 0, 1)
-    graph, names = plane.orient(edges, numbering)
-    size, shift, budget = graph.order.size, numbering.shift, numbering.budget
-    check_size(size)
-    # 4. Choose kernel and order, and relabel by the order.
-    progress("reorder", 0, 1)
-    automatic = options.kernel == "auto"
-    per_call = None if planned_for else plane.stage_memory
+        def has_memory_for(order: str) -> bool:  # its vectors, in as many shards as there already are
+            return budget._replace(how=order).shards(size) == plane.shards
 
-    def cut(options: Options) -> bool:
-        numbers = limits or limits_of(executor, options)
-        from_file = options.assign_file is not None and options.parts != 1
-        return from_file or is_cut(options, size, graph.edges, numbers, per_call, planned_for)
-
-    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, plane.shards), cut)
-    order = ORDERS[options.chosen_reorder]
-    graph = plane.reorder(graph, order, shift)
-    # 5. Choose scheme, n and m, and project bytes.
-    progress("plan", 0, 1)
-    limits = limits or limits_of(executor, options)
-    shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
-    if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
-        known = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names
-        own, parts = own_parts(plane, options.assign_file, source.ids, known, graph, limits.parts)
-        limits, shape = replace(limits, parts=parts), shape._replace(own=own)
-    plan, partition, options = plan_count(
-        options,
-        size,
-        graph.edges,
-        lambda scheme, parts: lay_out(plane, graph, scheme, parts, options, shape),
-        limits,
-        why,
-        automatic=automatic,
-        memory_per_call=per_call,
-        planned_for=planned_for,
-    )
-    plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
-    seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    source = replace(source, parts=(), reading=frames.reading)
-    return Prepared(graph, partition, plan, names, frames.rows, frames.loops, source, options, seconds)
-
-
-def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:
-    """Whether an order's vectors fit in as many shards as there already are."""
-    return budget._replace(how=order).shards(size) == shards
+        options, why = choose(options, look(executor, graph), has_memory_for, cut)
+        order = ORDERS[options.chosen_reorder]
+        graph = plane.reorder(graph, order, shift)
+        # 5. Choose scheme, n and m, and project bytes.
+        tracker("plan", 0, 1)
+        limits = limits or limits_of(executor, options)
+        shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
+        if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
+            known = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names
+            own, parts = own_parts(plane, options.assign_file, source.ids, known, graph, limits.parts)
+            limits, shape = replace(limits, parts=parts), shape._replace(own=own)
+        plan, partition, options = plan_count(
+            options,
+            size,
+            graph.edges,
+            lambda scheme, parts: lay_out(plane, graph, scheme, parts, options, shape),
+            limits,
+            why,
+            automatic=automatic,
+            memory_per_call=per_call,
+            planned_for=planned_for,
+        )
+        plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
+        seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
+        source = replace(source, parts=(), reading=frames.reading)
+        return Prepared(graph, partition, plan, names, frames.rows, frames.loops, source, options, seconds)
 
 
 def limits_of(executor: Executor, options: Options, offers: Sequence[Offer] = ()) -> Limits:

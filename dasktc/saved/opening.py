@@ -28,6 +28,7 @@ from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.autotune import Facts, choose
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.lstc_partition import ProxyPartition
+from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes.choice import choose as choose_plane
 from dasktc.pipeline.planes.graph import Handles, Oriented
 from dasktc.pipeline.planes.vectors import Sharded
@@ -297,14 +298,14 @@ def _read_blocks(
     executor: Executor, prepared: Prepared, reads: dict[Block, checks.BlockRead], expected: tuple[checks.Totals, str]
 ) -> tuple[Blocks, dict[Block, checks.Totals]]:
     """Read and check each block by itself; return the sums over each, but of a single block compare them at once."""
-    backend, plan, plane = executor.backend, prepared.plan, choose_plane(executor, prepared.options)
+    backend, plan, answers = executor.backend, prepared.plan, answers_of(executor)
     if len(reads) == 1:  # each worker may read its own
         ((place, read),) = reads.items()
-        make = plane.replicated if plan.scheme.replicated else executor.submit
+        make = answers.submit_replicated if plan.scheme.replicated else executor.submit
         return {place: make("open", checks.open_block, replace(read, expected=expected), backend)}, {}
     where = builders(plan, prepared.sizes, executor.worker_threads)
     calls, workers = [(read, backend) for read in reads.values()], [where.get(place) for place in reads]
-    handles, totals = plane.measured("open", checks.checked_block, calls, workers)
+    handles, totals = answers.measured("open", checks.checked_block, calls, workers)
     return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
 
 

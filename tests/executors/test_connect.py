@@ -262,10 +262,7 @@ def test_a_cluster_without_workers_is_refused(door):
     with (
         local_cluster(n_workers=0, processes=False) as empty,
         Client(empty, set_as_default=False) as client,
-        pytest.raises(
-            ClusterError,
-            match=r"no worker joined inproc://\S+ in 0\.5 s: .*\(worker_timeout=\.\.\.\)$",
-        ),
+        pytest.raises(ClusterError, match=r"no worker joined inproc://\S+ in 0\.5 s: .*\(worker_timeout=\.\.\.\)$"),
     ):
         door(TRIANGLE, client, run=RunOptions(worker_timeout=0.5))
 

@@ -290,11 +290,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
 @pytest.mark.parametrize(
-    ("workers", "options"),
-    [
-        ([2, 1], {"memory": 28_000_000, "frame": True}),
-    ],
-    ids=["a Dask DataFrame of 67 MB"],
+    ("workers", "options"), [([2, 1], {"memory": 28_000_000, "frame": True})], ids=["a Dask DataFrame of 67 MB"]
 )
 def test_every_worker_keeps_the_budget(kronecker, tmp_path, workers, options):
     """Without --work-dir, files are where Dask's own are, which all workers of one machine see."""
@@ -411,12 +407,7 @@ def counting(graph, work, *more):
 @pytest.mark.parametrize(
     ("number", "more"),
     some(
-        [
-            (signal.SIGINT, []),
-            (signal.SIGTERM, []),
-            (signal.SIGHUP, []),
-            (signal.SIGTERM, ["--workers", "2"]),
-        ],
+        [(signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, []), (signal.SIGTERM, ["--workers", "2"])],
         lambda number, more: number == signal.SIGHUP and not more,
     ),
     ids=str,

@@ -10,8 +10,6 @@ import pytest
 import dasktc
 from dasktc.errors import InputError
 from tests.support import places, reference
-from tests.support.emulation import cuda as emulated_cuda
-from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.places import PLACES, QUESTIONS, REFUSED
 from tests.support.slow_pipeline import skewed_edges, tuned
@@ -19,14 +17,6 @@ from tests.support.tiers import each_once
 
 EDGES = [*skewed_edges(60, 500, 5), (0, 1)]
 FRAME = pd.DataFrame({"u": [u for u, _ in EDGES], "v": [v for _, v in EDGES], "w": [u + v + 1 for u, v in EDGES]})
-
-
-@pytest.fixture(scope="module")
-def emulated():
-    if compiler() is None:
-        pytest.skip("no g++ on Linux, which runs the kernels on the host")
-    with emulated_cuda.backend() as found:
-        yield found
 
 
 def prepared(question, options, **more):

@@ -103,7 +103,7 @@ MUTANTS = [
     *RACES,
     # from edges to blocks
     Mutant("rows-read", "without_loops", "return frame, Counts(rows, loops, Span", "return frame, Counts(rows + 1, loops, Span", "pipeline/stages/test_read.py", "rows_read"),
-    Mutant("splitter-lost", "ProcessPlane.canonical", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
+    Mutant("splitter-lost", "Plane.exchange_and_fold", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
     Mutant("partitions-budget", "Plane.partitions", "if edges < min(one, largest):", "if edges <= one:", "pipeline/planes/test_base.py", "few_edges"),
     Mutant("loops-kept", "CpuEdges.proper", 'return pd.DataFrame({"src": src[:-1], "dst": dst[:-1]}, copy=False), loops, low, high', "return frame, loops, low, high", "pipeline/stages/test_read.py", "rows_read"),
     Mutant("cut-chunks", "split", "back -= len(chunk) - (front - old_front)", "back -= len(chunk)", "pipeline/stages/test_edge_keys.py", "keys_are_cut"),
@@ -132,7 +132,7 @@ MUTANTS = [
     Mutant("own-pages", "value_files", "OWN_PAGES = 1 << 16", "OWN_PAGES = 1 << 20", "executors/stores/test_value_files.py", "memory_of_values"),
     Mutant("shard-samples", "distinct", "SAMPLES, MARGIN = 256, 1.1", "SAMPLES, MARGIN = 2, 1.1", "pipeline/planes/test_sharded.py", "about_equal"),
     Mutant("shard-first", "number_values", "    numbers += first\n", "", "pipeline/stages/test_shards.py", "united_and_numbered"),
-    Mutant("remainders", "BudgetPlane.measure", "or not parts or RESIDUES % parts:", "or not parts or RESIDUES < parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
+    Mutant("remainders", "BudgetPlane.measure", "or not parts or orient.RESIDUES % parts:", "or not parts or orient.RESIDUES < parts:", "executors/stores/device/test_store.py", "dealt_to_ranges"),
     Mutant("wedges-passes", "wedges_of", "    for start in range(0, len(inward), chunk):", "    for start in range(0, max(1, len(inward) - 1), chunk):", "system/test_past_32_bits.py", "several_passes"),
     # planning
     Mutant("parts-as-vertices", "_candidates", "last = min(limits.most_parts, max(first, most))", "last = min(limits.most_parts, max(first, most - 1))", "planning/test_plan.py", "as_many_parts"),

@@ -161,7 +161,9 @@ class DaskExecutor(Executor):
         for answer in self.ask_workers(_facts_of, keys).values():
             facts |= answer
         gone = [future for future in futures if future.key not in facts]  # lost with their worker since they were made
-        made = self._results([self.faults.ask(self.client.submit, _facts, of, key=self._key(stage)) for of in gone])
+        made = self._results(
+            [self.faults.ask(self.client.submit, operator.attrgetter("facts"), of, key=self._key(stage)) for of in gone]
+        )
         facts |= dict(zip([future.key for future in gone], made, strict=True))
         return futures, [facts[key] for key in keys]
 
@@ -292,7 +294,10 @@ class DaskExecutor(Executor):
                 self._named.append(future.key)  # kept until the next fold: the sums may need the task again
             return small
 
-        copies = self._replicas_of(work)
+        from distributed import Future
+
+        blocks = {arg.key: arg for call in work for arg in call if isinstance(arg, Future)}
+        copies = {key: of_workers for key, block in blocks.items() if (of_workers := self._replicas.get(block))}
         window = WindowedSubmitter(self.client, self.faults, submit, work, self.store.replica_capacity, copies)
         for future, result in results(self.client, self.faults, window):
             yield lists.pop(future.key, None), result
@@ -325,13 +330,6 @@ class DaskExecutor(Executor):
                     )
             small.append(result)
         return small, combined | {key: total.result() for key, total in sums.items()}
-
-    def _replicas_of(self, work: list[tuple[Any, ...]]) -> dict[Any, dict[str, Any]]:
-        """The workers' own copies of the blocks among the arguments of calls, by the blocks' keys."""
-        from distributed import Future
-
-        blocks = {arg.key: arg for call in work for arg in call if isinstance(arg, Future)}
-        return {key: copies for key, block in blocks.items() if (copies := self._replicas.get(block))}
 
     def close(self) -> None:
         """Remove what the store keeps, also on the workers."""
@@ -389,10 +387,6 @@ def _call(function: Function, *args: Any) -> Any:
     """Call a function on a worker, with its `Measured` arguments unwrapped."""
     meter_transfers()
     return run(function, *(value_of(arg) for arg in args))
-
-
-def _facts(result: Measured) -> Any:
-    return result.facts
 
 
 def _facts_of(keys: list[Any], dask_worker: Any) -> dict[Any, Any]:

@@ -89,11 +89,8 @@ class _Worker:
     @property
     def ahead(self) -> int:
         """Calls that a thread runs in SECONDS_AHEAD seconds, plus one; 0 before any has ended."""
-        return (
-            int(min(DEPTH, 1 + SECONDS_AHEAD * self.ended / max(self.seconds, SECONDS_AHEAD / DEPTH)))
-            if self.ended
-            else 0
-        )
+        rate = self.ended / max(self.seconds, SECONDS_AHEAD / DEPTH)
+        return int(min(DEPTH, 1 + SECONDS_AHEAD * rate)) if self.ended else 0
 
 
 class Window:

@@ -28,17 +28,9 @@ from functools import partial
 from typing import Any
 
 __all__ = [
-    "add_metrics",
-    "add_pages",
-    "block_bytes",
-    "group_graph",
-    "group_pages",
-    "is_own",
-    "keep_futures",
-    "look",
-    "retry_erred",
-    "template",
-]
+    "add_metrics", "add_pages", "block_bytes", "group_graph", "group_pages", "is_own", "keep_futures", "look",
+    "retry_erred", "template",
+]  # fmt: skip
 
 LACKING = (AttributeError, ImportError, KeyError, TypeError)
 """What is raised where a version of Dask lacks an entry, or has another form of it."""

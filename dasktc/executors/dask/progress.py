@@ -21,16 +21,9 @@ from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.once import LOCK
 
 __all__ = [
-    "PAGE",
-    "ClientEvents",
-    "WorkerEvents",
-    "name_client",
-    "page_of",
-    "show_page",
-    "subscribed",
-    "tell_scheduler",
+    "PAGE", "ClientEvents", "WorkerEvents", "name_client", "page_of", "show_page", "subscribed", "tell_scheduler",
     "unsubscribe",
-]
+]  # fmt: skip
 
 log = logging.getLogger("dasktc")
 PAGE = "dasktc"
@@ -179,9 +172,7 @@ def page_of(client: Any) -> str:
         return bool(getattr(dask_scheduler.plugins.get("dasktc"), "page", False))
 
     link = ""
-    with suppress(
-        Exception
-    ):  # no dashboard; or the client closes, in whatever way Dask says that: the count will say it
+    with suppress(Exception):  # no dashboard; or the client closes, which the count will say
         link = str(client.dashboard_link or "")
         if link.endswith("/status") and client.run_on_scheduler(has_page):
             link = link.removesuffix("status") + PAGE

@@ -76,12 +76,11 @@ class RunState:
             self.latest = event
             if stage == "count":
                 self.counting = self.counting | event
-                self._point(event)
-
-    def _point(self, event: Event) -> None:
-        self.points.append((event["seconds"], event["share"], event.get("probes", 0), event.get("triangles", 0)))
-        if len(self.points) > POINTS:
-            self.points = self.points[::2] if len(self.points) % 2 else [*self.points[::2], self.points[-1]]
+                self.points.append(
+                    (event["seconds"], event["share"], event.get("probes", 0), event.get("triangles", 0))
+                )
+                if len(self.points) > POINTS:
+                    self.points = self.points[::2] if len(self.points) % 2 else [*self.points[::2], self.points[-1]]
 
     @property
     def is_over(self) -> bool:

@@ -76,13 +76,4 @@ def meter_transfers() -> None:
     except ValueError:  # called outside of a task
         return
     if not has_metric(worker, SENT):
-        add_metrics(worker, {SENT: _sent, PROCESS: _process})
-
-
-def _sent(worker: Any) -> int:
-    return resources_of(worker).sent or 0
-
-
-def _process(worker: Any) -> str:
-    """Name the worker as the records of counting tasks do."""
-    return this_process()
+        add_metrics(worker, {SENT: lambda worker: resources_of(worker).sent or 0, PROCESS: lambda _: this_process()})

@@ -104,7 +104,8 @@ def warn_of_tcp(executor: Executor) -> None:
         if address is None or address in _warned:
             return
         _warned.add(address)
-    hosts = Counter(urlsplit(worker).hostname for worker in set(executor.worker_threads) if not _direct(worker))
+    by_tcp = {worker for worker in executor.worker_threads if not worker.startswith(("ucx", "inproc"))}
+    hosts = Counter(urlsplit(worker).hostname for worker in by_tcp)
     host, number = max(hosts.items(), key=lambda pair: pair[1], default=("", 0))
     if number > 1:
         log.warning(
@@ -116,8 +117,3 @@ def warn_of_tcp(executor: Executor) -> None:
             "" if _installed() else "install distributed-ucxx-cu13 (or -cu12), and ",
             advice(workers="all"),
         )
-
-
-def _direct(worker: str) -> bool:
-    """Whether a worker is reached without TCP: by UCX, or within this process."""
-    return worker.startswith(("ucx", "inproc"))

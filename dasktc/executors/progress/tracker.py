@@ -18,19 +18,9 @@ from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 __all__ = [
-    "EVENT_SECONDS",
-    "WORDS",
-    "Event",
-    "Listener",
-    "Pace",
-    "Progress",
-    "Stage",
-    "Tracker",
-    "Words",
-    "clock_time",
-    "tracker_of",
-    "words_of",
-]
+    "EVENT_SECONDS", "WORDS", "Event", "Listener", "Pace", "Progress", "Stage", "Tracker", "Words", "clock_time",
+    "tracker_of", "words_of",
+]  # fmt: skip
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, the number of its finished steps, and the number of all its steps."""
@@ -46,12 +36,8 @@ SUBMITTED_AHEAD = PREPARING[1:5]
 MAY_HAVE_NO_TASK = ("reorder", "plan")
 """Those of SUBMITTED_AHEAD that a plan may not need."""
 PARTS_OF = {
-    "read-rows": "read",
-    "vertices": "canonical",
-    "lookup": "canonical",
-    "degrees": "orient",
-    "orient-plan": "orient",
-}
+    "read-rows": "read", "vertices": "canonical", "lookup": "canonical", "degrees": "orient", "orient-plan": "orient"
+}  # fmt: skip
 """The stage to which tasks of other names belong."""
 
 
@@ -373,7 +359,8 @@ class Tracker:
             self._current = None
             self._emit({"stage": RUN, "done": int(error is None), **fields})
             for listener in self._listeners.values():
-                getattr(listener, "flush", _nothing)()
+                if flush := getattr(listener, "flush", None):
+                    flush()
 
     # listeners
 
@@ -420,12 +407,6 @@ class Tracker:
         counts = stage is not None and stage.name == "count"
         return max(0.0, self._ends - self._clock()) if counts and self._ends is not None else None
 
-    def _start(self, stage: Stage) -> float:
-        """When a stage's work began: a stage whose tasks are submitted ahead waits for those before it."""
-        before = STAGES[: STAGES.index(stage.name)] if stage.name in STAGES else ()
-        ends = [self._stages[name].ended or 0.0 for name in before if name in self._stages]
-        return min(max([stage.began, *ends]), stage.ended or inf)
-
     # implementation
 
     def _base(self) -> Event:
@@ -462,7 +443,11 @@ class Tracker:
     def _end(self, stage: Stage) -> None:
         stage.ended, stage.done, stage.share = self._clock(), stage.total, 1.0
         self._current = stage
-        self._emit(self.now() | {"event": "ended", "took": round(stage.ended - self._start(stage), 3)})
+        # A stage whose tasks are submitted ahead begins when those before it have ended.
+        before = STAGES[: STAGES.index(stage.name)] if stage.name in STAGES else ()
+        ends = [self._stages[name].ended or 0.0 for name in before if name in self._stages]
+        began = min(max([stage.began, *ends]), stage.ended)
+        self._emit(self.now() | {"event": "ended", "took": round(stage.ended - began, 3)})
 
     def _changed(self) -> None:
         if self._clock() - self._said >= EVENT_SECONDS:
@@ -487,10 +472,6 @@ class Tracker:
             yield
         finally:
             executor.tracker = before
-
-
-def _nothing() -> None:
-    """Do nothing: the flush of a listener that has none."""
 
 
 def tracker_of(progress: Progress | None) -> Tracker:

@@ -124,7 +124,9 @@ class FileStore(ResultWriter, LocalStore):
             for result in sorted(self._results, key=lambda result: -result.nbytes):
                 if self._resident() <= self._limit:
                     break
-                self._spill(result)
+                values = result.value if result.many else [result.value]
+                result.stored = self.write([flatten(value) for value in values], result.many)
+                result.value = None
 
     def evaluate(self, function: Function, handles: list[Any]) -> Any:
         """Call the function, with large arrays in files mapped; for an entry of a list only make a handle."""
@@ -192,11 +194,6 @@ class FileStore(ResultWriter, LocalStore):
         """Bytes for blocks that are read ahead: the plan includes the largest one per task, and more may be left."""
         largest = max((stored.nbytes for call in calls for stored in _files_of(call)), default=0)
         return max(largest, self._budget - at_a_time * (self._task_memory - largest) - self._resident())
-
-    def _spill(self, result: SpillableResult) -> None:
-        values = result.value if result.many else [result.value]
-        result.stored = self.write([flatten(value) for value in values], result.many)
-        result.value = None
 
     def _resident(self) -> int:
         """Bytes of all results in memory."""

@@ -32,17 +32,8 @@ from dasktc.executors.stores.work_dir import one_line
 from dasktc.wording import plural
 
 __all__ = [
-    "Flat",
-    "Handle",
-    "ResultWriter",
-    "Stored",
-    "contents",
-    "flatten",
-    "load",
-    "resolve",
-    "resolve_once",
-    "store",
-]
+    "Flat", "Handle", "ResultWriter", "Stored", "contents", "flatten", "load", "resolve", "resolve_once", "store",
+]  # fmt: skip
 
 ALIGNMENT = 64
 MAPPED = 1 << 20

@@ -52,7 +52,11 @@ class WorkDir:
     """
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
-        self._place = place or _default_place()
+        if place is None:
+            import dask
+
+            place = str(dask.config.get("temporary-directory", None) or tempfile.gettempdir())
+        self._place = place
         remove_abandoned(self._place)
         self._numbers = itertools.count()
         self._claim: Claim | None = None
@@ -92,9 +96,3 @@ def one_line(folder: str | os.PathLike[str]) -> Iterator[None]:
             f"work directory {os.fspath(folder)} cannot be used: {error}; choose one that can be written, with room "
             f"for 25 bytes an edge (with workers 100), with {advice('work_dir')}, or raise {advice('memory')}"
         ) from error
-
-
-def _default_place() -> str:
-    import dask
-
-    return str(dask.config.get("temporary-directory", None) or tempfile.gettempdir())

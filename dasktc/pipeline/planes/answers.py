@@ -14,11 +14,13 @@ from uuid import uuid4
 from dasktc.errors import InputError
 from dasktc.executors.base import ArgumentLists, Executor, Fold, Function, MemoryStore, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.measured import Measured
 from dasktc.executors.offers import memory_of
 from dasktc.executors.threads import results
 
 __all__ = ["CACHED", "Answers", "BudgetAnswers", "BudgetWorkersAnswers", "WorkersAnswers"]
 
+Measuring = Callable[..., Measured]
 CACHED = 8
 """Results that no store accounts for may take one in CACHED bytes of the free memory."""
 
@@ -106,6 +108,18 @@ class Answers:
             threads = len(executor.worker_threads) if self.call_bytes is None else 1
             return results(threads, (partial(make, call) for call in work), len(work)), combined
 
+    def measured(
+        self, stage: str, function: Measuring, calls: ArgumentLists, prefer: Sequence[str | None]
+    ) -> tuple[list[Any], list[Any]]:
+        """Make calls, on the preferred workers; return handles of their results' values, and the facts about each."""
+        results = self.executor.map(stage, partial(_value_and_facts, function), [list(call) for call in calls])
+        return self._apart(stage, results)
+
+    def _apart(self, stage: str, results: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Handles of values, and the facts, of results of `_value_and_facts`."""
+        values, facts = self.executor.transpose(stage, results, 2)
+        return values, self.executor.gather(facts)
+
     def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
         """Submit a call whose result every process that counts needs."""
         return self.executor.submit(stage, function, *args)
@@ -126,6 +140,13 @@ class BudgetAnswers(Answers):
 
     in_one_memory = False
     frames_on_device = False
+
+    def measured(
+        self, stage: str, function: Measuring, calls: ArgumentLists, prefer: Sequence[str | None]
+    ) -> tuple[list[Any], list[Any]]:
+        """Make one call after another: a result may take more than a thread's share of the budget."""
+        submit = partial(self.executor.submit, stage, _value_and_facts, function)
+        return self._apart(stage, [submit(list(call), prefer=home) for call, home in zip(calls, prefer, strict=True)])
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """None: the store accounts for sums."""
@@ -153,6 +174,12 @@ class WorkersAnswers(Answers):
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
         """A task's share: every worker adds up some of the arrays."""
         return 2 * nbytes // tasks
+
+    def measured(
+        self, stage: str, function: Measuring, calls: ArgumentLists, prefer: Sequence[str | None]
+    ) -> tuple[list[Any], list[Any]]:
+        """Make calls; the results stay where they are, and workers are asked for the facts."""
+        return self.executor.measured(stage, function, calls, prefer)
 
     def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
         """Submit a call on every worker."""
@@ -185,6 +212,7 @@ class BudgetWorkersAnswers(WorkersAnswers):
     """A graph on workers that keep results in files beyond a budget."""
 
     frames_on_device = False
+    measured = BudgetAnswers.measured
     submit_replicated = Answers.submit_replicated  # every worker reads the one copy in files
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
@@ -210,6 +238,11 @@ class _Stored:
         """Load the partition, one at a time: within a budget calls run one at a time."""
         with self._loading:
             return self._executor.gather([self._handle])[0]
+
+
+def _value_and_facts(function: Measuring, call: list[Any]) -> list[Any]:
+    result = function(*call)
+    return [result.value, result.facts]
 
 
 def _add_arrays(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:

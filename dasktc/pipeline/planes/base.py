@@ -9,7 +9,7 @@ the protocol says: its subclasses of `Frames`, `Canonical` and `Oriented` are it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -21,52 +21,29 @@ from dasktc.backends import Backend
 from dasktc.executors.base import Executor, Fold, starmap, tree
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.measured import Measured
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids, Options
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.planes.vertices import number_integers, number_texts
-from dasktc.pipeline.stages.blocks import (
-    block_keys,
-    block_of_slab,
-    checked_block,
-    edges_per_block,
-    places_before,
-    slab,
-    slab_spans,
-    sums_of_parts,
-)
-from dasktc.pipeline.stages.canonical import keys_in_chunks, keys_of
+from dasktc.pipeline.stages import blocks, orient
+from dasktc.pipeline.stages.canonical import keys_in_chunks, keys_in_range, keys_of, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
-from dasktc.pipeline.stages.ids import IdRange, map_of_degrees
-from dasktc.pipeline.stages.orient import (
-    CUTS,
-    Facts,
-    add_degrees,
-    add_sources,
-    dense_ids,
-    facts_of,
-    in_degrees,
-    inverse,
-    order_by,
-    out_degrees,
-    total,
-    totals_of,
-    zero_degrees,
-)
+from dasktc.pipeline.stages.ids import map_of_degrees
+from dasktc.pipeline.stages.orient import Facts
 from dasktc.pipeline.stages.read import Counts, judged, read_parts, slices_of_ends
 from dasktc.pipeline.stages.reorder import by_band_and_visit, by_visit, collective_degree, first_visit, relabel, take
 from dasktc.pipeline.stages.shards import joined
+from dasktc.pipeline.stages.shuffle import quantiles
 from dasktc.planning.grid import Axis, Layout
 from dasktc.planning.orders import Order, Ranking
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block, Sizes
 
-__all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group", "value_and_facts"]
+__all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group"]
 
 Array = Any
 Blocks = dict[Block, Any]
@@ -184,7 +161,7 @@ class Plane(ABC):
             return graph
         executor = self.executor
         ranks = _RANKS[order.ranking](executor, graph, shift)
-        place = executor.submit("reorder", inverse, ranks, executor.backend)
+        place = executor.submit("reorder", orient.inverse, ranks, executor.backend)
         partitions = executor.map("reorder", relabel, graph.partitions.take(), place, shift, executor.backend)
         dense, outward, inward = (
             Sharded(vector.starts, [executor.submit("reorder", take, vector.whole, ranks)])
@@ -199,7 +176,7 @@ class Plane(ABC):
         if layout.shape == (1, 1):
             return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
         executor = self.executor
-        counts = executor.gather(executor.map("plan", edges_per_block, graph.inputs(), layout, executor.backend))
+        counts = executor.gather(executor.map("plan", blocks.edges_per_block, graph.inputs(), layout, executor.backend))
         return Sizes(np.array(counts, dtype="int64").sum(axis=0).reshape(layout.shape), *layout.sizes)
 
     def cut_evenly(self, stage: str, vector: Sharded, axis: Axis, count: int) -> list[list[int]]:
@@ -210,11 +187,11 @@ class Plane(ABC):
         if count == 1:
             return [[0]] * axis.parts
         executor = self.executor
-        sums = np.array(executor.gather(vector.map(executor, stage, sums_of_parts, axis)), dtype="int64")
+        sums = np.array(executor.gather(vector.map(executor, stage, blocks.sums_of_parts, axis)), dtype="int64")
         before = (np.cumsum(sums, axis=0) - sums).tolist()
         wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
         places = executor.gather(
-            executor.submit(stage, places_before, part, first, axis, sums_before, wanted, executor.backend)
+            executor.submit(stage, blocks.places_before, part, first, axis, sums_before, wanted, executor.backend)
             for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
         )
         return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
@@ -243,22 +220,22 @@ class Plane(ABC):
         copies = graph.edges * len(layout.families)
         largest = copies if edges is None else int(edges.max()) * len(places)
         rows = self.first_rows(graph, layout, -(-self.partitions(largest) // len(places)))
-        spans = [(*span, backend) for span in slab_spans(layout, rows)]
+        spans = [(*span, backend) for span in blocks.slab_spans(layout, rows)]
         starts, bound = [span[0] for span in spans[1:]], max(1, layout.first_keys[-1])
         # Blocks that are as many as the workers are built where the plan has them; slabs of few blocks anywhere.
         homes = [where.get(place) if len(places) >= self.threads else None for place in places for _ in rows[0]]
         share = "blocks", self.keys_by_block(graph, layout), copies, starts, bound
         if len(rows[0]) == 1 and len(places) > 1:
             calls = [(*span, place, layout, count) for span, place, count in zip(spans, places, planned, strict=True)]
-            return dict(zip(places, self.redistribute(*share, block_of_slab, calls, homes), strict=True))
-        return self.stack(self.redistribute(*share, slab, spans, homes), layout, planned, where)
+            return dict(zip(places, self.redistribute(*share, blocks.block_of_slab, calls, homes), strict=True))
+        return self.stack(self.redistribute(*share, blocks.slab, spans, homes), layout, planned, where)
 
     def first_rows(self, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
         """For each row of the grid, the first rows of `slabs` ranges with about equally many edges."""
         axis = layout.rows
-        if slabs == 1 or graph.facts is None or not graph.facts.cuts or axis.starts is not None or slabs > CUTS:
+        if slabs == 1 or graph.facts is None or not graph.facts.cuts or axis.starts is not None or slabs > orient.CUTS:
             return self.cut_evenly("blocks", graph.out_degree, axis, slabs)
-        cuts = [graph.facts.cuts[CUTS * number // slabs] // axis.parts for number in range(slabs)]
+        cuts = [graph.facts.cuts[orient.CUTS * number // slabs] // axis.parts for number in range(slabs)]
         return [[0, *cuts[1:]]] * axis.parts  # vertices dealt out in turn: every part has the same share of each range
 
     def keys_by_block(self, graph: Oriented, layout: Layout) -> Inputs:
@@ -269,7 +246,7 @@ class Plane(ABC):
         if families == 1:
             inputs = graph.inputs()
             graph.partitions.take()
-            return Inputs(inputs, block_keys, (layout, 0, backend))
+            return Inputs(inputs, blocks.block_keys, (layout, 0, backend))
         return Inputs(self.keys_of_families(graph, layout))
 
     def keys_of_families(self, graph: Oriented, layout: Layout) -> list[Any]:
@@ -280,15 +257,23 @@ class Plane(ABC):
         keys, families = list[Any](), len(layout.families)
         for family in range(families):
             partitions = graph.partitions.take() if family == families - 1 else list(graph.partitions)
-            keys += self.executor.map("blocks", block_keys, partitions, layout, family, self.backend)
+            keys += self.executor.map("blocks", blocks.block_keys, partitions, layout, family, self.backend)
         return keys
 
     def stack(self, slabs: list[Any], layout: Layout, planned: list[int | None], where: Where) -> Blocks:
         """Stack every block from its slabs, and take their handles over."""
         calls, executor = self.stacks(slabs, layout, planned), self.executor
         if len(calls) == 1:
-            return {layout.places[0]: executor.submit("blocks", checked_block, *calls.pop())}
-        return dict(zip(layout.places, starmap(executor, "blocks", checked_block, calls), strict=True))
+            return {layout.places[0]: executor.submit("blocks", blocks.checked_block, *calls.pop())}
+        return dict(zip(layout.places, starmap(executor, "blocks", blocks.checked_block, calls), strict=True))
+
+    def stack_at_homes(self, calls: list[tuple[Any, ...]], layout: Layout, where: Where) -> Blocks:
+        """Stack one block after another, each on the worker that the plan names."""
+        calls.reverse()
+        return {
+            place: self.executor.submit("blocks", blocks.checked_block, *calls.pop(), prefer=where.get(place))
+            for place in layout.places
+        }
 
     def stacks(self, slabs: list[Any], layout: Layout, planned: list[int | None]) -> list[tuple[Any, ...]]:
         """Arguments of `checked_block` for each block; nothing else then holds the slabs."""
@@ -297,24 +282,6 @@ class Plane(ABC):
         slabs.clear()  # so that stacking, which empties its list, frees each slab that it has copied
         places = zip(layout.places, stacks, planned, strict=True)
         return [(stack, place, layout, self.backend, edges) for place, stack, edges in places]
-
-    # for answers, and for graphs from files
-
-    def measured(
-        self,
-        stage: str,
-        function: Callable[..., Measured],
-        calls: Iterable[tuple[Any, ...]],
-        prefer: Sequence[str | None] = (),
-    ) -> tuple[list[Any], list[Any]]:
-        """Make calls; return handles of their results' values, and the (small) facts about each."""
-        results = self.executor.map(stage, partial(value_and_facts, function), [list(call) for call in calls])
-        values, facts = self.executor.transpose(stage, results, 2)
-        return values, self.executor.gather(facts)
-
-    def replicated(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Submit a call whose result all counting tasks need; on workers each makes its own copy."""
-        return self.executor.submit(stage, function, *args)
 
     # what the verbs are made of
 
@@ -371,16 +338,42 @@ class Plane(ABC):
         """The function that makes keys of frames: in chunks on a device, whose memory is short."""
         return keys_in_chunks if self.backend.on_device else keys_of
 
-    def distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
+    def keep_distinct(self, inputs: Inputs, rows: int, starts: list[int], shift: int) -> Canonical:
+        """Exchange keys of edges, and keep each once."""
+        bound, calls = 1 << 2 * shift, self._distinct_calls(starts, shift)
+        partitions = self.redistribute("canonical", inputs, rows, starts, bound, distinct, calls)
+        return Canonical(Handles(partitions), rows)
+
+    def exchange_and_fold(
+        self, frames: Frames, numbering: Numbering, fold: Fold | None
+    ) -> tuple[list[Any], Any, list[Array]]:
+        """Exchange the keys of frames, and keep each once; return the partitions, what folds them, and sampled keys.
+
+        Partitions are folded in the pass that makes them. Samples of frames cut the keys where these suffice, and keys
+        are then made as they are cut; else the keys are made and sampled, and there is no sample to return.
+        """
+        executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
+        shift, count, handles, samples = numbering.shift, self.partitions(rows), frames.frames.take(), list[Array]()
+        if numbering.span is not None:
+            samples = [keys_in_range(ends, numbering.span, shift) for ends, _ in frames.samples]
+        elif backend.on_device and frames.samples:
+            ends = [pair for pair, _ in frames.samples]
+            call = keys_of_samples, vertices, ends, shift, backend
+            (samples,) = executor.gather([executor.submit("canonical", *call)])
+        if numbering.span is not None or samples:
+            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
+            starts = quantiles(samples, [edges for _, edges in frames.samples], count)
+        else:
+            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
+            starts = splitters(executor, "canonical", inputs.handles, rows, count)
+        ranges = self.exchange("canonical", inputs, starts, 1 << 2 * shift)
+        calls = self._distinct_calls(starts, shift)
+        return *reduce_ranges(executor, "canonical", ranges, distinct, calls, fold), samples
+
+    def _distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
         """Arguments of `edge_keys.distinct` for each range of canonical keys."""
         bound = 1 << 2 * shift
         return [(bound, self.backend, span) for span in pairwise([0, *starts, bound])]
-
-    def keep_distinct(self, inputs: Inputs, rows: int, starts: list[int], shift: int) -> Canonical:
-        """Exchange keys of edges, and keep each once."""
-        calls = self.distinct_calls(starts, shift)
-        partitions = self.redistribute("canonical", inputs, rows, starts, 1 << 2 * shift, distinct, calls)
-        return Canonical(Handles(partitions), rows)
 
     def frames(self, source: Source, parts: Sequence[Part], handles: list[Any], facts: list[Counts]) -> Frames:
         """Frames with what reading has found out."""
@@ -421,13 +414,14 @@ class Plane(ABC):
         executor, vertices = self.executor, facts.vertices
         order, outward, inward = (
             Sharded((0, vertices), partial(_vector, executor, function, vectors, vertices, executor.backend))
-            for function in (dense_ids, out_degrees, in_degrees)
+            for function in (orient.dense_ids, orient.out_degrees, orient.in_degrees)
         )
         graph = kind(Handles(partitions), order, outward, inward, facts.wedges, facts.edges, facts, **more)
         ids = numbering.span
         if ids is None:
             return graph, numbering.names
-        return graph, Sharded((0, vertices), partial(_observed, executor, vectors, ids))
+        call = "ids", map_of_degrees, vectors, ids, executor.backend
+        return graph, Sharded((0, vertices), lambda: [executor.submit(*call)])
 
 
 def read_group(
@@ -441,51 +435,49 @@ def read_group(
 
 def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     """Statistics for the plan, from degrees and ranks by id and out-degrees by rank; tells when orientation ends."""
-    totals = totals_of(vectors, backend)
+    totals = orient.totals_of(vectors, backend)
     stage_ended("orient")
-    return facts_of(vectors, totals, cuts, backend)
-
-
-def value_and_facts(function: Callable[..., Measured], call: list[Any]) -> list[Any]:
-    """Value and facts of a call's result, as the entries of a list that `transpose` takes apart."""
-    result = function(*call)
-    return [result.value, result.facts]
+    return orient.facts_of(vectors, totals, cuts, backend)
 
 
 def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold:
     """Make the fold that reduces partitions of canonical edges to the degrees of all ids below `size`."""
-    return Fold(partial(zero_degrees, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
+    return Fold(
+        partial(orient.zero_degrees, size, backend),
+        partial(orient.add_degrees, shift=shift, backend=backend),
+        orient.total,
+    )
 
 
 def add_up_sources(size: int, shift: int, backend: Backend) -> Fold:
     """Make the fold that reduces partitions of oriented edges to the out-degrees of all ranks below `size`."""
-    return Fold(partial(zero_degrees, size, backend), partial(add_sources, shift=shift, backend=backend), total)
+    return Fold(
+        partial(orient.zero_degrees, size, backend),
+        partial(orient.add_sources, shift=shift, backend=backend),
+        orient.total,
+    )
 
 
 def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
     return [executor.submit("degrees", function, vectors, *given)]
 
 
-def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
-    return [executor.submit("ids", map_of_degrees, vectors, ids, executor.backend)]
-
-
 # ranks in other orders than by degree, by whole vectors
 
 
 def _by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Any:
-    return executor.submit("reorder", inverse, graph.order.whole, executor.backend)
+    return executor.submit("reorder", orient.inverse, graph.order.whole, executor.backend)
 
 
 def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
-    return executor.submit("reorder", order_by, graph.in_degree.whole, executor.backend)
+    return executor.submit("reorder", orient.order_by, graph.in_degree.whole, executor.backend)
 
 
 def _by_collective_degree(ranked: Callable[..., Array], executor: Executor, graph: Oriented, shift: int) -> Any:
     out, backend, stage = graph.out_degree.whole, executor.backend, "reorder"
     sums = executor.map(stage, collective_degree, list(graph.partitions), out, shift, backend)
-    visited = executor.submit(stage, order_by, tree(executor, stage, total, sums), backend)
-    visit = executor.submit(stage, inverse, visited, backend)
+    visited = executor.submit(stage, orient.order_by, tree(executor, stage, orient.total, sums), backend)
+    visit = executor.submit(stage, orient.inverse, visited, backend)
     firsts = executor.map(stage, first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
     first = tree(executor, stage, partial(joined, how="minimum", backend=backend), firsts)
     return executor.submit(stage, ranked, out, first, graph.order.whole, backend)

@@ -10,7 +10,6 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,38 +20,17 @@ from dasktc.backends.csr import on_host
 from dasktc.executors.base import Fold
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.measured import Measured
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, value_and_facts
-from dasktc.pipeline.planes.exchange import (
-    Inputs,
-    Ranges,
-    exchange,
-    exchange_in_two_steps,
-    map_and_fold,
-    reduce_ranges,
-    splitters,
-)
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, map_and_fold, reduce_ranges
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
-from dasktc.pipeline.stages.blocks import Filling, checked_block, slab, slab_spans
-from dasktc.pipeline.stages.canonical import keys_in_range, keys_of_samples
-from dasktc.pipeline.stages.edge_keys import distinct
-from dasktc.pipeline.stages.orient import (
-    CUTS,
-    RESIDUES,
-    add_sums,
-    first_rows,
-    no_sums,
-    oriented,
-    oriented_slices,
-    ranks_of,
-)
+from dasktc.pipeline.stages import orient
+from dasktc.pipeline.stages.blocks import Filling, slab, slab_spans
 from dasktc.pipeline.stages.read import NoPart, join_parts, read_chunks
-from dasktc.pipeline.stages.shuffle import quantiles
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Sizes
@@ -134,29 +112,12 @@ class BudgetPlane(Plane):
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call."""
-        executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
-        shift, count, handles, samples = numbering.shift, self.partitions(rows), frames.frames.take(), None
-        # Ranges come from samples that reading took where these suffice; then keys are made as they are cut.
-        if numbering.span is not None:
-            samples = [keys_in_range(ends, numbering.span, shift) for ends, _ in frames.samples]
-        elif backend.on_device and frames.samples:
-            ends = [pair for pair, _ in frames.samples]
-            (samples,) = executor.gather(
-                [executor.submit("canonical", keys_of_samples, vertices, ends, shift, backend)]
-            )
-        if samples is not None:
-            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
-            starts = quantiles(samples, [edges for _, edges in frames.samples], count)
-        else:
-            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
-            starts = splitters(executor, "canonical", inputs.handles, rows, count)
-        # In this process degrees are added up in the pass that makes the partitions.
-        ranges, degrees = self.exchange("canonical", inputs, starts, 1 << 2 * shift), None
+        degrees = None  # in this process they are added up in the pass that makes the partitions
         if not self._on_workers:
-            degrees = add_up_degrees(numbering.size, shift, backend)
-        calls = self.distinct_calls(starts, shift)
-        partitions, folded = reduce_ranges(executor, "canonical", ranges, distinct, calls, degrees)
-        return SampledEdges(Handles(partitions), rows, folded, np.concatenate(samples) if samples else None)
+            degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
+        partitions, folded, samples = self.exchange_and_fold(frames, numbering, degrees)
+        sample = np.concatenate(samples) if samples else None
+        return SampledEdges(Handles(partitions), frames.edges, folded, sample)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What a call may sort; on a GPU at most a piece of all edges."""
@@ -186,22 +147,26 @@ class BudgetPlane(Plane):
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
-        rank = executor.submit("orient", ranks_of, [degrees], backend)
+        rank = executor.submit("orient", orient.ranks_of, [degrees], backend)
         rows, residues = self._rows_to_deal_to(edges, rank, shift), None
         handles = edges.partitions.take()
         if rows is None:
             sources = add_up_sources(size, shift, backend)
-            partitions, outward = map_and_fold(executor, "orient", oriented, handles, sources, rank, shift, backend)
+            partitions, outward = map_and_fold(
+                executor, "orient", orient.oriented, handles, sources, rank, shift, backend
+            )
         else:
-            sums = Fold(partial(no_sums, size, backend), partial(add_sums, shift=shift, backend=backend), list.pop)
+            sums = Fold(
+                partial(orient.no_sums, size, backend), partial(orient.add_sums, shift=shift, backend=backend), list.pop
+            )
             starts = [row << shift for row in rows[1:]]
             slices, folded = map_and_fold(
-                executor, "orient", oriented_slices, handles, sums, rank, starts, shift, backend
+                executor, "orient", orient.oriented_slices, handles, sums, rank, starts, shift, backend
             )
             (outward,), residues = executor.transpose("orient", [folded], 2)
             partitions = [piece for of_range in executor.transpose("orient", slices, len(rows)) for piece in of_range]
             residues = on_host(executor.gather(residues)[0])
-        vectors, cuts = [degrees, rank, outward], CUTS if backend.on_device else 0
+        vectors, cuts = [degrees, rank, outward], orient.CUTS if backend.on_device else 0
         (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
         if rows is None:
             return self.oriented(partitions, vectors, facts, numbering)
@@ -222,15 +187,17 @@ class BudgetPlane(Plane):
         sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
         if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
             return None
-        (rows,) = executor.gather([executor.submit("orient", first_rows, sample, rank, count, shift, backend)])
+        (rows,) = executor.gather([executor.submit("orient", orient.first_rows, sample, rank, count, shift, backend)])
         return list(rows)
 
     def measure(self, graph: Oriented, layout: Layout) -> Sizes:
         """Measure a layout by the remainders that were counted, where the grid's parts divide their modulus."""
         parts = layout.residues
-        if not isinstance(graph, DealtGraph) or layout.shape == (1, 1) or not parts or RESIDUES % parts:
+        if not isinstance(graph, DealtGraph) or layout.shape == (1, 1) or not parts or orient.RESIDUES % parts:
             return super().measure(graph, layout)
-        apart = np.asarray(graph.residues, dtype="int64").reshape(RESIDUES // parts, parts, RESIDUES // parts, parts)
+        apart = np.asarray(graph.residues, dtype="int64").reshape(
+            orient.RESIDUES // parts, parts, orient.RESIDUES // parts, parts
+        )
         return Sizes(apart.sum(axis=(0, 2)), *layout.sizes)
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
@@ -246,32 +213,10 @@ class BudgetPlane(Plane):
         """Stack one block after another: a whole one may take more than a thread's share of the budget."""
         several = len(slabs) > len(layout.places)
         calls = self.stacks(slabs, layout, planned)
-        calls.reverse()
         if several and not self._on_workers and None not in planned:
+            calls.reverse()
             return {place: self._filled(*calls.pop()) for place in layout.places}
-        if len(calls) == 1:
-            return {layout.places[0]: self.executor.submit("blocks", checked_block, *calls.pop())}
-        return {
-            place: self.executor.submit("blocks", checked_block, *calls.pop(), prefer=where.get(place))
-            for place in layout.places
-        }
-
-    def measured(
-        self,
-        stage: str,
-        function: Callable[..., Measured],
-        calls: Iterable[tuple[Any, ...]],
-        prefer: Sequence[str | None] = (),
-    ) -> tuple[list[Any], list[Any]]:
-        """Make one call after another: a result may take more than a thread's share of the budget."""
-        executor, calls = self.executor, list(calls)
-        homes = list(prefer) or [None] * len(calls)
-        results = [
-            executor.submit(stage, value_and_facts, function, list(call), prefer=home)
-            for call, home in zip(calls, homes, strict=True)
-        ]
-        values, facts = executor.transpose(stage, results, 2)
-        return values, executor.gather(facts)
+        return self.stack_at_homes(calls, layout, where if len(calls) > 1 else NOWHERE)
 
     def _filled(self, slabs: list[Any], *block: Any) -> Any:
         """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""

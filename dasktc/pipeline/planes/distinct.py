@@ -14,14 +14,7 @@ from typing import Any
 from dasktc.backends.vertex_maps import check_size
 from dasktc.executors.base import Executor, tree
 from dasktc.pipeline.planes.vectors import Sharded, zipped
-from dasktc.pipeline.stages.shards import (
-    ValueOps,
-    in_place,
-    integers,
-    number_values,
-    sample_values,
-    sorted_keys,
-)
+from dasktc.pipeline.stages.shards import ValueOps, in_place, integers, number_values, sample_values, sorted_keys
 
 __all__ = ["ARITY", "ARITY_WITHIN", "MARGIN", "SAMPLES", "numbered", "places"]
 

@@ -127,8 +127,8 @@ def reduce_ranges(
 def map_and_fold(
     executor: Executor, stage: str, function: Callable[..., Any], inputs: list[Any], fold: Fold, *shared: Any
 ) -> tuple[list[Any], Any]:
-    """Map as `Executor.map` does, and also reduce the results; in this process perhaps in one pass over them."""
-    if isinstance(executor, LocalExecutor):
+    """Map as `Executor.map` does, and also reduce the results: in one pass, where a store here moves these away."""
+    if isinstance(executor, LocalExecutor) and executor.store.repeats:
         return executor.map_and_fold(stage, function, inputs, fold, *shared)
     results = executor.map(stage, function, inputs, *shared)
     return results, executor.fold(stage, fold, list(results))

@@ -28,15 +28,13 @@ from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
-from dasktc.pipeline.planes.exchange import Inputs, reduce_ranges, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import check_edges, fill_rows, stack
-from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of, keys_in_range, keys_of_samples
-from dasktc.pipeline.stages.edge_keys import distinct
+from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of
 from dasktc.pipeline.stages.orient import CUTS, oriented, oriented_in_place, ranks_of
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
-from dasktc.pipeline.stages.shuffle import quantiles, sample_step
+from dasktc.pipeline.stages.shuffle import sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
@@ -104,30 +102,12 @@ class ProcessPlane(Plane):
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Sort the keys in shared memory; those of a small graph, or of a GPU, by an exchange."""
-        executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
-        shift, handles = numbering.shift, frames.frames.take()
+        rows = frames.edges
         if self._sorts_together(rows):
-            return Canonical(Handles(self._sorted(handles, rows, numbering)), rows)
-        # Ranges come from samples that reading took where these suffice; then keys are made as they are cut.
-        count, samples = self.partitions(rows), None
-        if numbering.span is not None:
-            samples = [keys_in_range(ends, numbering.span, shift) for ends, _ in frames.samples]
-        elif backend.on_device and frames.samples:
-            ends = [pair for pair, _ in frames.samples]
-            (samples,) = executor.gather(
-                [executor.submit("canonical", keys_of_samples, vertices, ends, shift, backend)]
-            )
-        if samples is not None:
-            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
-            starts = quantiles(samples, [edges for _, edges in frames.samples], count)
-        else:
-            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
-            starts = splitters(executor, "canonical", inputs.handles, rows, count)
+            return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
         # Degrees are added up in the pass that makes the partitions.
-        ranges = self.exchange("canonical", inputs, starts, 1 << 2 * shift)
-        degrees = add_up_degrees(numbering.size, shift, backend)
-        calls = self.distinct_calls(starts, shift)
-        partitions, folded = reduce_ranges(executor, "canonical", ranges, distinct, calls, degrees)
+        degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
+        partitions, folded, _ = self.exchange_and_fold(frames, numbering, degrees)
         return Canonical(Handles(partitions), rows, folded)
 
     def _sorts_together(self, keys: int) -> bool:

@@ -9,13 +9,12 @@ degree and id across the shards (`distinct.places`). Ids equal those of whole ve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 from dasktc.executors.base import Executor
-from dasktc.executors.measured import Measured
 from dasktc.io.source import Source
 from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane
@@ -147,20 +146,6 @@ class ShardedPlane(Plane):
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Build blocks as the run's plane does."""
         return self.whole.blocks(graph, layout, edges, where)
-
-    def measured(
-        self,
-        stage: str,
-        function: Callable[..., Measured],
-        calls: Iterable[tuple[Any, ...]],
-        prefer: Sequence[str | None] = (),
-    ) -> tuple[list[Any], list[Any]]:
-        """As the run's plane does."""
-        return self.whole.measured(stage, function, calls, prefer)
-
-    def replicated(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
-        """As the run's plane does."""
-        return self.whole.replicated(stage, function, *args)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """That of the run's plane."""

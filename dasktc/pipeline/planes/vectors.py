@@ -155,11 +155,7 @@ def scatter_entries(
 
 
 def permuted(
-    executor: Executor,
-    stage: str,
-    vector: Sharded,
-    place: Sharded,
-    starts: tuple[int, ...] | None = None,
+    executor: Executor, stage: str, vector: Sharded, place: Sharded, starts: tuple[int, ...] | None = None
 ) -> Sharded:
     """Permute a sharded vector: entry i of the vector becomes entry place[i] of the result.
 

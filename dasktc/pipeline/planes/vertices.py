@@ -8,6 +8,7 @@ resulting map (of size V, or of the ids' range). Where such a map does not fit o
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from dasktc.backends.vertex_maps import MAX_VERTICES, check_size
@@ -97,12 +98,8 @@ def number_texts(executor: Executor, frames: Frames, budget: VertexBudget) -> Nu
 
 
 def _counted(executor: Executor, vertices: Any, budget: VertexBudget) -> Numbering:
-    (size,) = executor.gather([executor.submit(STAGE, _size_of, vertices)])
-    return Numbering(vertices, size, budget)
-
-
-def _size_of(vertices: Any) -> int:
-    return int(vertices.size)
+    (size,) = executor.gather([executor.submit(STAGE, attrgetter("size"), vertices)])
+    return Numbering(vertices, int(size), budget)
 
 
 def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, budget: VertexBudget) -> Numbering:

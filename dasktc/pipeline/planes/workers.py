@@ -13,7 +13,7 @@ is made: these depend on nothing that is planned. Every worker then stacks the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain, pairwise
@@ -34,15 +34,7 @@ from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, 
 from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block, every, slab_of_ranks
 from dasktc.pipeline.stages.canonical import ends_of, keys_in_range
-from dasktc.pipeline.stages.orient import (
-    CUTS,
-    Ranks,
-    oriented,
-    oriented_in_ranges,
-    ranks_and_starts,
-    ranks_of,
-    sum_of,
-)
+from dasktc.pipeline.stages.orient import CUTS, Ranks, oriented, oriented_in_ranges, ranks_and_starts, ranks_of, sum_of
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
 from dasktc.planning.grid import Layout
@@ -114,20 +106,6 @@ class WorkersPlane(Plane):
             return [None] * count
         return [threads[number * len(threads) // count] for number in range(count)]
 
-    def measured(
-        self,
-        stage: str,
-        function: Callable[..., Measured],
-        calls: Iterable[tuple[Any, ...]],
-        prefer: Sequence[str | None] = (),
-    ) -> tuple[list[Any], list[Any]]:
-        """Make calls; the results stay where they are, and workers are asked for the facts."""
-        return self.executor.measured(stage, function, calls, prefer)
-
-    def replicated(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Submit a call for each worker."""
-        return self.executor.replicated(stage, function, *args)
-
     def read(self, source: Source) -> Frames:
         """Read neighbouring parts in one call for each worker thread; data on workers where it is."""
         executor, parts = self.executor, source.parts or (NoPart(source.ids),)
@@ -139,14 +117,10 @@ class WorkersPlane(Plane):
         chosen = any(part.upstream is not None for part in parts)  # by Dask, which holds them
         homes = () if chosen else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
-        holders = self._holders(handles) if chosen else ()
+        held = executor.faults.ask(executor.client.who_has, handles) if chosen else {}
+        holders = [next(iter(held.get(handle.key, ())), None) for handle in handles] if chosen else []
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
         return PlacedFrames(**{each.name: getattr(frames, each.name) for each in fields(frames)}, holders=holders)
-
-    def _holders(self, handles: list[Any]) -> list[str | None]:
-        """The first of the workers that hold each result."""
-        held = self.executor.faults.ask(self.executor.client.who_has, handles)
-        return [next(iter(held.get(handle.key, ())), None) for handle in handles]
 
     def _groups(self, parts: Sequence[Part]) -> list[tuple[Part, ...]]:
         """Group neighbouring parts into as many groups of about equal size as there are worker threads.
@@ -300,14 +274,10 @@ class WorkersPlane(Plane):
 
     def stack(self, slabs: list[Any], layout: Layout, planned: list[int | None], where: Where) -> Blocks:
         """Stack each block on the worker that the plan names, and a single block on every worker."""
-        calls, executor = self.stacks(slabs, layout, planned), self.executor
+        calls = self.stacks(slabs, layout, planned)
         if len(calls) == 1:
-            return {layout.places[0]: executor.replicated("blocks", checked_block, *calls.pop())}
-        calls.reverse()
-        return {
-            place: executor.submit("blocks", checked_block, *calls.pop(), prefer=where.get(place))
-            for place in layout.places
-        }
+            return {layout.places[0]: self.executor.replicated("blocks", checked_block, *calls.pop())}
+        return self.stack_at_homes(calls, layout, where)
 
     # exchange between workers
 

@@ -72,7 +72,9 @@ def _said(error: Exception) -> DasktcError:
     text = " ".join(str(error).split()) or type(error).__name__
     asked = ASKED.search(text)
     needed = asked.group(1).rstrip(".,") if asked else "what was asked for"
-    if device := _on_device(error, text):
+    # From CuPy, RMM or CUDA, and not from NumPy or Arrow.
+    is_told = type(error).__module__.startswith("cupy") or re.search("(?i)bad_alloc|out.of.memory|cuda", text)
+    if device := "dasktc.backends.cuda.memory" in sys.modules and bool(is_told):
         others = f"more workers, as with {advice('workers')}, or {advice(backend='cpu')}"
         where, free = "the GPU", _device_memory()
     else:
@@ -85,12 +87,6 @@ def _said(error: Exception) -> DasktcError:
         f"source, is too large for what others leave; take less of it: give {advice('memory')}, so that the rest "
         f"goes to files, {others}"
     )
-
-
-def _on_device(error: Exception, text: str) -> bool:
-    """Whether the error comes from CuPy, RMM or CUDA, and not from NumPy or Arrow."""
-    is_told = type(error).__module__.startswith("cupy") or re.search("(?i)bad_alloc|out.of.memory|cuda", text)
-    return "dasktc.backends.cuda.memory" in sys.modules and bool(is_told)
 
 
 def _device_memory() -> str:

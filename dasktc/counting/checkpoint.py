@@ -250,8 +250,14 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise _damaged(path, "it is no regular file")
     text = path.read_bytes()
-    lines = _lines(text, path)
-    if not lines:
+    checked = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
+    if checked[0][1] is None and (len(checked) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
+        raise InputError(
+            f"checkpoint {path} begins with an unknown line: it is damaged, or not a checkpoint of dasktc; "
+            f"choose another folder with {advice('checkpoint')}, or remove the file"
+        )
+    lines = [(number, line) for number, line in checked if line is not None]  # those with correct checksums
+    if not lines:  # even the first one was torn
         os.ftruncate(file, 0)
         _write(file, _line(what))
         return []
@@ -309,17 +315,6 @@ def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
             f"checkpoint {path} cannot be {what}: {error}; choose with {advice('checkpoint')} a writable "
             "folder with free space"
         ) from error
-
-
-def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
-    """Parse the lines with correct checksums, numbered from 1; none if even the first line was torn."""
-    lines = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
-    if lines[0][1] is None and (len(lines) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
-        raise InputError(
-            f"checkpoint {path} begins with an unknown line: it is damaged, or not a checkpoint of dasktc; "
-            f"choose another folder with {advice('checkpoint')}, or remove the file"
-        )
-    return [(number, line) for number, line in lines if line is not None]
 
 
 def _check_header(header: Any, path: Path, number: int) -> None:

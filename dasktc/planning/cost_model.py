@@ -319,7 +319,11 @@ def predict(
     probes, estimate = _probes(plan.edges, wedges)
     rounds = plan.scheme.tasks(plan.parts) - plan.empty_triples
     visits = rounds * plan.edges // len(np.unique(triples[:, 0]))
-    seconds = _seconds(plan, rates, times, visits, probes, received, in_process)
+    work = times * (visits / rates.edges + probes / rates.probes)
+    count, scheduler = -(-plan.tasks // plan.workers) * work / plan.tasks, plan.tasks * rates.overhead
+    transfer = received.largest / rates.network
+    total = transfer + (sum if in_process else max)((count, scheduler))  # a scheduler works while the workers count
+    seconds = {"count": count, "network": transfer, "scheduler": scheduler, "predicted": total}
     preparation = stage_seconds(size, plan.workers, rates)
     notes = list(notes or [])
     if times > 1:
@@ -418,16 +422,3 @@ def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
     workers, threads = np.unique(worker_threads, return_counts=True)
     built = threads.min() / len(worker_threads) if slabs > 1 or len(workers) == 1 else 0.0
     return Network(round((len(workers) - 1) * block_bytes), round((1 - built) * block_bytes))
-
-
-def _seconds(
-    plan: Plan, rates: Rates, times: float, visits: int, probes: int, received: Network, in_process: bool
-) -> dict[str, float]:
-    work = times * (visits / rates.edges + probes / rates.probes)
-    parts = {
-        "count": -(-plan.tasks // plan.workers) * work / plan.tasks,
-        "network": received.largest / rates.network,
-        "scheduler": plan.tasks * rates.overhead,
-    }
-    combine = sum if in_process else max  # a scheduler works while the workers count
-    return parts | {"predicted": parts["network"] + combine((parts["count"], parts["scheduler"]))}

@@ -199,16 +199,6 @@ class ReplicaCache:
             self._held[block] = None
         self._used.update(remote)
         self.held += sum(self._bytes[block] for block in missing)
-        return missing, self._evict()
-
-    def give_back(self, blocks: Iterable[Any]) -> None:
-        """Release blocks; their copies stay until others need the space."""
-        for block in set(blocks) - self._built:
-            self._used[block] -= 1
-            if not self._used[block]:
-                del self._used[block]
-
-    def _evict(self) -> list[Any]:
         evicted = []
         for block in self._held:
             if self.held <= self._capacity:
@@ -218,4 +208,11 @@ class ReplicaCache:
                 evicted.append(block)
         for block in evicted:
             del self._held[block]
-        return evicted
+        return missing, evicted
+
+    def give_back(self, blocks: Iterable[Any]) -> None:
+        """Release blocks; their copies stay until others need the space."""
+        for block in set(blocks) - self._built:
+            self._used[block] -= 1
+            if not self._used[block]:
+                del self._used[block]

@@ -184,13 +184,25 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
 
 def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
     """First row of each split, followed by the number of rows."""
-    index = task.index
+    index, table, stream = task.index, task.table, task.stream
     if index.edges == 0:
         return [0] + [index.rows] * task.splits
-    rows, costs = _sampled(task, xp)
-    reached = np.cumsum(costs)
+    # Row and estimated cost of every k-th edge of the index block.
+    size = _sample(index.edges, task.splits)
+    place = xp.arange(size, dtype="int64") * index.edges // size
+    u = index.offsets.searchsorted(place, side="right") - 1
+    v = index.columns[place].astype("int64")
+    a, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
+    first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
+    if task.shift != BEHIND:
+        a = a * (place - first) // degree  # estimated entries before v, as if they were spread evenly
+    u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
+    # The cost function of the kernel, on whichever backend it is; kernels without one are cut like `merge`.
+    entries = (registry[task.cut_for] for registry in KERNELS.values() if task.cut_for in registry)
+    cost: Cost = next((entry.cost for entry in entries if entry.cost), walk_cost)
+    reached = np.cumsum(1 + ROW // degree + cost(a, b, v))
     bounds = np.arange(1, task.splits) * int(reached[-1]) // task.splits
-    return [0, *rows[np.searchsorted(reached, bounds)].tolist(), index.rows]
+    return [0, *u[np.searchsorted(reached, bounds)].tolist(), index.rows]
 
 
 def sample_bytes(edges: int, splits: int) -> int:
@@ -207,24 +219,6 @@ def sample_bytes(edges: int, splits: int) -> int:
 
 def _sample(edges: int, splits: int) -> int:
     return min(edges, max(SAMPLE, SAMPLES_A_SPLIT * splits))
-
-
-def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
-    """Row and estimated cost of every k-th edge of the index block."""
-    index, table, stream = task.index, task.table, task.stream
-    size = _sample(index.edges, task.splits)
-    place = xp.arange(size, dtype="int64") * index.edges // size
-    u = index.offsets.searchsorted(place, side="right") - 1
-    v = index.columns[place].astype("int64")
-    a, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
-    first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
-    if task.shift != BEHIND:
-        a = a * (place - first) // degree  # estimated entries before v, as if they were spread evenly
-    u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
-    # The cost function of the kernel, on whichever backend it is; kernels without one are cut like `merge`.
-    entries = (registry[task.cut_for] for registry in KERNELS.values() if task.cut_for in registry)
-    cost: Cost = next((entry.cost for entry in entries if entry.cost), walk_cost)
-    return u, 1 + ROW // degree + cost(a, b, v)
 
 
 def hub_cost(a: Array, b: Array, v: Array) -> Array:

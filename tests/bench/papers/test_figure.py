@@ -54,11 +54,9 @@ LAYOUTS: Columns = {
 }  # fmt: skip
 PROXIES: Columns = {"graph": ["Kronecker", "Kronecker", "RA"], "part": ["0", "total", "total"]}
 ASSIGNED: Columns = {
-    "graph": ["A", "A", "A", "B", "B", "B"],
-    "assign": ["contiguous", "metis", lstc.UNDIVIDED] * 2,
-    "partition": [1.0, 20.0, 1.0, 1.0, 50.0, 1.0],
-    "kernel": [1.0, 1.1, 1.5, 1.0, 1.0, 2.0],
-}
+    "graph": ["A", "A", "A", "B", "B", "B"], "assign": ["contiguous", "metis", lstc.UNDIVIDED] * 2,
+    "partition": [1.0, 20.0, 1.0, 1.0, 50.0, 1.0], "kernel": [1.0, 1.1, 1.5, 1.0, 1.0, 2.0],
+}  # fmt: skip
 WIDTHS: Columns = {"graph": ["A", "RA"], "rows above 128": [0.1, 0.0], "64": [1.2, 1.0], "128": [1.0, 1.0]}
 WIDTHS |= {"256": [1.1, 1.1], "512": [1.5, 1.4], "1024": [2.0, 2.0]}
 BOTH = ["A", "A", "B", "B"]
@@ -296,18 +294,13 @@ RATES = {
 }
 TIMES = {
     "graph": ["Theory-25-81-256-B1k", "Kronecker 21", "Kronecker 25"],
-    "Intersect-Path, processing": [13.6, 162.1, 5775.0],
-    "Intersect-Path, total": [18.9, 192.2, 6200.0],
-    "Par-Search, processing": [7.2, 152.8, 7050.0],
-    "Par-Search, total": [13.5, 172.6, 7382.0],
-}
+    "Intersect-Path, processing": [13.6, 162.1, 5775.0], "Intersect-Path, total": [18.9, 192.2, 6200.0],
+    "Par-Search, processing": [7.2, 152.8, 7050.0], "Par-Search, total": [13.5, 172.6, 7382.0],
+}  # fmt: skip
 MANY = {
-    "graph": ["Theory-3-4-5-B1k", "Kronecker 18", "Kronecker 19"],
-    "edges": [346, 3_800_000, 7_700_000],
-    "times with 16": [0.66, 12.8, 13.3],
-    "times with 32": [0.47, 26.6, 26.8],
-    "times with 64": [0.43, 43.2, 48.6],
-}
+    "graph": ["Theory-3-4-5-B1k", "Kronecker 18", "Kronecker 19"], "edges": [346, 3_800_000, 7_700_000],
+    "times with 16": [0.66, 12.8, 13.3], "times with 32": [0.47, 26.6, 26.8], "times with 64": [0.43, 43.2, 48.6],
+}  # fmt: skip
 # fmt: off
 TABLES |= {
     ("trust-fig15", "both"): Table(

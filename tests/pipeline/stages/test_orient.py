@@ -95,12 +95,3 @@ def test_order_by_is_a_stable_descending_sort(weights):
     """Small weights are counted; large ones leave no bits for the id in one key, and are sorted more slowly."""
     expected = sorted(range(len(weights)), key=lambda i: (-weights[i], i))
     assert orient.order_by(np.array(weights, dtype="int64"), CPU).tolist() == expected
-
-
-def test_sums_change_no_vector():
-    vectors = [np.full(3, 10**k) for k in range(4)]
-    left = list(vectors)
-    assert orient.total(left).tolist() == [1111] * 3
-    assert left == []
-    assert [vector.tolist() for vector in vectors] == [[10**k] * 3 for k in range(4)]
-    assert orient.sum_of(vectors[:1]) is vectors[0]

@@ -52,21 +52,6 @@ def test_rows_read_are_edges_and_what_was_dropped(parts, step, most):
         assert (sum(of.rows for of in facts), sum(of.loops for of in facts)) == (len(edges), len(edges) - len(kept))
 
 
-def test_chunks_of_arrays_are_sampled():
-    class Pairs(ReadPart):
-        def chunks(self, backend, most):
-            yield self.frame["src"].to_numpy(), self.frame["dst"].to_numpy()
-
-    class Device:
-        """A backend whose frames are pairs of arrays."""
-
-        name, edges = "cpu", type("Edges", (), {"proper": lambda self, ends: (ends, 0, 0, int(ends[1].max()))})()
-
-    edges = [(number, number + 1) for number in range(3 * reading.SAMPLED + 7)]
-    *_, ends, counts = reading.read_chunks(Pairs(frame_of(edges), "int"), None, 10 * reading.SAMPLED, Device())
-    assert (reading.rows_of(ends), counts.sample.T.tolist()) == (len(edges), [[*edge] for edge in edges[::3]])
-
-
 @given(st.integers(0, 20), st.integers(1, 7))
 def test_slices_follow_one_another(size, most):
     edges = [(number, -number) for number in range(size)]

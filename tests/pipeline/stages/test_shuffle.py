@@ -43,15 +43,11 @@ def test_every_way_to_cut_an_input_gives_the_keys_of_its_ranges(item, starts, fa
         found = shuffle.cut_input(item, times, starts, 210, CPU, *([factor] if factor else []))
         assert [joined([piece]) for piece in found] == wanted
         assert times is None or joined([shuffle.keys_of_input(times, (factor,), item)]) == keys
-    slices = [array * (factor or 1) for array in arrays]
+    pair = [list(arrays), (factor or 1,)]
+    slices = shuffle.reduce_slices(pair, lambda of, by: [array * by for array in of])
+    assert pair == []
     assert [joined([piece]) for piece in shuffle.cut_together(slices, starts, 210, CPU)] == wanted
     assert slices == []
-
-
-def test_a_pair_is_emptied_when_it_is_reduced():
-    pair = [[np.arange(3)], (10, 1)]
-    assert shuffle.reduce_slices(pair, lambda arrays, by, more: int(arrays[0].sum()) * by + more) == 31
-    assert pair == []
 
 
 def borders_of(sizes, ranges):

@@ -19,7 +19,7 @@ import dasktc
 from dasktc import registry
 from dasktc.api import count as triangles
 from dasktc.api.count import build
-from dasktc.backends import TaskSize, lazy_backend, scratch_bytes, support_bytes, unusable
+from dasktc.backends import TaskSize, lazy_backend, scratch_bytes, support_bytes
 from dasktc.backends.calls import one_call
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import on_host
@@ -28,7 +28,7 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.counting import checkpoint
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.offers import memory_of
+from dasktc.executors.offers import Offer, memory_of
 from dasktc.io.files import open_source
 from dasktc.io.formats import text
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
@@ -493,16 +493,16 @@ class Workers(LocalExecutor):
         self.reasons = reasons
 
     def run_on_workers(self, function, *args):
-        assert (function, args) == (unusable, ("cuda",))
-        return list(self.reasons)
+        assert args == ("cuda",)
+        return [Offer("", why, 0) for why in self.reasons]
 
 
 def test_workers_choose_the_backend():
     able, lacking = Workers(None, None), Workers(None, "CUDA reports 0 GPUs")
-    assert stages.choose_backend(able, Options()).backend == "cuda"
-    assert stages.choose_backend(able, Options(backend="cuda", kernel="trust")).backend == "cuda"
-    assert stages.choose_backend(lacking, Options()).backend == "cpu"
-    assert stages.choose_backend(lacking, Options(backend="cpu")).backend == "cpu"
+    assert stages.choose_backend(able, Options())[0].backend == "cuda"
+    assert stages.choose_backend(able, Options(backend="cuda", kernel="trust"))[0].backend == "cuda"
+    assert stages.choose_backend(lacking, Options())[0].backend == "cpu"
+    assert stages.choose_backend(lacking, Options(backend="cpu"))[0].backend == "cpu"
     with pytest.raises(InputError, match="CUDA reports 0 GPUs"):
         stages.choose_backend(lacking, Options(backend="cuda"))
 

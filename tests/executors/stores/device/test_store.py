@@ -35,9 +35,10 @@ from dasktc.executors.stores.file_store import LEAST
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
-from dasktc.pipeline.planes import Plane, budget
+from dasktc.pipeline.planes import Plane
 from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.tuning import TUNING
+from dasktc.pipeline.stages import orient
 from dasktc.planning.grid import Axis, Layout, Shape
 from tests.executors.test_memory_budget import facts
 from tests.support import oracle
@@ -510,8 +511,8 @@ def test_pieces_go_one_by_one(small, tmp_path):
 def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeypatch, options, host):
     """With several partitions: block by block, measured by remainders (4 divides 12, 5 does not)."""
     monkeypatch.setattr(Plane, "piece_edges", lambda plane, edges: 150)
-    dealt, rows_of = [], budget.first_rows
-    monkeypatch.setattr(budget, "first_rows", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
+    dealt, rows_of = [], orient.first_rows
+    monkeypatch.setattr(orient, "first_rows", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
     source = kronecker(7, 8, parts=3)
     expected = dasktc.triangle_count(source, backend="cuda", **keywords(**options))
     small_calls = tuned(edge_bytes={"cpu": 40, "cuda": 500}, row_bytes={"int": 500, "text": 500})

@@ -31,11 +31,13 @@ from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.once import once
+from dasktc.questions.similarity import MeasureName
 from dasktc.wording import plural
 
 __all__ = [
     "ConvertedGraph",
     "PreparedGraph",
+    "adamic_adar_index",
     "all_triangles",
     "average_clustering",
     "backend",
@@ -45,7 +47,9 @@ __all__ = [
     "convert_to_nx",
     "core_number",
     "generalized_degree",
+    "jaccard_coefficient",
     "k_truss",
+    "resource_allocation_index",
     "should_run",
     "square_clustering",
     "transitivity",
@@ -58,13 +62,18 @@ Nodes = Any
 Array = Any
 LISTED = 1 << 14
 """Number of triangles whose nodes are looked up at a time."""
+PAIRED = 1 << 20
+"""Number of pairs of nodes that are compared at a time."""
 SECONDS_AN_EDGE = {
+    "adamic_adar_index": 3e-4,
     "all_triangles": 3e-6,
     "average_clustering": 2e-5,
     "clustering": 2e-5,
     "core_number": 4e-6,
     "generalized_degree": 2e-5,
+    "jaccard_coefficient": 3e-4,
     "k_truss": 1e-5,
+    "resource_allocation_index": 3e-4,
     "square_clustering": 7e-5,
     "transitivity": 2e-5,
     "triadic_census": 2e-4,
@@ -167,6 +176,16 @@ class PreparedGraph(_Nodes):
         """Return columns of vertices as positions of nodes."""
         return np.stack([self.positions(frame[name].tolist()) for name in columns], axis=1)
 
+    def ends(self) -> Array:
+        """Return all edges as pairs of positions."""
+        return self.places(self._graph.oriented_edges(frame="pandas"), ("src", "dst"))
+
+    def similarities(self, pairs: Array, measure: MeasureName) -> Array:
+        """Compute the similarity of pairs of positions."""
+        nodes = list(self)
+        asked = [(nodes[u], nodes[v]) for u, v in pairs.tolist()]
+        return self._graph.similarity(asked, measure, frame="pandas")[measure].to_numpy()
+
     def without(self, positions: Array) -> Graph:
         """Refuse to leave out vertices of a prepared graph."""
         raise NotImplementedError("dasktc has the triads of all vertices of a prepared graph: leave out nodelist")
@@ -265,6 +284,19 @@ class ConvertedGraph(_Nodes):
         if weight is None and not directed:
             return self._kept("here", self._in_process) if active_client() is not None else self.prepared()
         return self._kept((weight, directed), lambda: self._in_process(weight, directed))
+
+    def ends(self) -> Array:
+        """Return all edges as pairs of positions."""
+        return np.stack([self._src, self._dst], axis=1)
+
+    def similarities(self, pairs: Array, measure: MeasureName) -> Array:
+        """Compute the similarity of pairs of positions; nodes without an edge are similar to none."""
+        values, linked = np.zeros(len(pairs)), np.zeros(len(self), bool)
+        linked[self.ends()] = True
+        known = linked[pairs].all(axis=1)
+        if known.any():
+            values[known] = self.prepared().similarity(pairs[known], measure, frame="pandas")[measure]
+        return values
 
     def without(self, positions: Array) -> Graph:
         """Prepare the directed graph without the nodes at these positions."""
@@ -403,7 +435,7 @@ def _signature(name: str) -> inspect.Signature:
 
 
 def _chosen(call: dict[str, Any]) -> Nodes:
-    return next((call[name] for name in ("nodes", "nbunch", "nodelist") if name in call), None)
+    return next((call[name] for name in ("nodes", "nbunch", "nodelist", "ebunch") if name in call), None)
 
 
 @once
@@ -534,6 +566,61 @@ def _refuse_loops(graph: PreparedGraph | ConvertedGraph) -> None:
             f"Input graph has self loops, {graph.loops:,} of them, which is not permitted; "
             "consider using G.remove_edges_from(nx.selfloop_edges(G))."
         )
+
+
+def jaccard_coefficient(G: Any, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """Compute the Jaccard coefficient of pairs of nodes; by default of all that are not adjacent."""
+    return _predictions("jaccard_coefficient", G, ebunch, "jaccard")
+
+
+def adamic_adar_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """Compute the Adamic-Adar index of pairs of nodes; by default of all that are not adjacent."""
+    return _predictions("adamic_adar_index", G, ebunch, "adamic_adar")
+
+
+def resource_allocation_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """Compute the resource allocation index of pairs of nodes; by default of all that are not adjacent."""
+    return _predictions("resource_allocation_index", G, ebunch, "resource_allocation")
+
+
+def _predictions(name: str, graph: Any, pairs: Any, measure: MeasureName) -> Iterator[tuple[Any, Any, float]]:
+    """Check a call, and yield pairs with their similarity, which is computed for many of them at a time."""
+    opened = _check(name, graph)
+    if opened.loops:
+        raise NotImplementedError(
+            f"dasktc drops loops, {opened.loops:,} here, by which NetworkX's {name} takes nodes for their own "
+            "neighbours: pass a graph without loops"
+        )
+    if pairs is None:
+        return _similar(opened, _not_adjacent(opened), measure)
+    asked = list(pairs)
+    for node in chain.from_iterable(asked):
+        if node not in opened:
+            raise nx.NodeNotFound(f"Node {node} not in G.")
+    positions = opened.positions(chain.from_iterable(asked)).reshape(-1, 2)
+    return _similar(opened, iter([positions]), measure)
+
+
+def _not_adjacent(graph: PreparedGraph | ConvertedGraph) -> Iterator[Array]:
+    """Yield all pairs of positions without an edge, the smaller first, some million at a time."""
+    size, ends = len(graph), graph.ends()
+    edges, step = np.unique(ends.min(axis=1) * size + ends.max(axis=1)), max(1, PAIRED // max(1, size))
+    for start in range(0, size, step):
+        rows = np.arange(start, min(start + step, size))
+        keys = (rows[:, None] * size + np.arange(size))[rows[:, None] < np.arange(size)]
+        yield np.stack(np.divmod(np.setdiff1d(keys, edges, assume_unique=True), size), axis=1)
+
+
+def _similar(
+    graph: PreparedGraph | ConvertedGraph, parts: Iterator[Array], measure: MeasureName
+) -> Iterator[tuple[Any, Any, float]]:
+    nodes = list(graph)
+    for pairs in parts:
+        values = graph.similarities(pairs, measure)
+        if not np.isfinite(values).all():  # a node and itself, and a neighbour of degree 1
+            raise ZeroDivisionError("float division by zero")
+        for (u, v), value in zip(pairs.tolist(), values.tolist(), strict=True):
+            yield nodes[u], nodes[v], value
 
 
 def transitivity(G: Any) -> float:

@@ -6,13 +6,17 @@ from typing import Any
 
 __all__ = ["get_info"]
 
+PAIRS = "Graphs with loops are not supported. Without ebunch, pairs come in another order."
 FUNCTIONS = {
+    "adamic_adar_index": PAIRS,
     "all_triangles": "Triangles come in another order.",
     "average_clustering": "With weights or directions in this process.",
     "clustering": "With weights or directions in this process.",
     "core_number": "In this process; directed graphs are not supported.",
     "generalized_degree": "",
+    "jaccard_coefficient": PAIRS,
     "k_truss": "In this process.",
+    "resource_allocation_index": PAIRS,
     "square_clustering": "In this process; directed graphs are not supported.",
     "transitivity": "Directed graphs are not supported.",
     "triadic_census": "In this process.",

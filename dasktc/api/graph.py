@@ -23,7 +23,7 @@ from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
-from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
+from dasktc.options import CountOptions, MeasureName, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.questions import measures, weighted_clustering
@@ -31,7 +31,6 @@ from dasktc.questions import similarity as similarities
 from dasktc.questions import trussness as trusses
 from dasktc.questions.cliques import BOUND, clique_count
 from dasktc.questions.estimate import TriangleEstimate, estimate
-from dasktc.questions.similarity import MeasureName
 from dasktc.questions.square_clustering import square_clustering
 from dasktc.questions.triad_census import triad_census
 from dasktc.questions.update import Change, update

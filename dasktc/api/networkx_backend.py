@@ -31,7 +31,7 @@ from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.once import once
-from dasktc.questions.similarity import MeasureName
+from dasktc.options import MeasureName
 from dasktc.wording import plural
 
 __all__ = [

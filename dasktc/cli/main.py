@@ -39,7 +39,7 @@ from dasktc.cli.options import (
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
 from dasktc.executors.process.keyboard import answered
 from dasktc.executors.process.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
-from dasktc.options import DUPLICATES
+from dasktc.options import DUPLICATES, SIMILARITIES
 from dasktc.wording import command_line
 
 __all__ = ["cli", "main"]
@@ -458,6 +458,71 @@ def truss(
     with _progress(quiet, progress) as report:
         result = write_truss(list(source), output, k, progress=report, **options)
     _print(result, result.largest if k is None else result.edges, as_json, quiet)
+
+
+@cli.command(
+    section=ASK,
+    examples=(
+        "dasktc similarity graph.csv -o edges.csv",
+        "dasktc similarity graph.csv --measure cosine --top 10 -o similar.parquet",
+    ),
+)
+@SOURCE
+@option(
+    "--measure",
+    group=OUTPUT,
+    everyday=True,
+    type=click.Choice(SIMILARITIES),
+    metavar="NAME",
+    default="jaccard",
+    show_default=True,
+    help="Measure of common neighbours.",
+    details=f"One of {', '.join(SIMILARITIES)}.",
+)
+@option(
+    "--top",
+    group=OUTPUT,
+    everyday=True,
+    type=int,
+    metavar="K",
+    help="Write each vertex's K most similar ones.",
+    details="Among all with a common neighbour; without K, the ends of every edge are compared.",
+)
+@option(
+    "--bound",
+    group=SAFETY,
+    type=click.IntRange(min=1),
+    metavar="WEDGES",
+    help="Refuse longer work of --top, in wedges. Default: 10^12.",
+)
+@option("-o", "--out", "output", group=OUTPUT, everyday=True, type=PATH, required=True, metavar="OUT", help=TABLE)
+@replacing
+@preparing
+@watching
+@printing
+def similarity(
+    source: tuple[str, ...],
+    output: str,
+    measure: str,
+    top: int | None,
+    bound: int | None,
+    progress: str,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Write how similar the ends of every edge are.
+
+    The common neighbours of two vertices are compared with the neighbours of both, or added up by weights.
+    """
+    from dasktc.api.similarity import write_similarity
+    from dasktc.questions.similarity import BOUND
+
+    options = keywords_of(options)
+    bound = BOUND if bound is None else bound
+    with _progress(quiet, progress) as report:
+        result = write_similarity(list(source), output, measure, top, bound, progress=report, **options)
+    _print(result, result.rows, as_json, quiet)
 
 
 @cli.command(

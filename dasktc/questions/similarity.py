@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -50,14 +50,14 @@ from dasktc.backends.weighted_support import DEVICE_BYTES, weighted_support
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, refuse_unless, task_of
 from dasktc.errors import InputError, shown
-from dasktc.options import format_size, whole_number
+from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
 from dasktc.pipeline.planes.vectors import Sharded, permuted, vectors_on_host
 from dasktc.planning.schemes import Block
 from dasktc.questions.distributions import degree_facts
 from dasktc.registry import check_choice
 from dasktc.wording import advice, option, plural
 
-__all__ = ["BOUND", "MEASURES", "MOST", "MeasureName", "checked", "similarity", "similarity_frames"]
+__all__ = ["BOUND", "MEASURES", "MOST", "checked", "similarity", "similarity_frames"]
 
 Array = Any
 SHIFT = 32
@@ -72,9 +72,6 @@ LIST_BYTES = 44
 """Bytes for each entry of adjacency lists while they are made: its key, selected, joined and sorted, and a column."""
 PIECES = 4
 """Calls per worker for pairs, or for ranges of vertices."""
-MeasureName = Literal[
-    "jaccard", "overlap", "cosine", "sorensen", "common_neighbors", "adamic_adar", "resource_allocation"
-]
 
 
 class Measure(NamedTuple):
@@ -121,7 +118,7 @@ def _resource_allocation(degrees: Array) -> Array:
     return 1 / array_module(degrees).maximum(degrees, 1)
 
 
-MEASURES: dict[str, Measure] = {
+MEASURES: dict[MeasureName, Measure] = {
     "jaccard": Measure(_jaccard),
     "overlap": Measure(_overlap),
     "cosine": Measure(_cosine),
@@ -130,11 +127,9 @@ MEASURES: dict[str, Measure] = {
     "adamic_adar": Measure(_sum, _adamic_adar),
     "resource_allocation": Measure(_sum, _resource_allocation),
 }
-"""The measures by name; compiled code knows them by their numbers in this order."""
-assert tuple(MEASURES) == get_args(MeasureName)
 
 
-def checked(measure: Any) -> str:
+def checked(measure: Any) -> MeasureName:
     """Return the name of a measure.
 
     Raises
@@ -143,9 +138,9 @@ def checked(measure: Any) -> str:
         There is no such measure.
     """
     if not isinstance(measure, str):
-        raise InputError(f"measure {shown(measure)} is not one of {', '.join(MEASURES)}; choose one of these")
-    check_choice("measure", measure, MEASURES)
-    return measure
+        raise InputError(f"measure {shown(measure)} is not one of {', '.join(SIMILARITIES)}; choose one of these")
+    check_choice("measure", measure, SIMILARITIES)
+    return cast(MeasureName, measure)
 
 
 def similarity(
@@ -232,7 +227,7 @@ def _degrees_by_dense_id(order: Array, out_degree: Array, in_degree: Array) -> A
 # every edge
 
 
-def _of_edges(graph: CountingContext, name: str) -> tuple[dict[Block, Any], int | None, EdgeMeasure | None]:
+def _of_edges(graph: CountingContext, name: MeasureName) -> tuple[dict[Block, Any], int | None, EdgeMeasure | None]:
     """Return a number for every edge by place, their sum if it is known, and how they become the measure."""
     measure = MEASURES[name]
     if measure.weight is not None:
@@ -314,7 +309,7 @@ def _task(job: Job, weights: Array, index: OrientedCSR, table: OrientedCSR, stre
 # given pairs
 
 
-def _of_given(graph: CountingContext, name: str, pairs: Any, kind: FrameKind) -> Any:
+def _of_given(graph: CountingContext, name: MeasureName, pairs: Any, kind: FrameKind) -> Any:
     rows, *columns = given_pairs(graph, pairs, "pairs")
     _refuse_shards(graph, "the similarity of given pairs")
     ends = np.stack([dense_ids(graph, ids) for ids in columns])
@@ -328,7 +323,7 @@ def _of_given(graph: CountingContext, name: str, pairs: Any, kind: FrameKind) ->
     return given_as(labelled(graph, frame_of({"src": src, "dst": dst, name: values}, "pandas"), ("src", "dst")), kind)
 
 
-def _pair_values(graph: CountingContext, name: str, ends: Array) -> Array:
+def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Array:
     """Compute a measure of pairs of dense ids, an array of shape (2, pairs)."""
     executor, measure, backend = graph.executor, MEASURES[name], graph.options.chosen_backend
     vertices, places = np.unique(ends, return_inverse=True)
@@ -428,7 +423,7 @@ def _sums_of_pairs(lists: OrientedCSR, keys: Array, weights: Array | None, name:
 
 
 def _most_similar(
-    graph: CountingContext, name: str, top: int, bound: int, kind: FrameKind
+    graph: CountingContext, name: MeasureName, top: int, bound: int, kind: FrameKind
 ) -> tuple[list[Any], list[int]]:
     """Make frames of every vertex's most similar vertices; return their handles and numbers of rows."""
     executor, plan, measure = graph.executor, graph.plan, MEASURES[name]
@@ -458,7 +453,7 @@ def _most_similar(
     weight = measure.weight or _ones
     weights = graph.answers.submit_replicated(STAGE, weight, _degrees(graph).whole)
     splits = max(1, min(graph.vertices, PIECES * executor.workers))
-    number = list(MEASURES).index(name)
+    number = SIMILARITIES.index(name)
     calls = [(lists, weights, split, splits, number, top, _dtype(name)) for split in range(splits)]
     parts = executor.submit_all(STAGE, _similar_of_range, calls)
     rows = executor.gather(executor.map(STAGE, _rows_of_part, list(parts)))

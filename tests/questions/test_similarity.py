@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from math import inf, log, sqrt
 
@@ -16,11 +17,12 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.count import build
+from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.stores.file_store import FileStore
 from dasktc.executors.stores.work_dir import WorkDir
-from dasktc.options import Options
+from dasktc.options import SIMILARITIES, Options
 from dasktc.pipeline.planes import vertex_budget
 from dasktc.questions import similarity
 from dasktc.questions.similarity import MEASURES, MOST
@@ -32,7 +34,7 @@ from tests.support.retuned import retuned
 from tests.support.slow_pipeline import changed, skewed_edges, source_of
 from tests.support.tiers import each_once
 
-NAMES = list(MEASURES)
+NAMES = list(SIMILARITIES)
 FROM_SUPPORTS = NAMES[:5]
 WEIGHTED = NAMES[5:]
 PLANS = [
@@ -376,3 +378,81 @@ def test_no_edges_on_a_device(emulated):
     graph = prepare([(1, 1)], backend="cuda")
     for name in NAMES:
         assert graph.similarity(measure=name).empty
+
+
+def test_measures_have_their_numbers():
+    assert tuple(MEASURES) == SIMILARITIES
+
+
+# the command line
+
+
+@pytest.fixture
+def run(capfd):
+    def call(*arguments):
+        code = main([str(a) for a in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "graph.txt"
+    path.write_text("0 1\n1 2\n2 0\n2 3\n3 3\n0 1\n")
+    return path
+
+
+def test_the_command_writes_every_edge(run, source, tmp_path):
+    out = tmp_path / "s.csv"
+    code, said, err = run("similarity", source, "-o", out)
+    assert (code, err) == (0, "")
+    assert "jaccard of 4 pairs: every edge" in said
+    pd.testing.assert_frame_equal(pd.read_csv(out), dasktc.prepare(str(source)).similarity())
+    code, _, err = run("similarity", source, "-o", out)
+    assert code == 2
+    assert "exists" in err
+
+
+def test_the_command_writes_the_most_similar(run, source, tmp_path):
+    out = tmp_path / "s.parquet"
+    code, said, _ = run("similarity", source, "--measure", "adamic_adar", "--top", 1, "--out", out, "--json")
+    assert code == 0
+    found = json.loads(said)
+    assert found | {"seconds": None} == {
+        "output": str(out),
+        "measure": "adamic_adar",
+        "top": 1,
+        "rows": 4,
+        "vertices": 4,
+        "edges": 4,
+        "backend": "cpu",
+        "seconds": None,
+    }
+    assert found["seconds"].keys() == {"read", "prepare", "similarity", "write", "total"}
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(out), dasktc.prepare(str(source)).similarity(measure="adamic_adar", top=1)
+    )
+    assert run("similarity", source, "-o", tmp_path / "w.txt", "--quiet") == (0, "4\n", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("-o", "t.json"), "t.json"),
+        ((), "--out"),
+        (("-o", "t.csv", "--top", "0"), "--top 0 is below 1"),
+        (("-o", "t.csv", "--top", "2", "--bound", "3"), "walking 10 wedges, more than the bound of 3"),
+        (("-o", "t.csv", "--measure", "dice"), "dice"),
+    ],
+    ids=str,
+)
+def test_bad_use_of_the_command(run, source, tmp_path, monkeypatch, options, named):
+    monkeypatch.chdir(tmp_path)
+    code, said, err = run("similarity", source, *options)
+    assert (code, said) == (2, "")
+    assert err.startswith("dasktc: error:")
+    assert named in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.txt"]

@@ -72,7 +72,7 @@ def _supports(
 
 @inlined
 def _similarity(common: Any, degree: Any, other: Any, measure: Any) -> Any:
-    """The value of a measure, by its number in `questions.similarity.MEASURES`."""
+    """The value of a measure, by its number in `options.SIMILARITIES`."""
     if measure == 0:
         return common / (degree + other - common)
     if measure == 1:
@@ -186,7 +186,7 @@ def most_similar(
     rows : (int, int)
         First vertex, and the end of the range.
     measure : int
-        Number of the measure in `questions.similarity.MEASURES`.
+        Number of the measure in `options.SIMILARITIES`.
     top : int
         Most vertices for each.
 

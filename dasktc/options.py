@@ -629,6 +629,7 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "force": _flag,
     "format": _text,
     "host_memory": lambda name, value: bytes_of(value, name),
+    "induced": _flag,
     "limit": lambda name, value: whole_number(name, value, 0, few="it is a number of triangles"),
     "per_edge": _path,
     "per_vertex": _path,

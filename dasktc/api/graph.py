@@ -31,6 +31,7 @@ from dasktc.questions import similarity as similarities
 from dasktc.questions import trussness as trusses
 from dasktc.questions.cliques import BOUND, clique_count
 from dasktc.questions.estimate import TriangleEstimate, estimate
+from dasktc.questions.motifs import motifs
 from dasktc.questions.square_clustering import square_clustering
 from dasktc.questions.triad_census import triad_census
 from dasktc.questions.update import Change, update
@@ -1221,6 +1222,51 @@ class Graph(Summarised):
         check_keywords(progress=progress)
         with self._showing(progress, "cliques") as watcher:
             return clique_count(self._context, k, bound, watcher).cliques
+
+    @said_in_one_line
+    def motifs(
+        self, *, induced: bool = True, bound: int = BOUND, progress: Progress | bool | None = None
+    ) -> dict[str, int]:
+        """Count the connected subgraphs of four vertices by their six kinds.
+
+        A path has three edges in a row, a star three at one vertex, a cycle four; a paw is a triangle with one more
+        edge at a corner, a diamond a clique without one edge. They are not listed: their numbers follow from degrees,
+        triangles, cycles and cliques (Pinar, Seshadhri and Vishal, ESCAPE, WWW 2017). Cycles are counted on the CPU
+        of the workers, from lists of all neighbours that each of them receives.
+
+        Parameters
+        ----------
+        induced : bool
+            Count sets of four vertices by the edges among them, each set once; else all subgraphs, also those that are
+            parts of other kinds: a clique has four stars.
+        bound : int
+            As for `cliques`.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        dict of str to int
+            The exact numbers of "path", "star", "cycle", "paw", "diamond" and "clique".
+
+        Raises
+        ------
+        InputError
+            As `cliques`; the neighbours of all vertices do not fit a worker; or the vertices did not fit one process.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2, 3], [1, 2, 0, 3, 4]))
+        >>> graph.motifs()
+        {'path': 2, 'star': 0, 'cycle': 0, 'paw': 1, 'diamond': 0, 'clique': 0}
+        >>> graph.motifs(induced=False)
+        {'path': 4, 'star': 1, 'cycle': 0, 'paw': 1, 'diamond': 0, 'clique': 0}
+        """
+        check_keywords(induced=induced, progress=progress)
+        with self._showing(progress, "motifs") as watcher:
+            return motifs(self._context, induced, bound, watcher)
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:

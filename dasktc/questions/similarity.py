@@ -48,11 +48,11 @@ from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.backends.weighted_support import DEVICE_BYTES, weighted_support
 from dasktc.counting.context import CountingContext
-from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, refuse_unless, task_of
+from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
 from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
-from dasktc.pipeline.planes.vectors import Sharded, permuted, vectors_on_host
 from dasktc.planning.schemes import Block
+from dasktc.questions.adjacency import adjacency, degrees_by_dense_id, refuse_shards
 from dasktc.questions.distributions import degree_facts
 from dasktc.registry import check_choice
 from dasktc.wording import advice, option, plural
@@ -68,8 +68,6 @@ WEDGES_A_SECOND = 3 * 10**8
 """Wedges that one thread walks per second: measured 2 to 5 · 10^8 on a Kronecker and on a random graph."""
 MOST = 1000
 """Largest number of most similar vertices, which are kept in order while others are compared."""
-LIST_BYTES = 44
-"""Bytes for each entry of adjacency lists while they are made: its key, selected, joined and sorted, and a column."""
 PIECES = 4
 """Calls per worker for pairs, or for ranges of vertices."""
 
@@ -197,33 +195,6 @@ def _dtype(name: str) -> str:
     return "int64" if name == "common_neighbors" else "float64"
 
 
-def _refuse_shards(graph: CountingContext, what: str) -> None:
-    if graph.plan.shards > 1:
-        raise InputError(
-            f"{graph.plan.numbering}: {what} of vertices in shards is not built; prepare with a larger "
-            f"{advice('memory')}, or take a measure of supports and degrees for all edges"
-        )
-
-
-def _degrees(graph: CountingContext) -> Sharded:
-    """Degrees by dense id, int64."""
-    oriented, executor, vertices = graph.prepared.graph, graph.executor, graph.prepared.vertices
-    vectors = oriented.order, oriented.out_degree, oriented.in_degree
-    if graph.plan.shards == 1:
-        whole = graph.answers.submit_replicated(STAGE, _degrees_by_dense_id, *(vector.whole for vector in vectors))
-        return Sharded((0, graph.vertices), [whole])
-    executor, (order, *halves) = vectors_on_host(executor, STAGE, *vectors)
-    calls = list(zip(*(half.parts for half in halves), strict=True))
-    return permuted(
-        executor, STAGE, Sharded(order.starts, executor.submit_all(STAGE, degrees_of, calls)), order, vertices.starts
-    )
-
-
-def _degrees_by_dense_id(order: Array, out_degree: Array, in_degree: Array) -> Array:
-    backend = get_backend("cuda" if hasattr(order, "get") else "cpu")
-    return backend.answers.place(degrees_of(out_degree, in_degree), order)
-
-
 # every edge
 
 
@@ -233,7 +204,7 @@ def _of_edges(graph: CountingContext, name: MeasureName) -> tuple[dict[Block, An
     if measure.weight is not None:
         return _weighted_supports(graph, measure.weight), None, EdgeMeasure(_from_bits, "float64", real=True)
     supports, count = known_edges(graph)
-    of_edges = None if measure.value is _sum else EdgeMeasure(measure.value, "float64", _degrees(graph))
+    of_edges = None if measure.value is _sum else EdgeMeasure(measure.value, "float64", degrees_by_dense_id(graph))
     return supports, 3 * count, of_edges
 
 
@@ -250,7 +221,7 @@ def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array])
         By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its sums
         there add up.
     """
-    _refuse_shards(graph, "a weight")
+    refuse_shards(graph, "a weight")
     executor, plan, oriented = graph.executor, graph.plan, graph.prepared.graph
     kernel, needed = _kernel_and_bytes(graph)
     executor.set_task_memory(needed)
@@ -311,7 +282,7 @@ def _task(job: Job, weights: Array, index: OrientedCSR, table: OrientedCSR, stre
 
 def _of_given(graph: CountingContext, name: MeasureName, pairs: Any, kind: FrameKind) -> Any:
     rows, *columns = given_pairs(graph, pairs, "pairs")
-    _refuse_shards(graph, "the similarity of given pairs")
+    refuse_shards(graph, "the similarity of given pairs")
     ends = np.stack([dense_ids(graph, ids) for ids in columns])
     if (ends < 0).any():
         end, number = (int(place) for place in np.argwhere(ends < 0)[0])
@@ -328,13 +299,13 @@ def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Arra
     executor, measure, backend = graph.executor, MEASURES[name], graph.options.chosen_backend
     vertices, places = np.unique(ends, return_inverse=True)
     first, second = places.reshape(ends.shape)
-    by_dense_id = _degrees(graph).whole
+    by_dense_id = degrees_by_dense_id(graph).whole
     (degrees,) = executor.gather([executor.submit(STAGE, _taken, by_dense_id, vertices)])
     # The shorter list is streamed, and one pair is searched once, whichever end is first.
     swapped = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
     rows, columns = np.where(swapped, second, first), np.where(swapped, first, second)
     keys, inverse = np.unique(rows << SHIFT | columns, return_inverse=True)
-    lists = _adjacency(graph, vertices, int(degrees.sum()))
+    lists = adjacency(graph, vertices, int(degrees.sum()))
     weights = None
     if measure.weight is not None:
         weights = graph.answers.submit_replicated(STAGE, measure.weight, by_dense_id)
@@ -350,61 +321,6 @@ def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Arra
 
 def _taken(vector: Array, places: Array) -> Array:
     return on_host(vector.take(array_module(vector).asarray(places)))
-
-
-def _adjacency(graph: CountingContext, vertices: Array, entries: int) -> Any:
-    """Make the adjacency lists of some vertices, ascending dense ids, as one block: a handle of OrientedCSR.
-
-    Rows are numbered as the vertices are listed, columns are dense ids.
-    """
-    plan, executor, backend = graph.plan, graph.executor, graph.options.chosen_backend
-    largest = int(plan.scheme.block_bytes(graph.prepared.sizes).max())
-    needed = LIST_BYTES * entries + 12 * len(vertices) + 28 * plan.vertices + largest
-    if needed > plan.memory:
-        raise InputError(
-            f"the neighbours of {plural(len(vertices), 'vertex')}, {entries:,} in all, take {format_size(needed)} "
-            f"while they are collected, more than the {format_size(plan.memory)} of one worker: it receives these "
-            f"lists whole; ask for fewer vertices at a time, or raise {advice('memory')}"
-        )
-    executor.set_task_memory(needed)
-    order = graph.prepared.graph.order.whole
-    rows = graph.answers.submit_replicated(STAGE, _rows_of_vertices, vertices, plan.vertices, backend)
-    chunk = graph.tuning.update_chunk
-    keys = [executor.submit(STAGE, _keys, block, order, rows, chunk, backend) for block in graph.blocks.values()]
-    fact = "the neighbours of vertices and their degrees differ"
-    arguments = (len(vertices), entries, backend, fact, graph.folder_of_copies)
-    return graph.answers.submit_replicated(STAGE, _lists, keys, *arguments)
-
-
-def _rows_of_vertices(vertices: Array, size: int, backend: str) -> Array:
-    xp = get_backend(backend).array
-    rows = xp.full(size, -1, dtype="int32")
-    rows[xp.asarray(vertices)] = xp.arange(len(vertices), dtype="int32")
-    return rows
-
-
-def _keys(block: OrientedCSR, order: Array, rows: Array, chunk: int, backend: str) -> Array:
-    """Keys row << 32 | neighbour of a block's edges that touch the chosen vertices, once from each end."""
-    found, sources = [], get_backend(backend).peel.rows(block)
-    xp = get_backend(backend).array
-    for start in range(0, block.edges, chunk):
-        part = slice(start, start + chunk)
-        u, v = order.take(block.row_ids(sources[part])), order.take(block.column_ids(block.columns[part]))
-        for vertices, neighbours in ((u, v), (v, u)):
-            of_vertices = rows.take(vertices)
-            chosen = of_vertices >= 0
-            found.append(of_vertices[chosen].astype("int64") << SHIFT | neighbours[chosen])
-    return xp.concatenate(found) if found else xp.empty(0, dtype="int64")
-
-
-def _lists(parts: list[Array], rows: int, entries: int, name: str, fact: str, copies: str) -> OrientedCSR:
-    backend = get_backend(name)
-    xp = backend.array
-    keys = backend.sort(xp.concatenate(parts) if parts else xp.empty(0, dtype="int64"), max(1, rows) << SHIFT)
-    if len(keys) > entries:  # the scheme puts edges into several blocks
-        keys = keys[xp.concatenate([xp.ones(1, dtype=bool), keys[1:] != keys[:-1]])]
-    refuse_unless(len(keys) == entries, fact, copies)
-    return OrientedCSR(*backend.edges.rows(keys, 0, rows, 1 << SHIFT))
 
 
 def _sums_of_pairs(lists: OrientedCSR, keys: Array, weights: Array | None, name: str) -> Array:
@@ -442,16 +358,16 @@ def _most_similar(
             f"{option('top', top)} walks {wedges:.3g} wedges, which is built for the CPU, and the graph's blocks are "
             "on a device; prepare the graph with backend='cpu', or give pairs to compare"
         )
-    _refuse_shards(graph, "a search for similar vertices")
+    refuse_shards(graph, "a search for similar vertices")
     largest = 28 * min(top * graph.vertices, wedges) + 12 * graph.vertices
     if largest > plan.memory:
         raise InputError(
             f"{option('top', top)} of {plural(graph.vertices, 'vertex')} takes {format_size(largest)}, more than the "
             f"{format_size(plan.memory)} of one worker; take fewer, or raise {advice('memory')}"
         )
-    lists = _adjacency(graph, np.arange(graph.vertices), 2 * graph.edges)
+    lists = adjacency(graph, np.arange(graph.vertices), 2 * graph.edges)
     weight = measure.weight or _ones
-    weights = graph.answers.submit_replicated(STAGE, weight, _degrees(graph).whole)
+    weights = graph.answers.submit_replicated(STAGE, weight, degrees_by_dense_id(graph).whole)
     splits = max(1, min(graph.vertices, PIECES * executor.workers))
     number = SIMILARITIES.index(name)
     calls = [(lists, weights, split, splits, number, top, _dtype(name)) for split in range(splits)]

@@ -24,7 +24,7 @@ from dasktc.executors.stores.file_store import FileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import SIMILARITIES, Options
 from dasktc.pipeline.planes import vertex_budget
-from dasktc.questions import similarity
+from dasktc.questions import adjacency, similarity
 from dasktc.questions.similarity import MEASURES, MOST
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
@@ -271,8 +271,8 @@ def test_memory_is_kept_or_refused(monkeypatch):
 
 def test_lost_neighbours_and_wedges_are_an_error(monkeypatch):
     graph = prepare(EDGES, parts=2)
-    keys, task = similarity._keys, similarity.weighted_support
-    monkeypatch.setattr(similarity, "_keys", lambda *arguments: keys(*arguments)[1:])
+    keys, task = adjacency._keys, similarity.weighted_support
+    monkeypatch.setattr(adjacency, "_keys", lambda *arguments: keys(*arguments)[1:])
     for question in (dict(pairs=[(0, 1), (2, 3)]), dict(top=2)):
         with pytest.raises(CountError, match="the neighbours of vertices and their degrees differ"):
             graph.similarity(**question)

@@ -43,7 +43,8 @@ def _supports(
     """Add the weight of a triangle's vertices to their opposite edges; return triangles and wedges."""
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
-    triangles = wedges = 0
+    triangles: Any = 0
+    wedges: Any = 0
     for u in range(t.begin, t.end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         first, last = table[u], table[u + 1]
@@ -58,10 +59,10 @@ def _supports(
                 common += U(marks[U(stream_columns[q])])
             total = 0.0
             for k in range(common):
-                q = U(places[k])
-                w = U(stream_columns[q])
+                place = U(places[k])
+                w = U(stream_columns[place])
                 total += of_third[w]
-                in_stream[q] += of_row[u]
+                in_stream[place] += of_row[u]
                 hits[w] += of_column[U(v)]
             in_index[p] += total
             triangles += np.int64(common)

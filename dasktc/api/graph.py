@@ -553,7 +553,7 @@ class Graph(Summarised):
             with it. On the CPU only; one worker makes the neighbours of all vertices.
         bound : int
             Largest number of wedges, Σ d·(d - 1), that `top` walks; more is refused before it begins. A thread walks
-            some 3 · 10^8 per second.
+            some 10^8 per second, or a tenth of that where most end at different vertices.
         frame : {"pandas", "polars", "cudf", "dask"}, optional
             As for `edge_support`.
 

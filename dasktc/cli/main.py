@@ -493,7 +493,7 @@ def truss(
     group=SAFETY,
     type=click.IntRange(min=1),
     metavar="WEDGES",
-    help="Refuse longer work of --top, in wedges. Default: 10^12.",
+    help="Refuse longer work of --top, in wedges. Default: 10^11.",
 )
 @option("-o", "--out", "output", group=OUTPUT, everyday=True, type=PATH, required=True, metavar="OUT", help=TABLE)
 @replacing

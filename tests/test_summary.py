@@ -10,6 +10,7 @@ import pytest
 import dasktc
 from dasktc.api.measures import write_measures
 from dasktc.api.saved_graph import save_source
+from dasktc.api.similarity import write_similarity
 from dasktc.api.truss import write_truss
 from dasktc.options import Method
 from dasktc.questions.cliques import clique_count
@@ -27,6 +28,7 @@ NUMBERS = {
 OTHERS = {
     "graph": lambda folder: dasktc.prepare(source_of(EDGES)),
     "measures": lambda folder: write_measures(source_of(EDGES), folder / "v.csv"),
+    "similarity": lambda folder: write_similarity(source_of(EDGES), folder / "s.csv"),
     "truss": lambda folder: write_truss(source_of(EDGES), folder / "t.csv"),
     "saved": lambda folder: save_source(source_of(EDGES), folder / "saved"),
 }
@@ -69,7 +71,17 @@ def test_a_graph_shows_questions_and_facts():
     questions = {
         *("triangle_count", "triangles", "edge_support", "clustering", "measures", "square_clustering", "triad_census"),
         *("transitivity", "average_clustering", "core_number", "truss", "triangle_list", "estimate", "cliques"),
-        *("update", "oriented_edges", "plot_degrees", "plot_clustering", "plot_support", "save", "close"),
+        *(
+            "similarity",
+            "motifs",
+            "update",
+            "oriented_edges",
+            "plot_degrees",
+            "plot_clustering",
+            "plot_support",
+            "save",
+            "close",
+        ),
     }
     facts = {"vertices", "edges", "plan", "read", "client", "is_directed", "is_multigraph", "summary"}
     assert {name for name in dir(dasktc.prepare(source_of(EDGES))) if not name.startswith("_")} == questions | facts

@@ -19,8 +19,8 @@ __all__ = ["adjacency", "degrees_by_dense_id", "refuse_shards"]
 Array = Any
 STAGE = "neighbours"
 SHIFT = 32
-LIST_BYTES = 44
-"""Bytes for each entry of adjacency lists while they are made: its key, selected, joined and sorted, and a column."""
+LIST_BYTES = 28
+"""Bytes for each entry of adjacency lists, and each copy of it, while they are made: its key, joined and sorted."""
 
 
 def refuse_shards(graph: CountingContext, what: str) -> None:
@@ -77,8 +77,9 @@ def adjacency(graph: CountingContext, vertices: Array, entries: int, order: Any 
         Lists and degrees differ, when the handle is used.
     """
     plan, executor, backend = graph.plan, graph.executor, graph.options.chosen_backend
-    largest = int(plan.scheme.block_bytes(graph.prepared.sizes).max())
-    needed = LIST_BYTES * entries + 12 * len(vertices) + 28 * plan.vertices + largest
+    sizes = graph.prepared.sizes
+    largest, copies = int(plan.scheme.block_bytes(sizes).max()), -(-int(sizes.edges.sum()) // max(1, graph.edges))
+    needed = LIST_BYTES * copies * entries + 12 * len(vertices) + 28 * plan.vertices + 2 * largest
     if needed > plan.memory:
         raise InputError(
             f"the neighbours of {plural(len(vertices), 'vertex')}, {entries:,} in all, take {format_size(needed)} "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from math import inf, log, sqrt
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.count import build
+from dasktc.backends.cpu import hub_tables
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
@@ -261,12 +263,37 @@ def test_memory_is_kept_or_refused(monkeypatch):
     with pytest.raises(InputError, match=r"neighbours of 2 vertices, [\d,]+ in all, take [\d.]+ kB .* than the 10 kB"):
         within(10_000).similarity([(0, 1)])
     with pytest.raises(InputError, match=r"the neighbours of \d+ vertices, 9,482 in all"):
-        within(400_000).similarity(top=1)
-    with pytest.raises(InputError, match=r"top=900 of \d+ vertices takes .* more than the 400 kB"):
-        within(400_000).similarity(top=900)
+        within(250_000).similarity(top=1)
+    with pytest.raises(InputError, match=r"top=900 of \d+ vertices takes .* more than the 250 kB"):
+        within(250_000).similarity(top=900)
     monkeypatch.setattr(similarity, "kernel_and_bytes", lambda graph: ("hub", graph.plan.memory))
     with pytest.raises(InputError, match=r"a task that adds up weights needs .* at n = 1, more than the"):
         wanted.similarity(measure="adamic_adar")
+
+
+@pytest.mark.parametrize("plan", [dict(), dict(parts=3), dict(partition="proxy", parts=3)], ids=str)
+def test_all_bytes_are_planned_for(plan, monkeypatch):
+    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **keywords(**plan))
+    context, held, planned = graph._context, sum(block.nbytes for block in graph._context.blocks.values()), []
+    monkeypatch.setattr(LocalExecutor, "set_task_memory", lambda self, needed: planned.append(needed))
+
+    def lists():
+        return adjacency.adjacency(context, np.arange(graph.vertices), 2 * graph.edges)
+
+    def weighted():
+        return similarity._weighted_supports(context, MEASURES["adamic_adar"].weight)
+
+    for call, others in ((lists, 0), (weighted, held)):
+        call()
+        hub_tables.forget()
+        tracemalloc.start()
+        try:
+            call()
+            taken = others + tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert taken <= planned[-1]
+    assert planned[-1] < 40 * held
 
 
 def test_lost_neighbours_and_wedges_are_an_error(monkeypatch):
@@ -345,7 +372,7 @@ def test_in_files_and_in_shards(tmp_path, partition, shards, monkeypatch):
 # on a device
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def emulated():
     if compiler() is None:
         pytest.skip("no g++ on Linux, which runs the kernels on the host")

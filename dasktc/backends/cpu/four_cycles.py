@@ -6,8 +6,6 @@ w of v above u, a counter of w counts these v, and c of them make c·(c - 1)/2 c
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -20,7 +18,7 @@ U = np.uint64
 
 
 def _four_cycles(offsets: Array, columns: Array, split: int, splits: int, counters: Array, reached: Array) -> int:
-    cycles: Any = 0
+    cycles = 0
     for u in range(split, len(offsets) - 1, splits):
         reach = 0
         p = offsets[U(u) + U(1)] - 1
@@ -30,8 +28,8 @@ def _four_cycles(offsets: Array, columns: Array, split: int, splits: int, counte
             while q >= offsets[v] and columns[U(q)] > u:
                 w = columns[U(q)]
                 reached[U(reach)] = w
-                reach += np.int64(counters[U(w)] == 0)
-                cycles += np.int64(counters[U(w)])
+                reach += counters[U(w)] == 0
+                cycles += counters[U(w)]
                 counters[U(w)] += 1
                 q -= 1
             p -= 1

@@ -313,11 +313,8 @@ def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Arra
     pieces = np.array_split(keys, max(1, min(len(keys), PIECES * executor.workers)))
     calls = [(lists, piece, weights, backend) for piece in pieces]
     sums = np.concatenate(executor.gather(executor.submit_all(STAGE, _sums_of_pairs, calls)))
-    return measure.value(
-        sums.astype(_dtype("common_neighbors") if weights is None else "float64")[inverse],
-        degrees[first],
-        degrees[second],
-    )
+    common = sums.astype("int64" if weights is None else "float64")[inverse]
+    return measure.value(common, degrees[first], degrees[second])
 
 
 def _taken(vector: Array, places: Array) -> Array:
@@ -357,7 +354,7 @@ def _most_similar(
     if graph.options.chosen_backend in ON_DEVICE:
         raise InputError(
             f"{option('top', top)} walks {wedges:.3g} wedges, which is built for the CPU, and the graph's blocks are "
-            "on a device; prepare the graph with backend='cpu', or give pairs to compare"
+            f"on a device; prepare the graph with {advice(backend='cpu')}, or give pairs to compare"
         )
     refuse_shards(graph, "a search for similar vertices")
     largest = 28 * min(top * graph.vertices, wedges) + 12 * graph.vertices

@@ -35,6 +35,7 @@ __all__ = [
     "PROTOCOLS",
     "PROXIES",
     "RETRIES",
+    "SIMILARITIES",
     "WORKER_SECONDS",
     "AttributeOptions",
     "Backend",
@@ -43,6 +44,7 @@ __all__ = [
     "Duplicates",
     "Ids",
     "IdsOption",
+    "MeasureName",
     "Method",
     "MethodName",
     "Options",
@@ -78,6 +80,11 @@ PROXIES: tuple[Proxies, ...] = get_args(Proxies)
 Duplicates = Literal["sum", "last"]
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 """Weight of an edge if several rows give it: their sum, or the last."""
+MeasureName = Literal[
+    "jaccard", "overlap", "cosine", "sorensen", "common_neighbors", "adamic_adar", "resource_allocation"
+]
+SIMILARITIES: tuple[MeasureName, ...] = get_args(MeasureName)
+"""Measures of similarity; compiled code knows them by their numbers in this order."""
 Distribute = Literal["auto", "always", "never"]
 DISTRIBUTE: tuple[Distribute, ...] = get_args(Distribute)
 """Whether a cluster counts by tasks on all workers, or by one call on one worker."""
@@ -585,6 +592,7 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "force": _flag,
     "format": _text,
     "host_memory": lambda name, value: bytes_of(value, name),
+    "induced": _flag,
     "limit": lambda name, value: whole_number(name, value, 0, few="it is a number of triangles"),
     "per_edge": path_text,
     "per_vertex": path_text,

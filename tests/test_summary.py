@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dasktc
-from dasktc.api.files import save_source, write_measures, write_truss
+from dasktc.api.files import save_source, write_measures, write_similarity, write_truss
 from dasktc.options import Method
 from dasktc.questions.cliques import clique_count
 from dasktc.summary import Summarised, as_html, as_text
@@ -25,6 +25,7 @@ NUMBERS = {
 OTHERS = {
     "graph": lambda folder: dasktc.prepare(source_of(EDGES)),
     "measures": lambda folder: write_measures(source_of(EDGES), folder / "v.csv"),
+    "similarity": lambda folder: write_similarity(source_of(EDGES), folder / "s.csv"),
     "truss": lambda folder: write_truss(source_of(EDGES), folder / "t.csv"),
     "saved": lambda folder: save_source(source_of(EDGES), folder / "saved"),
 }
@@ -67,7 +68,17 @@ def test_a_graph_shows_questions_and_facts():
     questions = {
         *("triangle_count", "triangles", "edge_support", "clustering", "measures", "square_clustering", "triad_census"),
         *("transitivity", "average_clustering", "core_number", "truss", "triangle_list", "estimate", "cliques"),
-        *("update", "oriented_edges", "plot_degrees", "plot_clustering", "plot_support", "save", "close"),
+        *(
+            "similarity",
+            "motifs",
+            "update",
+            "oriented_edges",
+            "plot_degrees",
+            "plot_clustering",
+            "plot_support",
+            "save",
+            "close",
+        ),
     }
     facts = {"vertices", "edges", "plan", "read", "client", "is_directed", "is_multigraph", "summary"}
     assert {name for name in dir(dasktc.prepare(source_of(EDGES))) if not name.startswith("_")} == questions | facts

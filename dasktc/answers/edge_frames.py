@@ -13,8 +13,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +50,7 @@ from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
 from dasktc.pipeline.planes.exchange import splitters
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.planning.schemes import Block
 from dasktc.wording import advice, plural
@@ -56,17 +58,54 @@ from dasktc.wording import advice, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["edge_answer", "edges_in_parts", "given_as", "oriented_frame", "partitions", "refuse_frame"]
+__all__ = [
+    "EdgeMeasure",
+    "edge_answer",
+    "edges_in_parts",
+    "given_as",
+    "given_pairs",
+    "oriented_frame",
+    "partitions",
+    "refuse_frame",
+]
 
 Array = Any
 ByPlace = dict[Block, Any]
-"""Handles by block position of an int32 array: a non-negative number for each column of the block."""
+"""Handles by block position of an int32 or float64 array: a non-negative number for each column of the block."""
 WIDE = 4
 """Approximate number of partitions cut from one slice if there are many."""
 
 
+class EdgeMeasure(NamedTuple):
+    """A measure of edges that is computed from their numbers when partitions become frames.
+
+    Attributes
+    ----------
+    function : callable (numbers, of_src, of_dst) -> array
+        From the numbers of some edges, int64, and the entries of the vector at both ends; None without a vector.
+        Numbers of float64 are given as their bits.
+    dtype : str
+        Of its results.
+    vector : Sharded or None
+        By dense id.
+    real : bool
+        Whether the numbers are float64.
+    """
+
+    function: Callable[[Array, Array, Array], Array]
+    dtype: str
+    vector: Sharded | None = None
+    real: bool = False
+
+
 def edge_answer(
-    graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any = None, total: int | None = None
+    graph: CountingContext,
+    by_place: ByPlace,
+    name: str,
+    kind: FrameKind,
+    edges: Any = None,
+    total: int | None = None,
+    measure: EdgeMeasure | None = None,
 ) -> Any:
     """Make a frame with the number of every edge, or of requested edges.
 
@@ -82,12 +121,14 @@ def edge_answer(
         Requested edges by the caller's ids, in either direction.
     total : int, optional
         Expected sum of the numbers of all edges.
+    measure : EdgeMeasure, optional
+        What all edges get in place of their numbers.
 
     Returns
     -------
     DataFrame
-        Columns "src", "dst" and `name`, int64. For all edges: src < dst, rows ascend and are numbered from 0 across all
-        partitions. With `edges`: one row for each, as given.
+        Columns "src", "dst" and `name`, int64 without a measure. For all edges: src < dst, rows ascend and are numbered
+        from 0 across all partitions. With `edges`: one row for each, as given.
 
     Raises
     ------
@@ -101,13 +142,16 @@ def edge_answer(
     refuse_frame(graph, kind)
     executor = graph.executor
     single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
-    if single and graph.options.chosen_backend in ON_DEVICE:  # which sorts them if keys and numbers fit
+    if single and measure is None and graph.options.chosen_backend in ON_DEVICE:  # sorts them if keys and numbers fit
         args = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
         (block,) = (graph.blocks[place] for place in by_place)
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *args, graph.edges, total)])[0]
         if frame is not None:
             return in_library(labelled(graph, frame, ("src", "dst")), kind)
-    return numbered(graph, *partitions(graph, by_place, name, kind, total), kind, ("src", "dst"), (name,))
+    types = {name: "int64" if measure is None else measure.dtype}
+    return numbered(
+        graph, *partitions(graph, by_place, name, kind, total, measure=measure), kind, ("src", "dst"), types
+    )
 
 
 def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
@@ -138,6 +182,7 @@ def partitions(
     kind: FrameKind = PANDAS,
     total: int | None = None,
     oriented: bool = False,
+    measure: EdgeMeasure | None = None,
 ) -> tuple[list[Any], list[int]]:
     """Make frames with the number of every edge and leave them where they are made; parameters as for `edge_answer`.
 
@@ -153,7 +198,8 @@ def partitions(
     executor, sharded = graph.executor, graph.plan.shards > 1
     rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
     groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // rows)))
-    parts = executor.map("edges", _joined if graph.plan.scheme.once else _summed, groups)
+    summed = partial(_summed, real=True) if measure is not None and measure.real else _summed
+    parts = executor.map("edges", _joined if graph.plan.scheme.once else summed, groups)
     added = executor.gather(executor.map("edges", _added, list(parts)))
     sizes = [edges for edges, _ in added]
     fact = f"{name or 'rows'} and edges differ in number"
@@ -161,10 +207,14 @@ def partitions(
     refuse_unless(total is None or sum(number for _, number in added) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
-    if sharded:
-        return frames_of_edges(executor, parts, graph.prepared.vertices, name, firsts, kind.library), sizes
     vertices = graph.prepared.vertices
-    calls = [(part, vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=True)]
+    function, vector = (None, None) if measure is None else (measure.function, measure.vector)
+    if sharded:
+        return frames_of_edges(executor, parts, vertices, name, firsts, kind.library, function, vector), sizes
+    whole = None if vector is None else vector.whole
+    calls = [
+        (part, vertices, name, kind.library, first, function, whole) for part, first in zip(parts, firsts, strict=True)
+    ]
     parts.clear()
     return starmap(executor, "edges", _edge_frame, calls), sizes
 
@@ -298,13 +348,19 @@ def _edges_of_block(
 
         ends = block.row_ids(np.arange(block.rows)), _columns_of(block, len(order))
         rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows after the last vertex are empty
-        return keys_of_block(block.offsets, block.columns, rows, columns, values, start, stop, oriented)
+        real = values.dtype == np.float64
+        numbers = block.columns if real else values
+        edges: Array = keys_of_block(block.offsets, block.columns, rows, columns, numbers, start, stop, oriented)
+        if real:
+            edges[1] = values[start:stop].view(np.int64)
+        return edges
     u, v = block.row_ids(_rows(block, start, stop, xp)), block.column_ids(block.columns[start:stop])
     if order is not None:
         u, v = order.take(u), order.take(v)
     edges = xp.empty((2, stop - start), dtype="int64")
     edges[0] = pack(u, v, SHIFT) if oriented else pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
-    edges[1] = values[start:stop]
+    part = values[start:stop]
+    edges[1] = part.view("int64") if part.dtype == "float64" else part
     return on_host(edges) if host else edges
 
 
@@ -357,14 +413,17 @@ def _joined(slices: list[Array]) -> Array:
     return xp.concatenate(slices, axis=1) if slices else np.empty((2, 0), np.int64)
 
 
-def _summed(slices: list[Array]) -> Array:
-    """Return each edge once, with the sum of its numbers."""
+def _summed(slices: list[Array], real: bool = False) -> Array:
+    """Return each edge once, with the sum of its numbers, which may be the bits of float64."""
     high, low, values = _ascending(_joined(slices))
     xp, keys = array_module(values), pack(high, low, SHIFT)
     if not len(keys):
         return xp.stack([keys, values])
     last = xp.ones(len(keys), dtype=bool)
     last[:-1] = keys[1:] != keys[:-1]
+    if real:
+        places = xp.cumsum(last, dtype="int64") - last
+        return xp.stack([keys[last], xp.bincount(places, weights=values.view("float64")).view("int64")])
     sums = xp.cumsum(values, dtype="int64")[last]
     sums[1:] -= sums[:-1].copy()
     return xp.stack([keys[last], sums])
@@ -374,8 +433,20 @@ def _added(part: Array) -> tuple[int, int]:
     return part.shape[1], int(part[1].sum())
 
 
-def _edge_frame(part: Array, vertices: VertexMap, name: str | None, library: Any, first: int) -> Any:
+def _edge_frame(
+    part: Array,
+    vertices: VertexMap,
+    name: str | None,
+    library: Any,
+    first: int,
+    function: Callable[[Array, Array, Array], Array] | None,
+    vector: Array | None,
+) -> Any:
     high, low, values = _ascending(part)
+    if function is not None:
+        if vector is not None and isinstance(part, np.ndarray):
+            vector = on_host(vector)
+        values = function(values, *(None if vector is None else vector.take(ends) for ends in (high, low)))
     src, dst = (ids_of(vertices, ends, library) for ends in (high, low))
     return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: values}), library, first)
 
@@ -409,9 +480,7 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
 
 
 def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
-    if graph.prepared.source.labels is not None:
-        edges = pairs_of_labels(edges, "edges")
-    src, dst = _ends(graph, edges)
+    edges, src, dst = given_pairs(graph, edges, "edges")
     ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
     mask = np.minimum(*ends) >= 0
@@ -443,7 +512,27 @@ def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
     return dd.from_pandas(frame, npartitions=1, sort=False)
 
 
-def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
+def given_pairs(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any, Any]:
+    """Return the pairs that a caller requests: as they can be indexed for errors, and both columns of ids.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    edges : table, array of shape (m, 2), or sequence of pairs
+    name : str
+        Name of the parameter, for errors.
+
+    Raises
+    ------
+    InputError
+        They are no pairs of ids, or their ids have another type than the graph's.
+    """
+    if graph.prepared.source.labels is not None:
+        edges = pairs_of_labels(edges, name)
+    return (edges, *_ends(graph, edges, name))
+
+
+def _ends(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any]:
     """Return both columns of the edges that a caller requests."""
     if hasattr(edges, "to_pandas"):
         edges = edges.to_pandas()
@@ -466,14 +555,14 @@ def _ends(graph: CountingContext, edges: Any) -> tuple[Any, Any]:
             (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
         ):
             raise InputError(
-                f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of "
-                "two columns, or a pair of columns"
+                f"{name} {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table "
+                "of two columns, or a pair of columns"
             )
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
-    src, dst = (given_ids(graph, column, "edges") for column in columns)
+    src, dst = (given_ids(graph, column, name) for column in columns)
     if len(src) != len(dst):
         raise InputError(
-            f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
+            f"{name} have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
         )
     return src, dst
 

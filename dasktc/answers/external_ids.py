@@ -136,16 +136,25 @@ def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, ori
 
 
 def frames_of_edges(
-    executor: Executor, parts: list[Any], ids: Sharded, name: str | None, firsts: list[int], library: Any
+    executor: Executor,
+    parts: list[Any],
+    ids: Sharded,
+    name: str | None,
+    firsts: list[int],
+    library: Any,
+    function: Callable[[Array, Array, Array], Array] | None = None,
+    vector: Sharded | None = None,
 ) -> list[Any]:
     """Make ascending frames of edges by the caller's ids from keys over dense ids above numbers; empties the list.
 
-    Without a name the frames have only the edges. `firsts` has the number of the first row of each frame.
+    Without a name the frames have only the edges. `firsts` has the number of the first row of each frame. With a
+    function, frames have its results: of the numbers, and of the entries of `vector` at both ends.
     """
-    executor, [ids] = vectors_on_host(executor, "edges", ids)
+    executor, vectors = vectors_on_host(executor, "edges", *(ids, vector) if vector is not None else (ids,))
     ends, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
-    calls = zipped(local, gather_entries(executor, "edges", ids, ends), list(firsts))
-    return executor.map("edges", _edges, calls, name, library)
+    names, *entries = (gather_entries(executor, "edges", shards, ends) for shards in vectors)
+    calls = zipped(local, names, list(firsts), *entries)
+    return executor.map("edges", _edges, calls, name, library, function)
 
 
 def _with_own(part: Array) -> list[Array]:
@@ -163,9 +172,13 @@ def _renamed(parts: list[Any], oriented: bool) -> Array:
     return np.stack([pack(u, v, SHIFT), support])
 
 
-def _edges(parts: list[Any], name: str | None, library: Any) -> Any:
-    (local, numbers), ids, first = parts
+def _edges(parts: list[Any], name: str | None, library: Any, function: Any) -> Any:
+    (local, numbers), ids, first, *entries = parts
     names = _together(ids)
+    if function is not None:
+        vector = np.concatenate(entries[0]) if entries else None
+        ends = unpack(local, SHIFT)
+        numbers = function(numbers, *(None if vector is None else vector.take(end) for end in ends))
     src, dst = (names.take(end) for end in unpack(local, SHIFT))
     if library == "pandas":
         src, dst = column(src), column(dst)

@@ -7,11 +7,12 @@ partitions to the caller, in one frame or as a Dask collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
 from operator import methodcaller
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -289,13 +290,16 @@ def numbered(
     rows: list[int],
     kind: FrameKind,
     ids: Iterable[str],
-    numbers: Iterable[str] = (),
+    numbers: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
-    """Make the answer from partitions whose rows are numbered from 0; `ids` and `numbers` name the columns."""
+    """Make the answer from partitions whose rows are numbered from 0.
+
+    `ids` names the columns of ids, `numbers` the other columns, each with its type.
+    """
     if kind.whole:
         return labelled(graph, gathered(graph.answers, frames, kind), ids)
     id_type = "int64" if graph.prepared.source.ids == "int" else "str"
-    meta = empty({**dict.fromkeys(ids, id_type), **dict.fromkeys(numbers, "int64")}, kind.library)
+    meta = empty({**dict.fromkeys(ids, id_type), **numbers}, kind.library)
     firsts = [0, *accumulate(rows)]
     divisions = (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
     return spread(graph, frames, meta, divisions)

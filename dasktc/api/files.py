@@ -1,4 +1,4 @@
-"""Commands that write what they find about a source: measures of vertices, trussness of edges, the prepared graph."""
+"""Commands that write what they find about a source: measures, trussness, similar vertices, the prepared graph."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import without_secrets
 from dasktc.io.write import FRAMES, check_target, write_frames
-from dasktc.options import format_size
+from dasktc.options import format_size, whole_number
 from dasktc.questions.measures import MEASURES, average_clustering, transitivity, vertex_frames
+from dasktc.questions.similarity import BOUND, checked, similarity_frames
 from dasktc.questions.trussness import order_of_truss, truss_frames
 from dasktc.saved.folder import check_new
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
-__all__ = ["MeasuresFile", "SavedFolder", "TrussFile", "save_source", "write_measures", "write_truss"]
+__all__ = [
+    "MeasuresFile",
+    "SavedFolder",
+    "SimilarityFile",
+    "TrussFile",
+    "save_source",
+    "write_measures",
+    "write_similarity",
+    "write_truss",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -275,4 +285,98 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
             reorder=graph._context.options.chosen_reorder,
             bytes=nbytes,
             seconds={**graph._context.prepared.seconds, "save": ended - before, "total": ended - began},
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class SimilarityFile(_Written):
+    """Summary of a written file of similarities: its path and contents.
+
+    Attributes
+    ----------
+    output : str
+    measure : str
+    top : int or None
+        Most rows of a vertex; None: a row for each edge.
+    rows : int
+        Pairs written.
+    vertices, edges : int
+        Numbers of the graph, after clean-up.
+    backend : str
+    seconds : dict of str to float
+        Wall time of read, prepare, similarity, write and total.
+    """
+
+    output: str
+    measure: str
+    top: int | None
+    rows: int
+    vertices: int
+    edges: int
+    backend: str
+    seconds: dict[str, float]
+
+    def __str__(self) -> str:
+        return f"{self.output}: {self.measure} of {plural(self.rows, 'pair')}; {self.seconds['total']:.2f} s"
+
+    def _rows(self) -> Rows:
+        chosen = "every edge" if self.top is None else f"each vertex and up to {self.top:,} most similar ones"
+        return [
+            ("similarity", f"{self.measure} of {plural(self.rows, 'pair')}: {chosen}"),
+            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
+            ("written", f"{self.output}, in {self.seconds['total']:.2f} s"),
+        ]
+
+
+@said_in_one_line
+def write_similarity(
+    source: Any,
+    output: str | os.PathLike[str],
+    measure: str = "jaccard",
+    top: int | None = None,
+    bound: int = BOUND,
+    force: bool = False,
+    **options: Any,
+) -> SimilarityFile:
+    """Write the similarity of the ends of every edge, or each vertex's most similar vertices.
+
+    Parameters
+    ----------
+    source : object
+        As for `dasktc.triangle_count`.
+    output : path
+        .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.similarity`.
+    measure, top, bound
+        As for `Graph.similarity`.
+    force : bool
+        Replace an existing output.
+    **options
+        Keywords of `dasktc.prepare`.
+
+    Raises
+    ------
+    InputError, DasktcError, ClusterError, CountError
+        As `prepare` and `Graph.similarity`; or the output cannot be written.
+    """
+    checked(measure)
+    if top is not None:
+        whole_number("top", top, 1, few="nothing would be found")
+    check_target(output, FRAMES, force)
+    began = time.perf_counter()
+    with prepare(source, **options) as graph:
+        before, context = time.perf_counter(), graph._context
+        frames, rows = similarity_frames(context, measure, top, bound)
+        compared = time.perf_counter()
+        write_frames(frames, output, context.executor, force)
+        ended = time.perf_counter()
+        seconds = {"similarity": compared - before, "write": ended - compared, "total": ended - began}
+        return SimilarityFile(
+            output=os.fspath(output),
+            measure=measure,
+            top=top,
+            rows=rows,
+            vertices=graph.vertices,
+            edges=graph.edges,
+            backend=context.options.chosen_backend,
+            seconds={**context.prepared.seconds, **seconds},
         )

@@ -24,13 +24,15 @@ from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
-from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
+from dasktc.options import CountOptions, MeasureName, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.questions import measures, weighted_clustering
+from dasktc.questions import similarity as similarities
 from dasktc.questions import trussness as trusses
 from dasktc.questions.cliques import BOUND, clique_count
 from dasktc.questions.estimate import TriangleEstimate, estimate
+from dasktc.questions.motifs import motifs
 from dasktc.questions.square_clustering import square_clustering
 from dasktc.questions.triad_census import triad_census
 from dasktc.questions.update import Change, update
@@ -471,6 +473,126 @@ class Graph(Summarised):
         0    3    2        0
         """
         return measures.edge_support(self._context, frame, edges)
+
+    @overload
+    def similarity(
+        self,
+        pairs: Any = None,
+        measure: MeasureName = "jaccard",
+        *,
+        top: int | None = None,
+        bound: int = similarities.BOUND,
+        frame: Literal["pandas"] | None = None,
+    ) -> pd.DataFrame: ...
+
+    @overload
+    def similarity(
+        self,
+        pairs: Any = None,
+        measure: MeasureName = "jaccard",
+        *,
+        top: int | None = None,
+        bound: int = similarities.BOUND,
+        frame: Literal["polars"],
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def similarity(
+        self,
+        pairs: Any = None,
+        measure: MeasureName = "jaccard",
+        *,
+        top: int | None = None,
+        bound: int = similarities.BOUND,
+        frame: Literal["dask"],
+    ) -> dd.DataFrame: ...
+
+    @overload
+    def similarity(
+        self,
+        pairs: Any = None,
+        measure: MeasureName = "jaccard",
+        *,
+        top: int | None = None,
+        bound: int = similarities.BOUND,
+        frame: Literal["cudf"],
+    ) -> Any: ...
+
+    @said_in_one_line
+    def similarity(
+        self,
+        pairs: Any = None,
+        measure: MeasureName = "jaccard",
+        *,
+        top: int | None = None,
+        bound: int = similarities.BOUND,
+        frame: FrameName | None = None,
+    ) -> Any:
+        """Compute how similar vertices are by their common neighbours: of every edge, of pairs, or the most similar.
+
+        With d neighbours of a vertex and c common neighbours w of two: "jaccard" is c / (d + d' - c), "overlap"
+        c / min(d, d'), "cosine" c / √(d·d'), "sorensen" (Dice) 2·c / (d + d'), "common_neighbors" c, "adamic_adar"
+        Σ 1 / ln d(w), and "resource_allocation" Σ 1 / d(w). These are NetworkX's definitions where it has them.
+        A common neighbour of two vertices has two neighbours, so no logarithm is 0; only a vertex with itself, in
+        `pairs`, may have one of degree 1 and then an infinite "adamic_adar". Directions and weights are ignored.
+
+        Parameters
+        ----------
+        pairs : table, array of shape (m, 2), sequence of pairs, or pair of lists or arrays, optional
+            Pairs of vertices, as `edges` of `edge_support`, which need be no edges. A vertex that is not in the graph
+            is refused. Default: every edge.
+        measure : str
+            One of the above. For every edge the first five follow from the triangles of the edges, which are cached.
+        top : int, optional
+            Up to 1,000: find so many of each vertex's most similar vertices, among all that have a common neighbour
+            with it. On the CPU only; one worker makes the neighbours of all vertices.
+        bound : int
+            Largest number of wedges, Σ d·(d - 1), that `top` walks; more is refused before it begins. A thread walks
+            some 10^8 per second, or a tenth of that where most end at different vertices.
+        frame : {"pandas", "polars", "cudf", "dask"}, optional
+            As for `edge_support`.
+
+        Returns
+        -------
+        DataFrame
+            Columns "src", "dst" and the measure: int64 for "common_neighbors", else float64. Of every edge as in
+            `edge_support`; of pairs in their order and as they were given, also repeated ones. With `top`: by ascending
+            "src", for each by descending value, and by ascending "dst" where values are equal; a vertex without a
+            common neighbour with another is in no row. Counts are exact. "cosine" has a relative error of at most
+            2^-51, the other quotients one of 2^-53; sums over c common neighbours at most (c + 3)·2^-53, and may
+            differ in the last digits between plans and between runs on a cluster.
+
+        Raises
+        ------
+        InputError
+            As `edge_support`. Or a vertex of `pairs` is not in the graph; their neighbours do not fit one worker; the
+            wedges of `top` exceed the bound; a GPU counts, with `top`; or the vertices did not fit one process, except
+            for the first five measures of every edge. The errors have the figures.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> graph.similarity()
+           src  dst   jaccard
+        0    0    1  0.333333
+        1    0    2  0.250000
+        2    1    2  0.250000
+        3    2    3  0.000000
+        >>> graph.similarity([(0, 3), (3, 2)], "common_neighbors")
+           src  dst  common_neighbors
+        0    0    3                 1
+        1    3    2                 0
+        >>> graph.similarity(measure="cosine", top=1).round(3)
+           src  dst  cosine
+        0    0    3   0.707
+        1    1    3   0.707
+        2    2    0   0.408
+        3    3    0   0.707
+        """
+        return similarities.similarity(self._context, pairs, measure, top, bound, frame)
 
     @overload
     def oriented_edges(self, *, frame: Literal["dask"] = "dask") -> dd.DataFrame: ...
@@ -1094,6 +1216,51 @@ class Graph(Summarised):
         """
         with self._showing(progress, "cliques") as watcher:
             return clique_count(self._context, k, bound, watcher).cliques
+
+    @said_in_one_line
+    def motifs(
+        self, *, induced: bool = True, bound: int = BOUND, progress: Progress | bool | None = None
+    ) -> dict[str, int]:
+        """Count the connected subgraphs of four vertices by their six kinds.
+
+        A path has three edges in a row, a star three at one vertex, a cycle four; a paw is a triangle with one more
+        edge at a corner, a diamond a clique without one edge. They are not listed: their numbers follow from degrees,
+        triangles, cycles and cliques (Pinar, Seshadhri and Vishal, ESCAPE, WWW 2017). Cycles are counted on the CPU
+        of the workers, from lists of all neighbours that each of them receives.
+
+        Parameters
+        ----------
+        induced : bool
+            Count sets of four vertices by the edges among them, each set once; else all subgraphs, also those that are
+            parts of other kinds: a clique has four stars.
+        bound : int
+            As for `cliques`.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        dict of str to int
+            The exact numbers of "path", "star", "cycle", "paw", "diamond" and "clique".
+
+        Raises
+        ------
+        InputError
+            As `cliques`; the neighbours of all vertices do not fit a worker; or the vertices did not fit one process.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2, 3], [1, 2, 0, 3, 4]))
+        >>> graph.motifs()
+        {'path': 2, 'star': 0, 'cycle': 0, 'paw': 1, 'diamond': 0, 'clique': 0}
+        >>> graph.motifs(induced=False)
+        {'path': 4, 'star': 1, 'cycle': 0, 'paw': 1, 'diamond': 0, 'clique': 0}
+        """
+        check_keywords(induced=induced, progress=progress)
+        with self._showing(progress, "motifs") as watcher:
+            return motifs(self._context, induced, bound, watcher)
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:

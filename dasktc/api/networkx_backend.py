@@ -31,6 +31,7 @@ from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.once import once
+from dasktc.options import MeasureName
 from dasktc.wording import plural
 
 __all__ = [
@@ -43,6 +44,8 @@ Nodes = Any
 Array = Any
 LISTED = 1 << 14
 """Number of triangles whose nodes are looked up at a time."""
+PAIRED = 1 << 20
+"""Number of pairs of nodes that are compared at a time."""
 TO_LOAD, TO_PREPARE = 2.0, 0.03
 """Seconds in which a new process imports and loads compiled code, and seconds for a small graph after that."""
 log = logging.getLogger("dasktc")
@@ -118,6 +121,16 @@ class PreparedGraph(_Nodes):
     def places(self, frame: Any, columns: Sequence[str]) -> Array:
         """Return columns of vertices as positions of nodes."""
         return np.stack([self.positions(frame[name].tolist()) for name in columns], axis=1)
+
+    def ends(self) -> Array:
+        """Return all edges as pairs of positions."""
+        return self.places(self._graph.oriented_edges(frame="pandas"), ("src", "dst"))
+
+    def similarities(self, pairs: Array, measure: MeasureName) -> Array:
+        """Compute the similarity of pairs of positions."""
+        nodes = list(self)
+        asked = [(nodes[u], nodes[v]) for u, v in pairs.tolist()]
+        return self._graph.similarity(asked, measure, frame="pandas")[measure].to_numpy()
 
     def without(self, positions: Array) -> Graph:
         """Refuse to leave out vertices of a prepared graph."""
@@ -217,6 +230,19 @@ class ConvertedGraph(_Nodes):
         if weight is None and not directed:
             return self._kept("here", self._in_process) if active_client() is not None else self.prepared()
         return self._kept((weight, directed), lambda: self._in_process(weight, directed))
+
+    def ends(self) -> Array:
+        """Return all edges as pairs of positions."""
+        return np.stack([self._src, self._dst], axis=1)
+
+    def similarities(self, pairs: Array, measure: MeasureName) -> Array:
+        """Compute the similarity of pairs of positions; nodes without an edge are similar to none."""
+        values, linked = np.zeros(len(pairs)), np.zeros(len(self), bool)
+        linked[self.ends()] = True
+        known = linked[pairs].all(axis=1)
+        if known.any():
+            values[known] = self.prepared().similarity(pairs[known], measure, frame="pandas")[measure]
+        return values
 
     def without(self, positions: Array) -> Graph:
         """Prepare the directed graph without the nodes at these positions."""
@@ -345,7 +371,7 @@ def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
 
 
 def _chosen(call: dict[str, Any]) -> Nodes:
-    return next((call[name] for name in ("nodes", "nbunch", "nodelist") if name in call), None)
+    return next((call[name] for name in ("nodes", "nbunch", "nodelist", "ebunch") if name in call), None)
 
 
 @once
@@ -476,6 +502,61 @@ def _without_loops(name: str, graph: Any) -> PreparedGraph | ConvertedGraph:
             "consider using G.remove_edges_from(nx.selfloop_edges(G))."
         )
     return opened
+
+
+def jaccard_coefficient(G: Any, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """Compute the Jaccard coefficient of pairs of nodes; by default of all that are not adjacent."""
+    return _predictions("jaccard_coefficient", G, ebunch, "jaccard")
+
+
+def adamic_adar_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """Compute the Adamic-Adar index of pairs of nodes; by default of all that are not adjacent."""
+    return _predictions("adamic_adar_index", G, ebunch, "adamic_adar")
+
+
+def resource_allocation_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
+    """Compute the resource allocation index of pairs of nodes; by default of all that are not adjacent."""
+    return _predictions("resource_allocation_index", G, ebunch, "resource_allocation")
+
+
+def _predictions(name: str, graph: Any, pairs: Any, measure: MeasureName) -> Iterator[tuple[Any, Any, float]]:
+    """Check a call, and yield pairs with their similarity, which is computed for many of them at a time."""
+    opened = _check(name, graph)
+    if opened.loops:
+        raise NotImplementedError(
+            f"dasktc drops loops, {opened.loops:,} here, by which NetworkX's {name} takes nodes for their own "
+            "neighbours: pass a graph without loops"
+        )
+    if pairs is None:
+        return _similar(opened, _not_adjacent(opened), measure)
+    asked = list(pairs)
+    for node in chain.from_iterable(asked):
+        if node not in opened:
+            raise nx.NodeNotFound(f"Node {node} not in G.")
+    positions = opened.positions(chain.from_iterable(asked)).reshape(-1, 2)
+    return _similar(opened, iter([positions]), measure)
+
+
+def _not_adjacent(graph: PreparedGraph | ConvertedGraph) -> Iterator[Array]:
+    """Yield all pairs of positions without an edge, the smaller first, some million at a time."""
+    size, ends = len(graph), graph.ends()
+    edges, step = np.unique(ends.min(axis=1) * size + ends.max(axis=1)), max(1, PAIRED // max(1, size))
+    for start in range(0, size, step):
+        rows = np.arange(start, min(start + step, size))
+        keys = (rows[:, None] * size + np.arange(size))[rows[:, None] < np.arange(size)]
+        yield np.stack(np.divmod(np.setdiff1d(keys, edges, assume_unique=True), size), axis=1)
+
+
+def _similar(
+    graph: PreparedGraph | ConvertedGraph, parts: Iterator[Array], measure: MeasureName
+) -> Iterator[tuple[Any, Any, float]]:
+    nodes = list(graph)
+    for pairs in parts:
+        values = graph.similarities(pairs, measure)
+        if not np.isfinite(values).all():  # a node and itself, and a neighbour of degree 1
+            raise ZeroDivisionError("float division by zero")
+        for (u, v), value in zip(pairs.tolist(), values.tolist(), strict=True):
+            yield nodes[u], nodes[v], value
 
 
 def transitivity(G: Any) -> float:

@@ -6,13 +6,17 @@ from typing import Any
 
 __all__ = ["get_info"]
 
+PAIRS = "Graphs with loops are not supported. Without ebunch, pairs come in another order."
 FUNCTIONS = {
+    "adamic_adar_index": (3e-4, PAIRS),
     "all_triangles": (3e-6, "Triangles come in another order."),
     "average_clustering": (2e-5, "With weights or directions in this process."),
     "clustering": (2e-5, "With weights or directions in this process."),
     "core_number": (4e-6, "In this process; directed graphs are not supported."),
     "generalized_degree": (2e-5, ""),
+    "jaccard_coefficient": (3e-4, PAIRS),
     "k_truss": (1e-5, "In this process."),
+    "resource_allocation_index": (3e-4, PAIRS),
     "square_clustering": (7e-5, "In this process; directed graphs are not supported."),
     "transitivity": (2e-5, "Directed graphs are not supported."),
     "triadic_census": (2e-4, "In this process."),

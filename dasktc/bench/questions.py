@@ -29,10 +29,14 @@ from dasktc.options import Backend
 __all__ = ["GRAPHS", "QUESTIONS", "Question", "Tool", "run", "tools"]
 
 Array = Any
-QUESTIONS = ("count", "triangles()", "clustering()", "edge_support()", "triangle_list(1000)")
+QUESTIONS = (
+    *("count", "triangles()", "clustering()", "edge_support()", "similarity()", "triangle_list(1000)", "motifs()"),
+)
 LISTED = 1000
 SLOW_EDGES = 500_000
 """Edges from which a library with Python loops is left out, because it would take minutes."""
+LISTED_MOTIFS = 10**8
+"""Stars of four vertices from which a library that lists subgraphs is not asked for motifs."""
 GRAPHS: dict[str, dict[str, Callable[[], Source]]] = {
     "cpu": {
         "Kronecker 14": lambda: kronecker(14),
@@ -209,12 +213,20 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
     def count() -> Any:
         return graph.triangle_count()
 
+    def motifs() -> Any:
+        graph._context.counted.forget()
+        return graph.motifs()
+
+    # Of larger graphs, and on a device, cliques of four would take longer than all other questions.
+    small = backend == "cpu" and graph.edges <= SLOW_EDGES
     return {
         "count": Question(count, int),
         "triangles()": Question(anew(graph.triangles), lambda answer: int(answer.sum()) // 3),
         "clustering()": Question(anew(graph.clustering), lambda answer: _of_clustering(_on_host(answer), degree)),
         "edge_support()": Question(anew(graph.edge_support), lambda answer: int(answer["support"].sum()) // 3),
+        "similarity()": Question(anew(graph.similarity), _unknown),
         "triangle_list(1000)": Question(anew(graph.triangle_list, LISTED), _unknown),
+        **({"motifs()": Question(motifs, _unknown)} if small else {}),
     }
 
 
@@ -252,13 +264,17 @@ def _degrees(edges: Array) -> Array:
 
 def _igraph(edges: Array) -> dict[str, Question]:
     igraph, degree = import_module("igraph"), _degrees(edges)
-    graph = igraph.Graph(edges=edges)
+    graph, pairs = igraph.Graph(edges=edges), edges.tolist()
     local = graph.transitivity_local_undirected
+    stars = int((degree.astype(np.float64) ** 3).sum()) // 6
+    listed = {"motifs()": Question(lambda: graph.motifs_randesu(size=4), _unknown)} if stars < LISTED_MOTIFS else {}
     return {
         "count": Question(
             graph.transitivity_undirected, lambda ratio: whole_triangles(ratio, graph) if len(edges) else 0
         ),
         "clustering()": Question(lambda: local(mode="zero"), lambda answer: _of_clustering(np.array(answer), degree)),
+        "similarity()": Question(lambda: graph.similarity_jaccard(pairs=pairs, loops=False), _unknown),
+        **listed,
     }
 
 
@@ -301,6 +317,7 @@ def _networkx(edges: Array) -> dict[str, Question]:
         "edge_support()": Question(
             supports, lambda answer: sum(k * n for histogram in answer.values() for k, n in histogram.items()) // 6
         ),
+        "similarity()": Question(lambda: list(nx.jaccard_coefficient(graph, list(graph.edges))), _unknown),
         "triangle_list(1000)": Question(lambda: list(islice(nx.all_triangles(graph), LISTED)), _unknown),
     }
 

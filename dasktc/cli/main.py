@@ -40,7 +40,7 @@ from dasktc.cli.options import (
 from dasktc.errors import DasktcError, printable, shortened, without_secrets
 from dasktc.executors.process.keyboard import answered
 from dasktc.executors.process.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
-from dasktc.options import DUPLICATES
+from dasktc.options import DUPLICATES, SIMILARITIES
 from dasktc.wording import command_line
 
 __all__ = ["cli", "main"]
@@ -375,6 +375,49 @@ def truss(source: list[str], **options: Any) -> tuple[Any, Any]:
 
     result = write_truss(source, **options)
     return result, result.largest if result.k is None else result.edges
+
+
+@_question(
+    OUTPUT.everyday(
+        "--measure",
+        type=click.Choice(SIMILARITIES),
+        metavar="NAME",
+        default="jaccard",
+        show_default=True,
+        help="Measure of common neighbours.",
+        details=f"One of {', '.join(SIMILARITIES)}.",
+    ),
+    OUTPUT.everyday(
+        "--top",
+        type=int,
+        metavar="K",
+        help="Write each vertex's K most similar ones.",
+        details="Among all with a common neighbour; without K, the ends of every edge are compared.",
+    ),
+    SAFETY.option(
+        "--bound",
+        type=click.IntRange(min=1),
+        metavar="WEDGES",
+        help="Refuse longer work of --top, in wedges. Default: 10^11.",
+    ),
+    OUTPUT.everyday("-o", "--out", "output", type=PATH, required=True, metavar="OUT", help=TABLE),
+    replacing,
+    preparing,
+    examples=(
+        "dasktc similarity graph.csv -o edges.csv",
+        "dasktc similarity graph.csv --measure cosine --top 10 -o similar.parquet",
+    ),
+)
+def similarity(source: list[str], bound: int | None, **options: Any) -> tuple[Any, Any]:
+    """Write how similar the ends of every edge are.
+
+    The common neighbours of two vertices are compared with the neighbours of both, or added up by weights.
+    """
+    from dasktc.api.files import write_similarity
+    from dasktc.questions.similarity import BOUND
+
+    result = write_similarity(source, bound=BOUND if bound is None else bound, **options)
+    return result, result.rows
 
 
 @_question(

@@ -23,8 +23,14 @@ from tests.support.tiers import some
 
 ALL = sorted(FUNCTIONS)
 OF_DIRECTED = ["average_clustering", "clustering", "triadic_census"]
-OF_UNDIRECTED = sorted(set(ALL) - {"k_truss", "triadic_census"})
-OWN_DECLINED = {"test_cluster": {}, "test_core": {"core_number": 2}, "test_triads": {}}
+OF_PAIRS = ["adamic_adar_index", "jaccard_coefficient", "resource_allocation_index"]
+OF_UNDIRECTED = sorted(set(ALL) - {"k_truss", "triadic_census", *OF_PAIRS})
+OWN_DECLINED: dict[str, dict[str, int]] = {
+    "test_cluster": {},
+    "test_core": {"core_number": 2},
+    "test_link_prediction": {},
+    "test_triads": {},
+}
 """Calls in NetworkX's own tests that the backend declines although it has the function."""
 BY_NODE = ["clustering", "generalized_degree", "square_clustering", "triangles"]
 CASES = {name: edges for name, edges, _ in oracle.GRAPHS}
@@ -227,6 +233,61 @@ def test_no_nodes(name):
         assert found == expected
 
 
+def predictions(name, graph, ebunch, backend=None):
+    """Pairs, as given or with the smaller position first, and their values, or the exception."""
+    try:
+        rows = list(getattr(nx, name)(graph, ebunch, **({"backend": backend} if backend else {})))
+    except (nx.NodeNotFound, ZeroDivisionError) as error:
+        return type(error), str(error)
+    places = {node: place for place, node in enumerate(graph)}
+    if ebunch is None:  # in any order
+        rows = sorted(
+            ((*sorted(ends, key=places.get), value) for *ends, value in rows),
+            key=lambda row: (places[row[0]], places[row[1]]),
+        )
+    return [tuple(ends) for *ends, _ in rows], [value for *_, value in rows]
+
+
+@pytest.mark.parametrize("name", OF_PAIRS)
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        None,
+        [],
+        [(1, 2), (2, 1), ("alone", 1), (1000, "alone"), ((5, 5), "three"), (1, 1)],
+        [(1, 2), (1, "nobody")],
+        [("leaf", 7.5)] * 3,
+    ],
+    ids=["none", "no", "some", "unknown", "repeated"],
+)
+def test_similarity_of_pairs(name, pairs, graph, monkeypatch):
+    monkeypatch.setattr(networkx_backend, "PAIRED", 100)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    expected, found = (predictions(name, graph, pairs, backend) for backend in (None, "dasktc"))
+    assert found[0] == expected[0]
+    assert found[1] == (pytest.approx(expected[1], rel=1e-12) if type(expected[1]) is list else expected[1])
+    if pairs and type(expected[1]) is list:
+        assert predictions(name, graph, iter(pairs), "dasktc") == found
+
+
+@pytest.mark.parametrize("name", OF_PAIRS)
+def test_other_graphs_of_pairs_are_left_to_networkx(name, graph):
+    for refused, reason in (
+        (graph, "dasktc drops loops, 2 here, .*: pass a graph without loops"),
+        (nx.DiGraph([(0, 1)]), "dasktc ignores directions"),
+        (nx.MultiGraph([(0, 1)]), "of a multigraph"),
+    ):
+        with pytest.raises(NotImplementedError, match=reason):
+            getattr(networkx_backend, name)(networkx_backend.convert_from_nx(refused), [(0, 1)])
+
+
+@given(st.one_of(oracle.multigraphs(), oracle.text_multigraphs()), st.sampled_from(OF_PAIRS))
+def test_similarity_of_all_pairs_without_an_edge(edges, name):
+    graph = nx.Graph(edge for edge in edges if edge[0] != edge[1])
+    expected, found = (predictions(name, graph, None, backend) for backend in (None, "dasktc"))
+    assert found == (expected[0], pytest.approx(expected[1], rel=1e-12))
+
+
 @pytest.mark.parametrize("name", ["all_triangles", "square_clustering", "triadic_census", "triangles"])
 def test_multigraph(name):
     edges = oracle.messy(oracle.complete(5)[2:])
@@ -369,7 +430,7 @@ def pytest_sessionfinish():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["test_cluster", "test_core", "test_triads"])
+@pytest.mark.parametrize("module", ["test_cluster", "test_core", "test_link_prediction", "test_triads"])
 def test_networkx_own_tests(module, tmp_path):
     """Functions that the backend lacks run in NetworkX; calls of others are declined only for a stated reason."""
     (tmp_path / "declined_calls.py").write_text(DECLINED)
@@ -401,6 +462,8 @@ HELD = {
     "all_triangles": lambda graph: {frozenset(corners) for corners in nx.all_triangles(graph)},
     "some triangles": lambda graph: {frozenset(corners) for corners in nx.all_triangles(graph, nodes_of(graph)[:2])},
     "k_truss": lambda graph: {frozenset(edge) for edge in nx.k_truss(graph, 4).edges},
+    "similar pairs": lambda graph: sorted(nx.jaccard_coefficient(graph, [nodes_of(graph)[:2]])),
+    "all pairs": lambda graph: {(*sorted(ends), value) for *ends, value in nx.jaccard_coefficient(graph)},
     "is_directed": nx.is_directed,
     "is_multigraph": lambda graph: graph.is_multigraph(),
 }

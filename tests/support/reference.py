@@ -31,8 +31,8 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "What about each vertex?": (
         *("Graph.measures", "Graph.triangles", "Graph.clustering", "Graph.square_clustering", "Graph.core_number"),
     ),
-    "What about each edge?": ("Graph.edge_support", "Graph.truss", "Graph.oriented_edges"),
-    "Which triangles and cliques?": ("Graph.triangle_list", "Graph.cliques"),
+    "What about each edge?": ("Graph.edge_support", "Graph.similarity", "Graph.truss", "Graph.oriented_edges"),
+    "Which triangles and cliques?": ("Graph.triangle_list", "Graph.cliques", "Graph.motifs"),
     "What about the whole graph?": (
         *("Graph.transitivity", "Graph.average_clustering", "Graph.triad_census", "Graph.plot_degrees"),
         *("Graph.plot_clustering", "Graph.plot_support"),

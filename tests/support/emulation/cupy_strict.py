@@ -490,6 +490,17 @@ class ufunc:
         self._function.at(a._held, indices._held, value)
 
 
+class unary:
+    """An elementwise function of one array."""
+
+    def __init__(self, name):
+        self._function = getattr(np, name)
+
+    def __call__(self, x):
+        return _device(self._function(x._held))
+
+
+log, sqrt = map(unary, ("log", "sqrt"))
 add, minimum, maximum = map(ufunc, ("add", "minimum", "maximum"))
 bitwise_or, bitwise_xor, left_shift, right_shift, not_equal = map(
     ufunc, ("bitwise_or", "bitwise_xor", "left_shift", "right_shift", "not_equal")

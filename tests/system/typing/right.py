@@ -46,6 +46,9 @@ def vertices(graph: dasktc.Graph) -> None:
 def edges(graph: dasktc.Graph) -> None:
     assert_type(graph.edge_support(), pd.DataFrame)
     assert_type(graph.edge_support(frame="polars", edges=[(0, 1)]), pl.DataFrame)
+    assert_type(graph.similarity([(0, 1)], "cosine"), pd.DataFrame)
+    assert_type(graph.similarity(top=3, frame="polars"), pl.DataFrame)
+    assert_type(graph.motifs(), dict[str, int])
     assert_type(graph.truss(), pd.DataFrame)
     assert_type(graph.truss(4, frame="polars"), pl.DataFrame)
     assert_type(graph.triangle_list(10), pd.DataFrame)

@@ -1,0 +1,211 @@
+"""Sums over the triangles of each edge of a weight of the opposite vertex, and each vertex's most similar vertices.
+
+Table row u is marked, and row v of the stream is searched for marked entries for every index edge (u, v), as in
+`backends.cpu.visit`. Common entries are first noted, without a branch on the data; then each adds three numbers, of
+which those of the table's edges are collected in a dense vector until row u ends.
+
+The most similar vertices of u are among the neighbours v of its neighbours w (Gustavson's row-wise product, ACM
+Transactions on Mathematical Software 4, 250-269, 1978): a dense vector adds up the weights of w by v.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.hub import mark
+from dasktc.backends.cpu.hub_support import collect
+from dasktc.backends.cpu.hub_tables import forget
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, columns_end, longest_row, triple, wedges_of
+from dasktc.backends.cpu.jit import Kernel, compiles, inlined
+from dasktc.backends.csr import Array, BlockTask
+
+__all__ = ["most_similar", "support"]
+
+U = np.uint64
+Corners = tuple[Array, Array, Array]
+
+
+def _supports(
+    t: Triple,
+    of_row: Array,
+    of_column: Array,
+    of_third: Array,
+    in_index: Array,
+    in_table: Array,
+    in_stream: Array,
+    marks: Array,
+    hits: Array,
+    places: Array,
+) -> tuple[int, int]:
+    """Add the weight of a triangle's vertices to their opposite edges; return triangles and wedges."""
+    index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
+    stream, stream_columns = t.stream, t.stream_columns
+    triangles: Any = 0
+    wedges: Any = 0
+    for u in range(t.begin, t.end):
+        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
+        first, last = table[u], table[u + 1]
+        if first == last or index[u] == index[u + 1]:
+            continue
+        mark(marks, 1, table_columns, first, last)
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = index_columns[p]
+            common = U(0)
+            for q in range(U(stream[U(v)]), U(stream[U(v) + U(1)])):
+                places[common] = q
+                common += U(marks[U(stream_columns[q])])
+            total = 0.0
+            for k in range(common):
+                place = U(places[k])
+                w = U(stream_columns[place])
+                total += of_third[w]
+                in_stream[place] += of_row[u]
+                hits[w] += of_column[U(v)]
+            in_index[p] += total
+            triangles += np.int64(common)
+        mark(marks, 0, table_columns, first, last)
+        collect(hits, table_columns, first, last, in_table)
+    return triangles, wedges
+
+
+@inlined
+def _similarity(common: Any, degree: Any, other: Any, measure: Any) -> Any:
+    """The value of a measure, by its number in `options.SIMILARITIES`."""
+    if measure == 0:
+        return common / (degree + other - common)
+    if measure == 1:
+        return common / min(degree, other)
+    if measure == 2:
+        return common / np.sqrt(degree * other)
+    if measure == 3:
+        return 2 * common / (degree + other)
+    return common
+
+
+@inlined
+def _precedes(value: Any, vertex: Any, other_value: Any, other: Any) -> Any:
+    """Whether a vertex stands before another: by descending value, then by ascending id."""
+    return value > other_value or (value == other_value and vertex < other)
+
+
+def _most_similar(
+    offsets: Array,
+    columns: Array,
+    weights: Array,
+    begin: int,
+    end: int,
+    measure: int,
+    starts: Array,
+    sums: Array,
+    reached: Array,
+    vertices: Array,
+    values: Array,
+    sizes: Array,
+) -> None:
+    for u in range(begin, end):
+        reach = U(0)
+        for p in range(U(offsets[u]), U(offsets[u + 1])):
+            w = U(columns[p])
+            for q in range(U(offsets[w]), U(offsets[w + U(1)])):
+                v = columns[q]
+                reached[reach] = v
+                reach += U(sums[U(v)] == 0.0 and v != u)
+                sums[U(v)] += weights[w]
+        sums[u] = 0.0
+        base, limit, size = starts[u - begin], starts[u - begin + 1] - starts[u - begin], 0
+        degree = np.float64(offsets[u + 1] - offsets[u])
+        for k in range(reach):
+            v = reached[k]
+            value = _similarity(sums[U(v)], degree, np.float64(offsets[U(v) + U(1)] - offsets[U(v)]), measure)
+            sums[U(v)] = 0.0
+            place = base + size
+            if size == limit:
+                place -= 1
+                if not _precedes(value, v, values[U(place)], vertices[U(place)]):
+                    continue
+            else:
+                size += 1
+            while place > base and _precedes(value, v, values[U(place - 1)], vertices[U(place - 1)]):
+                values[U(place)], vertices[U(place)] = values[U(place - 1)], vertices[U(place - 1)]
+                place -= 1
+            values[U(place)], vertices[U(place)] = value, v
+        sizes[u - begin] = size
+
+
+_reals, _bytes = types.Array(types.float64, 1, "C"), types.Array(types.uint8, 1, "C")
+_numbers, _ids = types.Array(types.int64, 1, "C"), types.Array(types.int32, 1, "C")
+_offsets, _columns = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int64, types.int32))
+_weights = types.Array(types.float64, 1, "C", readonly=True)
+supports = Kernel(_supports, (TRIPLE, *[_reals] * 6, _bytes, _reals, _numbers))
+similar = Kernel(
+    _most_similar, (_offsets, _columns, _weights, *[types.int64] * 3, _numbers, _reals, _ids, _ids, _reals, _numbers)
+)
+
+
+@compiles(supports)
+def support(task: BlockTask, weights: Corners) -> tuple[list[Array], int, int]:
+    """Add up, for each edge, the weights of the vertices opposite to it in a task's triangles.
+
+    Parameters
+    ----------
+    task : BlockTask
+    weights : tuple of three arrays of float64
+        Weights of the rows of the index, of its columns, and of the columns of the table.
+
+    Returns
+    -------
+    sums : list of three arrays of float64
+        Aligned with the columns of index, table and stream; roles of one and the same block share one array.
+    triangles, wedges : int
+        As in `TaskCount`.
+    """
+    forget()
+    cut, width = triple(task), columns_end(task)
+    blocks = task.index, task.table, task.stream
+    zeros = {id(block): np.zeros(block.edges) for block in blocks}
+    sums = [zeros[id(block)] for block in blocks]
+    places = np.empty(longest_row(cut.stream) + 1, np.int64)
+    triangles, wedges = supports(cut, *weights, *sums, np.zeros(width, np.uint8), np.zeros(width), places)
+    return sums, int(triangles), int(wedges)
+
+
+@compiles(similar)
+def most_similar(
+    offsets: Array, columns: Array, weights: Array, rows: tuple[int, int], measure: int, top: int
+) -> tuple[Array, Array, Array]:
+    """Find the most similar vertices of a range of vertices among the neighbours of their neighbours.
+
+    Parameters
+    ----------
+    offsets, columns : array
+        Full adjacency lists of all vertices, as `squares.adjacency` returns them.
+    weights : array of float64, shape (vertices,)
+        Positive where a vertex has two neighbours.
+    rows : (int, int)
+        First vertex, and the end of the range.
+    measure : int
+        Number of the measure in `options.SIMILARITIES`.
+    top : int
+        Most vertices for each.
+
+    Returns
+    -------
+    sizes : array of int64, shape (rows,)
+        Number of vertices for each of the range.
+    vertices : array of int32, shape (Σ sizes,)
+        By descending value, and by ascending id where values are equal.
+    values : array of float64, shape (Σ sizes,)
+    """
+    begin, end = rows
+    degrees = np.diff(offsets)
+    reach = np.add.reduceat(degrees[columns[offsets[begin] : offsets[end]]], offsets[begin:end] - offsets[begin])
+    starts = np.zeros(end - begin + 1, np.int64)
+    np.cumsum(np.minimum(reach, min(top, len(degrees))), out=starts[1:])
+    vertices, values, sizes = np.empty(starts[-1], np.int32), np.empty(starts[-1]), np.zeros(end - begin, np.int64)
+    sums, reached = np.zeros(len(degrees)), np.empty(len(degrees) + 1, np.int32)
+    similar(offsets, columns, weights, begin, end, measure, starts, sums, reached, vertices, values, sizes)
+    filled = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts)) < np.repeat(sizes, np.diff(starts))
+    return sizes, vertices[filled], values[filled]

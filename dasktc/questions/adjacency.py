@@ -1,0 +1,128 @@
+"""Complete adjacency lists of some vertices, or of all, as one block on every worker that uses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dasktc.backends import get_backend
+from dasktc.backends.answers import degrees_of
+from dasktc.backends.csr import OrientedCSR
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import refuse_unless
+from dasktc.errors import InputError
+from dasktc.executors.base import starmap
+from dasktc.options import format_size
+from dasktc.pipeline.planes.vectors import Sharded, permuted, vectors_on_host
+from dasktc.wording import advice, plural
+
+__all__ = ["adjacency", "degrees_by_dense_id", "refuse_shards"]
+
+Array = Any
+STAGE = "neighbours"
+SHIFT = 32
+LIST_BYTES = 28
+"""Bytes for each entry of adjacency lists, and each copy of it, while they are made: its key, joined and sorted."""
+
+
+def refuse_shards(graph: CountingContext, what: str) -> None:
+    """Refuse a question (InputError) that takes vectors of all vertices, if they are in shards."""
+    if graph.plan.shards > 1:
+        raise InputError(
+            f"{graph.plan.numbering}: {what} of vertices in shards is not built; prepare with a larger "
+            f"{advice('memory')}"
+        )
+
+
+def degrees_by_dense_id(graph: CountingContext) -> Sharded:
+    """Degrees by dense id, int64."""
+    oriented, executor, vertices = graph.prepared.graph, graph.executor, graph.prepared.vertices
+    vectors = oriented.order, oriented.out_degree, oriented.in_degree
+    if graph.plan.shards == 1:
+        whole = graph.answers.submit_replicated(STAGE, _by_dense_id, *(vector.whole for vector in vectors))
+        return Sharded((0, graph.vertices), [whole])
+    executor, (order, *halves) = vectors_on_host(executor, STAGE, *vectors)
+    calls = list(zip(*(half.parts for half in halves), strict=True))
+    return permuted(
+        executor, STAGE, Sharded(order.starts, starmap(executor, STAGE, degrees_of, calls)), order, vertices.starts
+    )
+
+
+def _by_dense_id(order: Array, out_degree: Array, in_degree: Array) -> Array:
+    backend = get_backend("cuda" if hasattr(order, "get") else "cpu")
+    return backend.answers.place(degrees_of(out_degree, in_degree), order)
+
+
+def adjacency(graph: CountingContext, vertices: Array, entries: int, order: Any = None) -> Any:
+    """Make the complete adjacency lists of some vertices as one block.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    vertices : array of int64
+        Distinct, by `order`.
+    entries : int
+        Sum of their degrees.
+    order : handle of array of int, optional
+        The number of each id of the blocks; default: its dense id.
+
+    Returns
+    -------
+    handle of OrientedCSR
+        A row for each of the vertices, as they are listed; columns are numbers of vertices, ascending.
+
+    Raises
+    ------
+    InputError
+        The lists do not fit one worker.
+    CountError
+        Lists and degrees differ, when the handle is used.
+    """
+    plan, executor, backend = graph.plan, graph.executor, graph.options.chosen_backend
+    sizes = graph.prepared.sizes
+    largest, copies = int(plan.scheme.block_bytes(sizes).max()), -(-int(sizes.edges.sum()) // max(1, graph.edges))
+    needed = LIST_BYTES * copies * entries + 12 * len(vertices) + 28 * plan.vertices + 2 * largest
+    if needed > plan.memory:
+        raise InputError(
+            f"the neighbours of {plural(len(vertices), 'vertex')}, {entries:,} in all, take {format_size(needed)} "
+            f"while they are collected, more than the {format_size(plan.memory)} of one worker: it receives these "
+            f"lists whole; ask for fewer vertices at a time, or raise {advice('memory')}"
+        )
+    executor.store.set_task_memory(needed, plan.memory)
+    order = graph.prepared.graph.order.whole if order is None else order
+    rows = graph.answers.submit_replicated(STAGE, _rows_of_vertices, vertices, plan.vertices, backend)
+    chunk = graph.tuning.update_chunk
+    keys = [executor.submit(STAGE, _keys, block, order, rows, chunk, backend) for block in graph.blocks.values()]
+    fact = "the neighbours of vertices and their degrees differ"
+    arguments = (len(vertices), entries, backend, fact, graph.folder_of_copies)
+    return graph.answers.submit_replicated(STAGE, _lists, keys, *arguments)
+
+
+def _rows_of_vertices(vertices: Array, size: int, backend: str) -> Array:
+    xp = get_backend(backend).array
+    rows = xp.full(size, -1, dtype="int32")
+    rows[xp.asarray(vertices)] = xp.arange(len(vertices), dtype="int32")
+    return rows
+
+
+def _keys(block: OrientedCSR, order: Array, rows: Array, chunk: int, backend: str) -> Array:
+    """Keys row << 32 | neighbour of a block's edges that touch the chosen vertices, once from each end."""
+    found, sources = [], get_backend(backend).peel.rows(block)
+    xp = get_backend(backend).array
+    for start in range(0, block.edges, chunk):
+        part = slice(start, start + chunk)
+        u, v = order.take(block.row_ids(sources[part])), order.take(block.column_ids(block.columns[part]))
+        for vertices, neighbours in ((u, v), (v, u)):
+            of_vertices = rows.take(vertices)
+            chosen = of_vertices >= 0
+            found.append(of_vertices[chosen].astype("int64") << SHIFT | neighbours[chosen])
+    return xp.concatenate(found) if found else xp.empty(0, dtype="int64")
+
+
+def _lists(parts: list[Array], rows: int, entries: int, name: str, fact: str, copies: str) -> OrientedCSR:
+    backend = get_backend(name)
+    xp = backend.array
+    keys = backend.sort(xp.concatenate(parts) if parts else xp.empty(0, dtype="int64"), max(1, rows) << SHIFT)
+    if len(keys) > entries:  # the scheme puts edges into several blocks
+        keys = keys[xp.concatenate([xp.ones(1, dtype=bool), keys[1:] != keys[:-1]])]
+    refuse_unless(len(keys) == entries, fact, copies)
+    return OrientedCSR(*backend.edges.rows(keys, 0, rows, 1 << SHIFT))

@@ -1,0 +1,414 @@
+"""Similarity of two vertices, from their common neighbours: of every edge, of given pairs, and the most similar ones.
+
+With d(u) neighbours of vertex u, and c common neighbours w of u and v:
+
+    jaccard              c / (d(u) + d(v) - c)     overlap   c / min(d(u), d(v))
+    sorensen             2·c / (d(u) + d(v))       cosine    c / sqrt(d(u)·d(v))
+    common_neighbors     c
+    adamic_adar          Σ 1 / ln d(w)             Adamic and Adar, Social Networks 25, 211-230, 2003
+    resource_allocation  Σ 1 / d(w)                Zhou, Lü and Zhang, European Physical Journal B 71, 623-630, 2009
+
+the others as Lü and Zhou define them (Physica A 390, 1150-1170, 2011). A common neighbour of two vertices has two
+neighbours, so no logarithm is 0; a pair of a vertex with itself has all its neighbours in common.
+
+The common neighbours of an edge are its triangles, so the answers for all edges follow from supports and degrees, or
+from supports in which a triangle counts as its third vertex weighs. Given pairs are the index of a block triple whose
+table and stream are the complete adjacency lists of their vertices: its triangles are the pairs' common neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from dasktc.answers.edge_frames import EdgeMeasure, edge_answer, given_as, given_pairs, partitions, refuse_frame
+from dasktc.answers.edge_support import SUM, VISITED, kernel_and_bytes
+from dasktc.answers.frames import (
+    PANDAS,
+    FrameKind,
+    array_module,
+    column,
+    dense_ids,
+    frame_kind,
+    frame_of,
+    ids_of,
+    labelled,
+    numbered,
+    text_of_labels,
+    unknown,
+)
+from dasktc.answers.vertex_counts import known_edges
+from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends.answers import degrees_of
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
+from dasktc.backends.vertex_maps import VertexMap
+from dasktc.backends.weighted_support import DEVICE_BYTES, weighted_support
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import starmap
+from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
+from dasktc.planning.schemes import Block
+from dasktc.questions.adjacency import adjacency, degrees_by_dense_id, refuse_shards
+from dasktc.questions.distributions import degree_facts
+from dasktc.registry import check_choice
+from dasktc.wording import advice, option, plural
+
+__all__ = ["BOUND", "MEASURES", "MOST", "checked", "similarity", "similarity_frames"]
+
+Array = Any
+SHIFT = 32
+STAGE = "similarity"
+BOUND = 10**11
+"""Default bound of the wedges that are walked for the most similar vertices: a quarter of an hour of one thread."""
+WEDGES_A_SECOND = 10**8
+"""Wedges that one thread walks per second: 1.2 to 2.4 · 10^8 on Kronecker 14 and 16; a tenth on a random graph of
+200,000 vertices and 2 M edges, most of whose wedges end at different vertices."""
+MOST = 1000
+"""Largest number of most similar vertices, which are kept in order while others are compared."""
+PIECES = 4
+"""Calls per worker for pairs, or for ranges of vertices."""
+
+
+class Measure(NamedTuple):
+    """A measure of similarity.
+
+    Attributes
+    ----------
+    value : callable (common, degrees, degrees) -> array
+        From the common neighbours of pairs, or the sums of their weights, and the degrees of both ends.
+    weight : callable (degrees) -> array of float64, or None
+        Weights of common neighbours, by their degrees; None: each counts 1.
+    """
+
+    value: Callable[[Array, Array, Array], Array]
+    weight: Callable[[Array], Array] | None = None
+
+
+def _jaccard(common: Array, degrees: Array, others: Array) -> Array:
+    return common / (degrees + others - common)
+
+
+def _overlap(common: Array, degrees: Array, others: Array) -> Array:
+    return common / array_module(degrees).minimum(degrees, others)
+
+
+def _cosine(common: Array, degrees: Array, others: Array) -> Array:
+    return common / array_module(degrees).sqrt(degrees * others)
+
+
+def _sorensen(common: Array, degrees: Array, others: Array) -> Array:
+    return 2 * common / (degrees + others)
+
+
+def _sum(common: Array, *_: Array) -> Array:
+    return common
+
+
+def _adamic_adar(degrees: Array) -> Array:
+    xp = array_module(degrees)
+    return xp.where(degrees > 1, 1 / xp.log(xp.maximum(degrees, 2)), np.inf)
+
+
+def _resource_allocation(degrees: Array) -> Array:
+    return 1 / array_module(degrees).maximum(degrees, 1)
+
+
+MEASURES: dict[MeasureName, Measure] = {
+    "jaccard": Measure(_jaccard),
+    "overlap": Measure(_overlap),
+    "cosine": Measure(_cosine),
+    "sorensen": Measure(_sorensen),
+    "common_neighbors": Measure(_sum),
+    "adamic_adar": Measure(_sum, _adamic_adar),
+    "resource_allocation": Measure(_sum, _resource_allocation),
+}
+
+
+def checked(measure: Any) -> MeasureName:
+    """Return the name of a measure.
+
+    Raises
+    ------
+    InputError
+        There is no such measure.
+    """
+    if not isinstance(measure, str):
+        raise InputError(f"measure {shown(measure)} is not one of {', '.join(SIMILARITIES)}; choose one of these")
+    check_choice("measure", measure, SIMILARITIES)
+    return cast(MeasureName, measure)
+
+
+def similarity(
+    graph: CountingContext,
+    pairs: Any = None,
+    measure: str = "jaccard",
+    top: int | None = None,
+    bound: int = BOUND,
+    frame: str | None = None,
+) -> Any:
+    """Compute the similarity of pairs of vertices; see `Graph.similarity`."""
+    name, kind = checked(measure), frame_kind(graph, frame, "edges")
+    if pairs is not None and top is not None:
+        raise InputError(
+            f"pairs are given with top={shown(top)}: the most similar vertices are searched among all that have a "
+            "common neighbour; leave out top for the pairs, or pairs for the most similar ones"
+        )
+    if pairs is not None:
+        return _of_given(graph, name, pairs, kind)
+    if top is not None:
+        frames, rows = _most_similar(graph, name, top, bound, kind)
+        return numbered(graph, frames, rows, kind, ("src", "dst"), {name: _dtype(name)})
+    refuse_frame(graph, kind)
+    by_place, total, of_edges = _of_edges(graph, name)
+    return edge_answer(graph, by_place, name, kind, total=total, measure=of_edges)
+
+
+def similarity_frames(
+    graph: CountingContext, measure: str, top: int | None = None, bound: int = BOUND
+) -> tuple[list[Any], int]:
+    """Compute the similarity of every edge, or the most similar vertices, for files; leave frames where they are made.
+
+    Returns
+    -------
+    frames : list of handles of pandas.DataFrame, at least one
+        The partitions of `Graph.similarity`. Labels are text.
+    rows : int
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.similarity`.
+    """
+    name = checked(measure)
+    if top is not None:
+        frames, rows = _most_similar(graph, name, top, bound, PANDAS)
+    else:
+        by_place, total, of_edges = _of_edges(graph, name)
+        frames, rows = partitions(graph, by_place, name, total=total, measure=of_edges)
+    return text_of_labels(graph, frames), sum(rows)
+
+
+def _dtype(name: str) -> str:
+    return "int64" if name == "common_neighbors" else "float64"
+
+
+# every edge
+
+
+def _of_edges(graph: CountingContext, name: MeasureName) -> tuple[dict[Block, Any], int | None, EdgeMeasure | None]:
+    """Return a number for every edge by place, their sum if it is known, and how they become the measure."""
+    measure = MEASURES[name]
+    if measure.weight is not None:
+        return _weighted_supports(graph, measure.weight), None, EdgeMeasure(_from_bits, "float64", real=True)
+    supports, count = known_edges(graph)
+    of_edges = None if measure.value is _sum else EdgeMeasure(measure.value, "float64", degrees_by_dense_id(graph))
+    return supports, 3 * count, of_edges
+
+
+def _from_bits(numbers: Array, *_: Array) -> Array:
+    return numbers.view("float64")
+
+
+def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array]) -> dict[Block, Any]:
+    """Add up the weights of every edge's common neighbours.
+
+    Returns
+    -------
+    dict of (i, j) to handle of array of float64
+        By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its sums
+        there add up.
+    """
+    refuse_shards(graph, "a weight")
+    executor, plan, oriented = graph.executor, graph.plan, graph.prepared.graph
+    kernel, needed = _kernel_and_bytes(graph)
+    executor.store.set_task_memory(needed, plan.memory)
+    degrees = oriented.out_degree.whole, oriented.in_degree.whole
+    weights = graph.answers.submit_replicated(STAGE, _weights, weight, *degrees)
+    backend, blocks = graph.options.chosen_backend, graph.blocks
+    calls = [(job, weights, *(blocks[place] for place in job.triple.places)) for job in jobs(plan, kernel, backend)]
+    folded = graph.answers.fold_unordered(STAGE, _task, calls, lambda job: sorted(set(job.triple.places)), SUM)
+    records: list[Record] = folded[0]
+    check(records, plan, graph.prepared.wedges)
+    graph.counted.agree(sum(record.count.triangles for record in records))
+    zeros = {  # blocks whose triples have no wedge are in no task
+        place: executor.submit(STAGE, _zeros, blocks[place], backend) for place in blocks.keys() - folded[1].keys()
+    }
+    return dict(sorted((folded[1] | zeros).items()))
+
+
+def _kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
+    """Return the kernel that counts before a device lists, and the bytes of a task, or refuse them."""
+    plan, sizes = graph.plan, graph.prepared.sizes
+    kernel, needed = kernel_and_bytes(graph)
+    edges = min(3, sizes.edges.size) * int(sizes.edges.max())
+    of_edge = DEVICE_BYTES if graph.options.chosen_backend in ON_DEVICE else 8
+    needed += of_edge * edges + 48 * int(max(sizes.rows.max(), sizes.columns.max())) + 8 * plan.vertices
+    if needed > plan.memory:
+        raise InputError(
+            f"a task that adds up weights needs {format_size(needed)} at n = {plan.parts}, more than the "
+            f"{format_size(plan.memory)} of one worker: it keeps a float64 for every edge; prepare with "
+            f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
+        )
+    return kernel, min(plan.memory, needed + graph.answers.bytes_of_sums(8 * int(sizes.edges.sum()), plan.workers))
+
+
+def _weights(weight: Callable[[Array], Array], out_degree: Array, in_degree: Array) -> Array:
+    return weight(degrees_of(out_degree, in_degree))
+
+
+def _zeros(block: OrientedCSR, backend: str) -> Array:
+    return get_backend(backend).array.zeros(block.edges, dtype="float64")
+
+
+def _task(job: Job, weights: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> list[Any]:
+    """Sum weights in a task; return one array for each distinct place of its triple, ascending, and a record."""
+    task = task_of(replace(job, cut="rows"), index, table, stream)
+    parts = in_halves(lambda part: weighted_support(part, weights, job.backend, job.kernel), task, job)
+    sums, triangles, wedges = next(parts)
+    by_place = dict(zip(job.triple.places, sums, strict=True))
+    for more, more_triangles, more_wedges in parts:
+        for place, addend in dict(zip(job.triple.places, more, strict=True)).items():
+            by_place[place] += addend
+        triangles, wedges = triangles + more_triangles, wedges + more_wedges
+    record = Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+    return [*(by_place[place] for place in sorted(by_place)), record]
+
+
+# given pairs
+
+
+def _of_given(graph: CountingContext, name: MeasureName, pairs: Any, kind: FrameKind) -> Any:
+    rows, *columns = given_pairs(graph, pairs, "pairs")
+    refuse_shards(graph, "the similarity of given pairs")
+    ends = np.stack([dense_ids(graph, ids) for ids in columns])
+    if (ends < 0).any():
+        end, number = (int(place) for place in np.argwhere(ends < 0)[0])
+        wrong = columns[end][number] if graph.prepared.source.labels is None else rows[number][end]
+        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
+        raise unknown("pairs", wrong, int((ends < 0).sum()), "id")
+    values = _pair_values(graph, name, ends)
+    src, dst = (column(ids) for ids in columns)
+    return given_as(labelled(graph, frame_of({"src": src, "dst": dst, name: values}, "pandas"), ("src", "dst")), kind)
+
+
+def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Array:
+    """Compute a measure of pairs of dense ids, an array of shape (2, pairs)."""
+    executor, measure, backend = graph.executor, MEASURES[name], graph.options.chosen_backend
+    vertices, places = np.unique(ends, return_inverse=True)
+    first, second = places.reshape(ends.shape)
+    by_dense_id = degrees_by_dense_id(graph).whole
+    (degrees,) = executor.gather([executor.submit(STAGE, _taken, by_dense_id, vertices)])
+    # The shorter list is streamed, and one pair is searched once, whichever end is first.
+    swapped = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
+    rows, columns = np.where(swapped, second, first), np.where(swapped, first, second)
+    keys, inverse = np.unique(rows << SHIFT | columns, return_inverse=True)
+    lists = adjacency(graph, vertices, int(degrees.sum()))
+    weights = None
+    if measure.weight is not None:
+        weights = graph.answers.submit_replicated(STAGE, measure.weight, by_dense_id)
+    pieces = np.array_split(keys, max(1, min(len(keys), PIECES * len(executor.worker_threads))))
+    calls = [(lists, piece, weights, backend) for piece in pieces]
+    sums = np.concatenate(executor.gather(starmap(executor, STAGE, _sums_of_pairs, calls)))
+    common = sums.astype("int64" if weights is None else "float64")[inverse]
+    return measure.value(common, degrees[first], degrees[second])
+
+
+def _taken(vector: Array, places: Array) -> Array:
+    return on_host(vector.take(array_module(vector).asarray(places)))
+
+
+def _sums_of_pairs(lists: OrientedCSR, keys: Array, weights: Array | None, name: str) -> Array:
+    """Count, or add up the weights of, the common neighbours of pairs row << 32 | row, ascending; on the host."""
+    backend = get_backend(name)
+    pairs = OrientedCSR(*backend.edges.rows(backend.array.asarray(keys), 0, lists.rows, 1 << SHIFT))
+    task = BlockTask(pairs, lists, lists)
+    if weights is None:
+        sums, _, _ = backend.support(task, VISITED)
+    else:
+        sums, _, _ = weighted_support(task, weights, name, VISITED)
+    return on_host(sums[0])
+
+
+# the most similar vertices
+
+
+def _most_similar(
+    graph: CountingContext, name: MeasureName, top: int, bound: int, kind: FrameKind
+) -> tuple[list[Any], list[int]]:
+    """Make frames of every vertex's most similar vertices; return their handles and numbers of rows."""
+    executor, plan, measure = graph.executor, graph.plan, MEASURES[name]
+    top = whole_number("top", top, 1, MOST, "nothing would be found", "each is compared with those found before")
+    bound = whole_number("bound", bound, 1, few="nothing could be compared")
+    highest, wedges = degree_facts(graph)
+    wedges *= 2
+    if wedges > bound:
+        raise InputError(
+            f"the most similar vertices are found by walking {wedges:.3g} wedges, more than the bound of {bound:.3g}: "
+            f"about {wedges / WEDGES_A_SECOND / 3600:.3g} hours of one thread, for a vertex has up to "
+            f"{plural(highest, 'neighbour')}; give a larger bound, or pairs to compare"
+        )
+    if graph.options.chosen_backend in ON_DEVICE:
+        raise InputError(
+            f"{option('top', top)} walks {wedges:.3g} wedges, which is built for the CPU, and the graph's blocks are "
+            f"on a device; prepare the graph with {advice(backend='cpu')}, or give pairs to compare"
+        )
+    refuse_shards(graph, "a search for similar vertices")
+    largest = 28 * min(top * graph.vertices, wedges) + 12 * graph.vertices
+    if largest > plan.memory:
+        raise InputError(
+            f"{option('top', top)} of {plural(graph.vertices, 'vertex')} takes {format_size(largest)}, more than the "
+            f"{format_size(plan.memory)} of one worker; take fewer, or raise {advice('memory')}"
+        )
+    lists = adjacency(graph, np.arange(graph.vertices), 2 * graph.edges)
+    weight = measure.weight or _ones
+    weights = graph.answers.submit_replicated(STAGE, weight, degrees_by_dense_id(graph).whole)
+    splits = max(1, min(graph.vertices, PIECES * len(executor.worker_threads)))
+    number = SIMILARITIES.index(name)
+    calls = [(lists, weights, split, splits, number, top, _dtype(name)) for split in range(splits)]
+    parts = starmap(executor, STAGE, _similar_of_range, calls)
+    rows = executor.gather(executor.map(STAGE, _rows_of_part, list(parts)))
+    firsts = [0, *accumulate(rows)]
+    framed = [
+        (part, graph.prepared.vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=False)
+    ]
+    parts.clear()
+    return starmap(executor, STAGE, _similar_frame, framed), rows
+
+
+def _ones(degrees: Array) -> Array:
+    return array_module(degrees).ones(len(degrees), dtype="float64")
+
+
+def _similar_of_range(
+    lists: OrientedCSR, weights: Array, split: int, splits: int, measure: int, top: int, dtype: str
+) -> list[Array]:
+    """Find the most similar vertices of a share of the vertices: their dense ids, the others', and the values."""
+    from dasktc.backends.cpu import weighted_support as on_cpu  # loads Numba: only when needed
+
+    if not lists.rows:
+        return [np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, dtype)]
+    lengths = np.diff(lists.offsets)
+    work = np.concatenate([[0], np.cumsum(lengths[lists.columns])])[lists.offsets]
+    begin, end = (
+        int(work.searchsorted(work[-1] * k // splits)) if k < splits else lists.rows for k in (split, split + 1)
+    )
+    if begin >= end:
+        return [np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, dtype)]
+    sizes, vertices, values = on_cpu.most_similar(lists.offsets, lists.columns, weights, (begin, end), measure, top)
+    return [np.repeat(np.arange(begin, end), sizes), vertices, values.astype(dtype, copy=False)]
+
+
+def _rows_of_part(part: list[Array]) -> int:
+    return len(part[0])
+
+
+def _similar_frame(part: list[Array], vertices: VertexMap, name: str, library: Any, first: int) -> Any:
+    src, dst, values = part
+    return frame_of(
+        {"src": ids_of(vertices, src, library), "dst": ids_of(vertices, dst, library), name: values}, library, first
+    )

@@ -25,8 +25,6 @@ FLAGS = {
 ROOMS = {"answers", "api", "counting", "pipeline", "questions", "saved"}
 LEFT = {"checks.py": 3}
 """Modules that still read a mode, and how often; entries are only ever lowered."""
-
-
 PROTOCOL = 14
 """Most public members of an executor: what every mode needs; only ever lowered."""
 OTHERS = {LocalExecutor: 1, DaskExecutor: 7}

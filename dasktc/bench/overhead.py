@@ -107,7 +107,9 @@ def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
         )
     within, between = _spent(records)
     seconds = result.seconds["count"]
-    return Overhead(tasks.workers, result.plan.parts, len(records), seconds, within, between, float(end - start))
+    return Overhead(
+        len(tasks.worker_threads), result.plan.parts, len(records), seconds, within, between, float(end - start)
+    )
 
 
 def _spent(records: list[dict[str, Any]]) -> tuple[float, float]:

@@ -126,8 +126,9 @@ def choose(
     proposal = proposed(columns or (), names)
     fact = "which two hold ids is unclear" if len(names) > 1 else "an edge has two ends"
     if columns:
-        shortened = (name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in columns)
-        fact = f"{' and '.join(shortened)} are not among them"
+        missing = [name for name in columns if position(names, name) is None]
+        shortened = (name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in missing)
+        fact = f"{' and '.join(map(repr, shortened))} {'is' if len(missing) == 1 else 'are'} not among them"
     raise InputError(
         f"{where} has the columns {', '.join(names)[:200] or '(none)'}: {fact}; "
         + (f"{proposal}name two of these" if proposal else example)

@@ -96,9 +96,7 @@ def test_several_gpus(monkeypatch):
     @contextmanager
     def connect(run, backend):
         assert backend == "cuda"
-        tasks = LocalExecutor()
-        tasks.workers = run.workers
-        yield tasks
+        yield LocalExecutor(threads=run.workers)
 
     monkeypatch.setattr(gpu_scaling, "connect", connect)
     monkeypatch.setattr(gpu_scaling, "_warm", lambda: None)

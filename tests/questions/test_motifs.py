@@ -18,7 +18,6 @@ import dasktc
 from dasktc import generate
 from dasktc.errors import CountError, InputError
 from dasktc.options import Method
-from dasktc.pipeline.planes import vertex_budget
 from dasktc.questions import motifs as question
 from dasktc.questions.motifs import KINDS, PARTS
 from tests.support import oracle
@@ -26,7 +25,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import skewed_edges
+from tests.support.slow_pipeline import skewed_edges, tuned
 from tests.support.tiers import each_once
 
 DATA = Path(__file__).parents[1] / "data"
@@ -159,9 +158,8 @@ def test_within_memory(tmp_path):
         assert graph.motifs() == of_igraph(list(edges))
 
 
-def test_vertices_in_shards_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", 2)
-    with prepare(oracle.complete(30), memory="40MB", work_dir=tmp_path) as graph:
+def test_vertices_in_shards_are_refused(tmp_path):
+    with tuned(least_shards=2), prepare(oracle.complete(30), memory="40MB", work_dir=tmp_path) as graph:
         assert graph.plan.shards == 2
         with pytest.raises(InputError, match="four-vertex subgraphs of vertices in shards is not built"):
             graph.motifs()

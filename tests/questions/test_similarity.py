@@ -21,11 +21,11 @@ from dasktc.api.count import build
 from dasktc.backends.cpu import hub_tables
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
+from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.stores.file_store import FileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.options import SIMILARITIES, Options
-from dasktc.pipeline.planes import vertex_budget
 from dasktc.questions import adjacency, similarity
 from dasktc.questions.similarity import MEASURES, MOST
 from tests.support import oracle
@@ -33,7 +33,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import changed, skewed_edges, source_of
+from tests.support.slow_pipeline import changed, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once
 
 NAMES = list(SIMILARITIES)
@@ -275,7 +275,7 @@ def test_memory_is_kept_or_refused(monkeypatch):
 def test_all_bytes_are_planned_for(plan, monkeypatch):
     graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **keywords(**plan))
     context, held, planned = graph._context, sum(block.nbytes for block in graph._context.blocks.values()), []
-    monkeypatch.setattr(LocalExecutor, "set_task_memory", lambda self, needed: planned.append(needed))
+    monkeypatch.setattr(MemoryStore, "set_task_memory", lambda self, needed, memory: planned.append(needed))
 
     def lists():
         return adjacency.adjacency(context, np.arange(graph.vertices), 2 * graph.edges)
@@ -346,13 +346,14 @@ def test_on_a_cluster(client, plan):
 
 
 @pytest.mark.parametrize(("partition", "shards"), [("whole", 1), ("hash2d", 3), ("proxy", 1)])
-def test_in_files_and_in_shards(tmp_path, partition, shards, monkeypatch):
-    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", shards)
+def test_in_files_and_in_shards(tmp_path, partition, shards):
     edges = skewed_edges(60, 500, 4)
     options = Options(memory="1GB", partition=partition, parts=2, reorder="degree")
     tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 8_000, small=1))
     tasks.store._limit = 0
-    graph, alone = retuned(build(tasks, source_of(edges, parts=3), options), frame_bytes=1), prepare(edges)
+    with tuned(least_shards=shards):
+        graph = build(tasks, source_of(edges, parts=3), options)
+    graph, alone = retuned(graph, frame_bytes=1), prepare(edges)
     assert graph.plan.shards == shards
     for name in FROM_SUPPORTS if shards == 3 else NAMES:
         expected = alone.similarity(measure=name)

@@ -82,7 +82,7 @@ def test_metis_numbers_of_vertices(tmp_path, vertices):
     file.write_text("1\n")
     header = metis.Header(vertices, 1, 0, 1, 0, 1)
     position = metis.Position(0, 2, vertices, vertices, 0, False)
-    (pair,) = metis._Lines(str(file), header, position).arrays(100)
+    (pair,) = metis._File(str(file), header, 1, position).arrays(100)
     assert pair.tolist() == [[vertices], [1]]
     assert pair.dtype == ("int32" if vertices < 2**31 else "int64")
 
@@ -330,7 +330,7 @@ def test_numbers_of_edges_in_several_blocks(each):
     assert edge_frames._added(np.stack([keys, np.array(known)])) == (3, sum(known))
     matches = np.sum([edge_frames._matched(part, np.sort(keys)) for part in slices], axis=0)
     assert matches.tolist() == [[2, 2, 2], known]
-    frame = edge_frames._edge_frame(slices[0], SimpleNamespace(external=np.asarray), "support", "pandas", 0)
+    frame = edge_frames._edge_frame(slices[0], SimpleNamespace(external=np.asarray), "support", "pandas", 0, None, None)
     assert frame["support"].dtype == "int64"
     assert frame.to_numpy().tolist() == [[1, 2, 5], [1, 3, each - 7], [3, 4, each]]
 

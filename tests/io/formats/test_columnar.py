@@ -114,8 +114,8 @@ def test_ids_in_names_of_folders_are_not_passed_over(tmp_path):
         ({"src": pa.array([1, 1 << 63], "uint64"), "dst": [1, 2]}, {}, f"holds {1 << 63} where an id is expected"),
         ({"src": [True, False], "dst": [1, 2]}, {}, "'src' bool"),
         ({"src": [[1], [2]], "dst": [1, 2]}, {}, "list"),
-        ({"src": [1, 2], "dst": [1, 2]}, {"columns": ("src", "x")}, "src and x are not among them"),
-        ({"src": [1, 2], "dst": [1, 2]}, {"columns": ("0", "2")}, "0 and 2 are not among them"),
+        ({"src": [1, 2], "dst": [1, 2]}, {"columns": ("src", "x")}, "'x' is not among them"),
+        ({"src": [1, 2], "dst": [1, 2]}, {"columns": ("0", "2")}, "'2' is not among them"),
     ],
 )
 def test_parquet_is_refused(tmp_path, table, options, says):

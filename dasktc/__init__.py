@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dasktc.api.saved_graph import open_graph
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
+    from dasktc.executors.base import Fold
     from dasktc.planning.cost_model import Prediction
     from dasktc.questions.estimate import TriangleEstimate
 
@@ -26,6 +27,7 @@ __all__ = [
     "CountError",
     "DasktcError",
     "DeviceMemoryError",
+    "Fold",
     "Graph",
     "InputError",
     "Method",
@@ -50,6 +52,7 @@ _HOMES = {
     "CountError": "errors",
     "DasktcError": "errors",
     "DeviceMemoryError": "errors",
+    "Fold": "executors.base",
     "Graph": "api.graph",
     "InputError": "errors",
     "Method": "api.methods",

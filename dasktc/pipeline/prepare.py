@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from dasktc.pipeline.layouts import lay_out
 from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
+from dasktc.pipeline.stages.columns import Columns
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
@@ -62,6 +63,8 @@ class Prepared:
         Wall time of read and prepare.
     attributes : EdgeAttributes or None
         Weights and directions (`pipeline.attributes`).
+    columns : Columns
+        Columns of vertices and of edges, for surveys.
     """
 
     graph: Oriented
@@ -74,6 +77,7 @@ class Prepared:
     options: Options
     seconds: dict[str, float]
     attributes: Any = None
+    columns: Columns = field(default_factory=Columns)
 
     @property
     def vertices(self) -> Any:

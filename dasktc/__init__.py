@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dasktc.executors.base import Fold
     from dasktc.planning.cost_model import Prediction
     from dasktc.questions.estimate import TriangleEstimate
+    from dasktc.questions.temporal_triangles import TemporalTriangles
 
 __all__ = [
     "Cluster",
@@ -34,6 +35,7 @@ __all__ = [
     "Prediction",
     "Rates",
     "RunOptions",
+    "TemporalTriangles",
     "TriangleCount",
     "TriangleEstimate",
     "cluster",
@@ -59,6 +61,7 @@ _HOMES = {
     "Prediction": "planning.cost_model",
     "Rates": "api.plan",
     "RunOptions": "api.methods",
+    "TemporalTriangles": "questions.temporal_triangles",
     "TriangleCount": "counting.result",
     "TriangleEstimate": "questions.estimate",
     "cluster": "api.cluster",

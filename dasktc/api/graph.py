@@ -31,8 +31,10 @@ from dasktc.questions import measures, weighted_clustering
 from dasktc.questions import trussness as trusses
 from dasktc.questions.cliques import BOUND, clique_count
 from dasktc.questions.estimate import TriangleEstimate, estimate
+from dasktc.questions.signed_triangles import signed_triangles
 from dasktc.questions.square_clustering import square_clustering
 from dasktc.questions.survey import Batch, survey
+from dasktc.questions.temporal_triangles import TemporalTriangles, temporal_triangles
 from dasktc.questions.triad_census import triad_census
 from dasktc.questions.triangle_types import triangle_types
 from dasktc.questions.update import Change, update
@@ -139,6 +141,24 @@ class Graph(Summarised):
     def plan(self) -> Plan:
         """The plan of its count: scheme, n and m, tasks, bytes."""
         return self._context.plan
+
+    @property
+    def columns(self) -> dict[str, str | tuple[str, ...]]:
+        """The columns that `survey` reads, by name: their type, or what the codes from 0 on stand for.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 2, 0], "kind": ["b", "a", "b"]})
+        >>> dasktc.prepare(frame, edge_columns=["kind"]).columns
+        {'kind': ('a', 'b')}
+        """
+        kept = self._context.prepared.columns
+        return {
+            name: of.dtype if of.categories is None else of.categories
+            for name, of in (kept.vertices | kept.edges).items()
+        }
 
     @property
     def client(self) -> Client | None:
@@ -1088,6 +1108,85 @@ class Graph(Summarised):
         check_keywords(progress=progress)
         with self._showing(progress, "triangle types") as watcher:
             return triangle_types(self._context, labels, watcher)
+
+    @said_in_one_line
+    def signed_triangles(self, sign: str, *, progress: Progress | bool | None = None) -> dict[str, int]:
+        """Count the triangles by the signs of their edges: balanced with an even number of negative ones.
+
+        Parameters
+        ----------
+        sign : str
+            A column of edges, 1 or -1, with which the graph was prepared.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        dict of str to int
+            "+++", "++-", "+--", "---", and "balanced", the first and the third, and "unbalanced" (Cartwright and
+            Harary, Psychological Review 63, 1956).
+
+        Raises
+        ------
+        InputError
+            The graph has no such column; an edge has another value; or as `survey`.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"src": [0, 1, 2, 2, 3], "dst": [1, 2, 0, 3, 1], "sign": [1, -1, -1, 1, 1]})
+        >>> dasktc.prepare(frame, edge_columns=["sign"]).signed_triangles("sign")
+        {'+++': 0, '++-': 1, '+--': 1, '---': 0, 'balanced': 1, 'unbalanced': 1}
+        """
+        check_keywords(progress=progress)
+        with self._showing(progress, "signed triangles") as watcher:
+            return signed_triangles(self._context, sign, watcher)
+
+    @said_in_one_line
+    def temporal_triangles(
+        self, time: str, *, window: int | None = None, progress: Progress | bool | None = None
+    ) -> TemporalTriangles:
+        """Count the triangles by the times of their edges: how soon they open and close.
+
+        Parameters
+        ----------
+        time : str
+            A column of edges, integers, with which the graph was prepared.
+        window : int, optional
+            Also count the triangles whose edges lie at most this time apart.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        TemporalTriangles
+            With the times t1 <= t2 <= t3 of a triangle: the numbers of triangles by opening time t2 - t1 and closing
+            time t3 - t1, in powers of two (TriPoll, SC'21), and those that close within the window.
+
+        Raises
+        ------
+        InputError
+            The graph has no such column, or it has no integers; the window is no time; or as `survey`.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"src": [0, 1, 2, 2, 3], "dst": [1, 2, 0, 3, 1], "time": [0, 1, 9, 2, 3]})
+        >>> found = dasktc.prepare(frame, edge_columns=["time"]).temporal_triangles("time", window=5)
+        >>> found.triangles, found.within
+        (2, 1)
+        >>> found.histogram
+           opening  closing  triangles
+        0        1        2          1
+        1        1        8          1
+        """
+        check_keywords(progress=progress)
+        with self._showing(progress, "temporal triangles") as watcher:
+            return temporal_triangles(self._context, time, window, watcher)
 
     @said_in_one_line
     def estimate(

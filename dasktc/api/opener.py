@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -59,6 +59,8 @@ class Call:
     tracker : Tracker
     attributes : AttributeOptions or None
         Weights and directions that the call keeps.
+    columns : dict of str to Source
+        The source again for each column of edges that the call keeps, opened with that column.
     in_process : bool
         Whether everything runs in this process.
     why_backend, why_memory : str
@@ -73,6 +75,7 @@ class Call:
     run: RunOptions
     tracker: Tracker
     attributes: AttributeOptions | None
+    columns: dict[str, Source]
     in_process: bool
     why_backend: str
     connection: ExitStack = field(repr=False)
@@ -102,6 +105,7 @@ def opened(
     run: RunOptions,
     progress: Progress | bool | None,
     attributes: AttributeOptions | None = None,
+    columns: Iterable[str] = (),
 ) -> Iterator[Call]:
     """Open a source, then the place where it is read; choose the backend, and close both afterwards.
 
@@ -113,6 +117,8 @@ def opened(
         As `triangle_count` makes them of its arguments.
     attributes : AttributeOptions, optional
         Weights and directions that the call is to keep; a saved graph has its own. Default: the call keeps none.
+    columns : iterable of str
+        Names of the columns of edges that the call is to keep.
 
     Raises
     ------
@@ -125,6 +131,7 @@ def opened(
         reading = replace(reading, weight=attributes.weight, directed=attributes.directed)
     with as_files(source, place, run) as files:
         found = as_source(files, reading)
+        surveyed = {name: _with_column(files, found, reading, name) for name in columns}
         if isinstance(found, SavedGraph):
             if attributes is not None:
                 attributes = _saved_attributes(found, attributes)
@@ -146,7 +153,7 @@ def opened(
             executor = with_all_threads(executor, place, options.chosen_backend)
             if in_process:
                 get_backend(options.chosen_backend)  # imported here, so that no stage's time includes it
-            yield Call(executor, found, options, run, tracker, attributes, in_process, why, connection)
+            yield Call(executor, found, options, run, tracker, attributes, surveyed, in_process, why, connection)
 
 
 def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = True) -> tuple[T, Call]:
@@ -224,6 +231,16 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     elif options.weight is not None and found.weight is None:
         raise InputError(f"{found.name} has no weights: {option('weight', options.weight)} is given; leave it out")
     return found
+
+
+def _with_column(source: Any, found: Source, options: ReadOptions, name: str) -> Source:
+    """Open a source again with a column of edges; InputError if it has no columns by name."""
+    if isinstance(source, Source) or isinstance(found, SavedGraph):
+        raise InputError(
+            f"{option('edge_columns')} is given for {found.name}, which has no columns by name: they are read from "
+            "text, CSV and Parquet files and from data frames; prepare one of these"
+        )
+    return as_source(source, replace(options, weight=name, directed=False, surveyed=True, ids=found.ids))
 
 
 def _is_path(source: Any) -> bool:

@@ -74,6 +74,8 @@ FORMATS = {
 }
 """The registry of file formats, by the names that users give. A new format is a module and an entry here."""
 
+_SURVEYED = {"text", "columnar"}
+"""Modules that read columns of any values."""
 _UNUSED = {
     "columns": "it has no columns to choose from",
     "ids": "its ids are integers",
@@ -190,6 +192,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         size=size,
         weight=options.weight,
         reading=reading,
+        untyped=options.surveyed and all(FORMATS[file.format].module == "text" for file in files),
     )
 
 
@@ -366,3 +369,8 @@ def _refuse_unused(url: str, name: str, options: ReadOptions) -> None:
                 f"{option(unused, value)} is given for {url}, of format {name}: {fact}; leave it out, or name another "
                 f"format with {advice('format')}"
             )
+    if options.surveyed and FORMATS[name].module not in _SURVEYED:
+        raise InputError(
+            f"{url} is of format {name}, whose entries have no columns by name: columns of edges are read from text, "
+            "CSV and Parquet files and from data frames; write it as one of these"
+        )

@@ -76,7 +76,11 @@ def _grouped(value: Any) -> Any:
             )
         wide = wide.groupby(level=list(range(frame.index.nlevels))).sum()
     wide = wide.sort_index()
-    return wide[0].rename(value.name) if isinstance(value, pd.Series) else wide
+    if not isinstance(value, pd.Series):
+        return wide
+    series = wide[0]
+    series.name = value.name
+    return series
 
 
 def _sum_of(left: Any, right: Any) -> Any:

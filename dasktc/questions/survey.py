@@ -34,7 +34,7 @@ from dasktc.questions.sums import SUM
 from dasktc.questions.vertex_columns import whole_vector
 from dasktc.wording import advice, option
 
-__all__ = ["Batch", "TaskArrays", "Visitor", "memory_beside", "over_tasks", "survey"]
+__all__ = ["PAIRS", "Batch", "TaskArrays", "Visitor", "edge_columns", "memory_beside", "over_tasks", "survey"]
 
 Array = Any
 Batch = dict[str, Array]
@@ -184,6 +184,14 @@ def _kept(graph: CountingContext, names: Sequence[str]) -> tuple[dict[str, Colum
         )
     vertices, edges = ({name: of[name] for name in names if name in of} for of in (kept.vertices, kept.edges))
     return vertices, edges
+
+
+def edge_columns(graph: CountingContext, names: Sequence[str]) -> dict[str, Column]:
+    """Return the named columns of edges; InputError unless the graph has them."""
+    vertices, edges = _kept(graph, names)
+    for name in vertices:
+        raise InputError(f"column {shown(name)} is of vertices: one of edges is asked for; prepare with edge_columns")
+    return edges
 
 
 # tasks

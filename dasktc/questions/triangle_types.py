@@ -14,9 +14,10 @@ N(abc) = s(a)·s(b)·s(c), N(aab) = (s(a)² - q(a))/2·s(b) and N(aaa) = (s(a)³
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, permutations
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import SUM
 from dasktc.questions.survey import TaskArrays, over_tasks
 from dasktc.questions.vertex_columns import vertex_column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["triangle_types"]
 
@@ -51,7 +55,7 @@ class LabelCounts:
         return counts, int(counts.sum()), wedges
 
 
-def triangle_types(graph: CountingContext, labels: Any, progress: Progress | None = None) -> Any:
+def triangle_types(graph: CountingContext, labels: Any, progress: Progress | None = None) -> pd.DataFrame:
     """Count triangles by the labels of their vertices; see `Graph.triangle_types`."""
     import pandas as pd
 
@@ -100,7 +104,7 @@ def _power_sums(graph: CountingContext, of_vertices: Array, labels: int) -> list
     return [(s, q, r) for s, q, r in sums]
 
 
-def _expected(types: list[tuple[int, ...]], sums: list[tuple[int, int, int]], triangles: int) -> list[float]:
+def _expected(types: Sequence[tuple[int, ...]], sums: list[tuple[int, int, int]], triangles: int) -> list[float]:
     """Return the triangles of each type that the configuration model expects among this number of triangles."""
     sets = []
     for type_ in types:

@@ -10,8 +10,9 @@ import numpy as np
 from dasktc.answers.frames import dense_ids, external_ids, given_ids
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
+from dasktc.io.weights import values_of
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.stages.columns import Column, coded, placed
+from dasktc.pipeline.stages.columns import Column, categories_of, codes_of, placed
 from dasktc.wording import advice, plural
 
 __all__ = ["vertex_column", "vertex_columns", "whole_vector"]
@@ -46,12 +47,12 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
     if hasattr(frame, "to_pandas"):
         frame = frame.to_pandas()
     if not hasattr(frame, "columns") or not hasattr(frame, "set_index"):
-        raise InputError(f"vertices {shown(frame)} is no DataFrame: give one with a column of ids named 'vertex'")
+        raise InputError(f"vertices={shown(frame)} is no DataFrame: give one with a column of ids named 'vertex'")
     frame = frame.set_index("vertex") if "vertex" in frame.columns else frame
     if not frame.columns.is_unique or not all(isinstance(name, str) for name in frame.columns):
         raise InputError(f"vertices has the columns {list(frame.columns)}: columns are named by different texts")
     rows, dense = _rows(graph, frame.index, "vertices")
-    return {name: _column(graph, frame[name].iloc[rows], dense, f"column {shown(name)} of vertices") for name in frame}
+    return {name: _column(graph, frame[name], rows, dense, f"column {shown(name)} of vertices") for name in frame}
 
 
 def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
@@ -64,8 +65,7 @@ def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
         raise InputError(
             f"{name} {shown(values)} is neither a column's name, a Series by id nor a dict: give one of these"
         )
-    rows, dense = _rows(graph, values.index, name)
-    return _column(graph, values.iloc[rows], dense, name)
+    return _column(graph, values, *_rows(graph, values.index, name), name)
 
 
 def _rows(graph: CountingContext, index: Any, name: str) -> tuple[Array, Array]:
@@ -74,21 +74,23 @@ def _rows(graph: CountingContext, index: Any, name: str) -> tuple[Array, Array]:
     rows = np.flatnonzero(dense >= 0)
     dense = dense[rows]
     counts = np.bincount(dense, minlength=graph.vertices)
-    for wrong, fact in (
-        (counts > 1, "several rows: which is meant is unclear; drop all but one"),
-        (counts < 1, "no row"),
-    ):
-        if wrong.any():
-            vertex = external_ids(graph, np.flatnonzero(wrong)[:1]).tolist()[0]
-            way_out = (
-                "" if fact != "no row" else f", as {plural(int(wrong.sum()), 'vertex has', 'vertices have')}: add them"
-            )
-            raise InputError(f"vertex {shown(vertex)} has {fact}{way_out} in {name}")
+    if (counts > 1).any():
+        vertex = external_ids(graph, np.flatnonzero(counts > 1)[:1]).tolist()[0]
+        raise InputError(
+            f"vertex {shown(vertex)} has several rows in {name}: which is meant is unclear; drop all but one"
+        )
+    if (absent := np.flatnonzero(counts < 1)).size:
+        vertex = external_ids(graph, absent[:1]).tolist()[0]
+        number = plural(len(absent), "vertex has", "vertices have")
+        raise InputError(f"vertex {shown(vertex)} has no row in {name}, as {number}: every vertex needs one; add them")
     return rows, dense
 
 
-def _column(graph: CountingContext, values: Any, dense: Array, name: str) -> Column:
-    array, categories = coded(values, name)
+def _column(graph: CountingContext, values: Any, rows: Array, dense: Array, name: str) -> Column:
+    array, categories = values_of(values, name), None
+    if not isinstance(array, np.ndarray):
+        categories = categories_of(array)
+        array = codes_of(array, categories)
     order = whole_vector(graph, name, graph.prepared.graph.order)
-    handle = graph.answers.submit_replicated("columns", placed, array, dense, order)
+    handle = graph.answers.submit_replicated("columns", placed, array[rows], dense, order)
     return Column(array.dtype.name, categories, handle)

@@ -67,7 +67,8 @@ def batches(task: BlockTask, size: int) -> Iterator[Places]:
     marks, at = np.zeros(columns_end(task), np.int32), np.array([t.begin, START], np.int64)
     while at[0] < t.end:
         count, wedges = batch(t, at, marks, row, *places)
-        yield Places(row[:count], *places[:, :count], int(wedges))
+        uv, uw, vw = places[:, :count]
+        yield Places(row[:count], uv, uw, vw, int(wedges))
 
 
 def _batch(t: Triple, at: Array, marks: Array, rows: Array, uv: Array, uw: Array, vw: Array) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, judge, note_fram
 from dasktc.io.formats import columns, npy, streams
 from dasktc.io.id_names import known_pairs
 from dasktc.io.numbers import Place, integers_of_decimals, integers_of_floats, whole_numbers
-from dasktc.io.weights import weights_of
+from dasktc.io.weights import kept_values
 from dasktc.wording import advice, option, plural
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class _RowGroups:
     reading: Reading | None = None
     choice: Choice | None = None
     notes: Notes | None = None
+    surveyed: bool = False
     upstream: None = None
 
     def noting(self, notes: Notes) -> _RowGroups:
@@ -133,7 +134,7 @@ class _RowGroups:
             frame = columns.frame(backend, *(column.to_numpy() for column in pair))
         if self.weight is not None:
             name = f"column {shown(self.weight)} of {self.url}"
-            frame["weight"] = weights_of(table.column(self.weight), name, self.first + row)
+            frame["weight"] = kept_values(table.column(self.weight), name, self.first + row, self.surveyed)
         return frame
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
@@ -285,7 +286,8 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     weight = None if options.weight is None else columns.named(schema.names, options.weight)
     if weight in names or (options.weight is not None and weight is None):
         raise InputError(
-            f"{url} has the columns {', '.join(schema.names)[:200]}: {option('weight', options.weight)} is "
+            f"{url} has the columns {', '.join(schema.names)[:200]}: "
+            f"{'edge column ' + shown(options.weight) if options.surveyed else option('weight', options.weight)} is "
             f"{'none of them' if weight is None else 'one of the two of ids'}; name another"
         )
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
@@ -293,7 +295,8 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     firsts = accumulate(counts, initial=0)
     of_parts = zip(together, counts, firsts, strict=False)
     parts = [
-        _RowGroups(url, names, groups, count, ids, weight, first, choice=choice) for groups, count, first in of_parts
+        _RowGroups(url, names, groups, count, ids, weight, first, choice=choice, surveyed=options.surveyed)
+        for groups, count, first in of_parts
     ]
     return [replace(part, reading=reading) if not part.first else part for part in parts], ids
 

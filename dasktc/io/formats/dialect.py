@@ -26,13 +26,15 @@ class Dialect:
         Positions of the source's and the target's id, from 0.
     ids : {"int", "text"}
     weight : int or None
-        Position of the weight, from 0; None: it is not read.
+        Position of the weight, or of surveyed values, from 0; None: it is not read.
     names : tuple of two str or None
         Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
         files that were joined.
     widths : tuple of two int or None
         Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between
         and its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file.
+    surveyed : bool
+        Whether the fields at `weight` are any text, for surveys.
     """
 
     separator: str | None
@@ -41,6 +43,7 @@ class Dialect:
     weight: int | None = None
     names: tuple[str, str] | None = None
     widths: tuple[int, int] | None = (2, 2)
+    surveyed: bool = False
 
 
 class Doubt(NamedTuple):

@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
 
 class WeightedRows(NamedTuple):
-    """The ids in a block of lines, as in `Rows`, with the weights of edges, an array of float64."""
+    """The ids in a block of lines, as in `Rows`, with weights, float64, or surveyed values, Python's texts."""
 
     source: Array
     target: Array
@@ -79,15 +79,17 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
 
 
 def parse_weighted(block: bytes, dialect: Dialect) -> WeightedRows:
-    """Read ids as `parse` does, and weights.
+    """Read ids as `parse` does, and weights or surveyed values.
 
     Raises
     ------
     BadLine
-        A line does not hold two ids and a finite number.
+        A line does not hold two ids and a finite number, or a value that is not empty.
     """
     place = dialect.weight
     assert place is not None
+    if dialect.surveyed:
+        return _weighted(block, dialect, place)
     if dialect.ids == "int" and (dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]):
         types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
         columns = even_columns(block, dialect.separator, types)
@@ -106,6 +108,8 @@ def _weighted(block: bytes, dialect: Dialect, place: int) -> WeightedRows:
         _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
         pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
         lines, places = lines.take(pairs), places[pairs]
+    if dialect.surveyed:
+        return WeightedRows(source, target, _surveyed(lines, places, dialect, place), rows, comments)
     fields = pc.extract_regex(lines, _weight_pattern(dialect, place))
     if fields.null_count:
         row = pc.index(fields.is_null(), True).as_py()
@@ -119,6 +123,20 @@ def _weighted(block: bytes, dialect: Dialect, place: int) -> WeightedRows:
             int(places[wrong[0]]), f"holds {weights[wrong[0]]} as its weight: weights are finite; drop the line"
         )
     return WeightedRows(source, target, weights, rows, comments)
+
+
+def _surveyed(lines: Array, places: Array, dialect: Dialect, place: int) -> Array:
+    """Return the text of a field of each line."""
+    import pyarrow.compute as pc
+
+    fields = pc.extract_regex(lines, _value_pattern(dialect, place))
+    absent = fields.is_null()
+    if not fields.null_count:
+        values = _convert(fields.flatten()[0], "text", dialect.separator is not None, places)
+        absent = pc.equal(pc.binary_length(values), 0)
+    for row in np.flatnonzero(absent)[:1]:
+        raise BadLine(int(places[row]), f"has no value in column {place + 1}: every row needs one; drop the line")
+    return values.to_numpy(zero_copy_only=False)
 
 
 def count_rows(block: bytes, dialect: Dialect) -> int:
@@ -260,6 +278,17 @@ def _weight_pattern(dialect: Dialect, place: int) -> str:
     quote = '"?'
     prefix = f"(?:{field}[{separator}][{blank}]*){{{place}}}"
     return f"^[{blank}]*{prefix}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
+
+
+@once
+def _value_pattern(dialect: Dialect, place: int) -> str:
+    """Return the regular expression of a data line with any field, `w`, at a position."""
+    separator = dialect.separator
+    blank = "".join(b for b in BLANKS if b != separator)
+    if separator is None:
+        return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>[^{BLANKS}\n]+)"
+    field = f'(?:[^{separator}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
+    return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}(?P<w>{field})(?:[{separator}\n]|$)"
 
 
 @once

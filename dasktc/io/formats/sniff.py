@@ -140,7 +140,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     start = rows[0].stop if table else first.start
     fields = _widths(reading.separator, rows[reading.header :])
     widths = None if table else (max(2, 1 + max(reading.columns), min(fields)), max(fields))
-    dialect = Dialect(reading.separator, reading.columns, ids, weight, called, widths)
+    dialect = Dialect(reading.separator, reading.columns, ids, weight, called, widths, options.surveyed)
     width = sum(len(row.text) + 1 for row in rows) / len(rows)
     doubt = None
     if reading.doubtful and ids == "text":
@@ -249,13 +249,9 @@ def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], nam
     place = names.index(name) if name in names else place_of(name)
     if place is None or place >= max(len(split(row.text, reading.separator)) for row in rows):
         fact = f"its header names {', '.join(map(repr, names[:12]))}" if names else "it has no header with names"
-        raise InputError(
-            f"{url} has no column {shown(name)} of weights: {fact}; name one of its columns, or a position from 0"
-        )
+        raise InputError(f"{url} has no column {shown(name)}: {fact}; name one of its columns, or a position from 0")
     if place in reading.columns:
-        raise InputError(
-            f"column {name!r} of {url} is one of the two id columns: a weight needs another column; name one"
-        )
+        raise InputError(f"column {name!r} of {url} is one of the two id columns: values need another column; name one")
     return place
 
 

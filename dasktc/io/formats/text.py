@@ -95,7 +95,7 @@ class _Lines:
     def _weighted(self, backend: Backend) -> Any:
         """Read one frame of ids and weights."""
         column = _Names if self.dialect.ids == "text" else _Integers
-        source, target, weights = column(), column(), [np.empty(0)]
+        source, target, weights = column(), column(), [np.empty(0, object if self.dialect.surveyed else float)]
         for offset, block in self.blocks():
             with self._numbered(offset):
                 sources, targets, of_block, *counts = parse_weighted(block, self.dialect)

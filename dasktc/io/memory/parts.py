@@ -14,7 +14,7 @@ from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, place
 from dasktc.io.memory.kinds import readable
 from dasktc.io.source import ReadOptions, Source
 from dasktc.io.watched import mapped
-from dasktc.io.weights import weights_of
+from dasktc.io.weights import kept_values
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 from dasktc.wording import plural
@@ -63,7 +63,12 @@ class SlicePart:
         return asarray(np.ascontiguousarray(self.src)), asarray(np.ascontiguousarray(self.dst))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "src": _compact(self.src), "dst": _compact(self.dst)}
+        values, weight = self.weight, {}
+        if values is not None and not isinstance(values, np.ndarray):  # text: a slice keeps the buffers of all rows
+            import pandas as pd
+
+            weight = {"weight": pd.array(np.asarray(values, dtype=object), dtype="str")}
+        return {**self.__dict__, "src": _compact(self.src), "dst": _compact(self.dst), **weight}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +76,8 @@ class PartitionPart:
     """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed is not pickled with it.
 
     `convert` means that the caller chose `ids`; otherwise the partition must already have that type. `weight` is the
-    position of the column of weights, if any. With a `choice` the part notes rows for its judgement; `begins` marks
-    the first partition.
+    position of the column of weights, or with `surveyed` of any values, if there is one. With a `choice` the part notes
+    rows for its judgement; `begins` marks the first partition.
     """
 
     upstream: Any
@@ -84,6 +89,7 @@ class PartitionPart:
     choice: Choice | None = None
     notes: Notes | None = None
     begins: bool = False
+    surveyed: bool = False
 
     def noting(self, notes: Notes) -> PartitionPart:
         """Return this part, which notes rows of all columns when it is read."""
@@ -106,7 +112,9 @@ class PartitionPart:
                     "its meta does not tell; pass ids='int' or ids='text'"
                 )
         weights = (
-            None if self.weight is None else weights_of(rows[:, self.weight], f"the weights beside {self.places[0].of}")
+            None
+            if self.weight is None
+            else kept_values(rows[:, self.weight], f"the values beside {self.places[0].of}", 0, self.surveyed)
         )
         return _frame(backend, pair, self.ids, self.places, weights)
 
@@ -141,7 +149,7 @@ def slices(
         )
     ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
     if weights is not None:
-        weights = weights_of(weights, f"column {shown(options.weight)} of the {name}")
+        weights = kept_values(weights, f"column {shown(options.weight)} of the {name}", 0, options.surveyed)
         if len(weights) != len(src):
             raise InputError(
                 f"the {name} has {plural(len(weights), 'weight')} for {plural(len(src), 'edge')}: pass one for each "

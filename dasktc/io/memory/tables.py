@@ -142,7 +142,17 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     parts = []
     for number, delayed in enumerate(obj.to_delayed()):
         places = places_of(pair, f"Dask DataFrame's partition {number}")
-        part = PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k, choice, begins=number == 0)
+        part = PartitionPart(
+            delayed,
+            (i, j),
+            ids,
+            options.ids is not None,
+            places,
+            k,
+            choice,
+            begins=number == 0,
+            surveyed=options.surveyed,
+        )
         parts.append(part)
     return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight, reading=reading)
 
@@ -341,9 +351,9 @@ def _weight(labels: Sequence[str], ends: tuple[int, int], name: str) -> int:
     position = int(name) if name.isdecimal() and len(name) < 19 else len(labels)
     if name not in labels and position >= len(labels):
         raise InputError(
-            f"the table has no column {shown(name)} of weights: its columns are {', '.join(labels)}; name one of these"
+            f"the table has no column {shown(name)}: its columns are {', '.join(labels)}; name one of these"
         )
     place = labels.index(name) if name in labels else position
     if place in ends:
-        raise InputError(f"column {labels[place]!r} is named for ids and for weights: it cannot be both; name another")
+        raise InputError(f"column {labels[place]!r} is named for ids and for values: it cannot be both; name another")
     return place

@@ -143,6 +143,21 @@ def test_labels_of_a_series(data):
     assert again["a"].tolist() == ["even", "even", "even", "odd"]
 
 
+@pytest.mark.parametrize(
+    "name", ["dolphins.mtx.gz", "netscience.csv.gz", "email-Eu-core.csv.gz", "celegans_metabolic.graph.gz"]
+)
+def test_small_real_graphs(data, name):
+    graph = dasktc.prepare(str(data / name), threads=1, method=dasktc.Method(partition="hash2d", parts=2))
+    edges = graph.oriented_edges(frame="pandas")
+    triangles = triangles_of(edges.itertuples(index=False))
+    assert surveyed(graph) == dict.fromkeys(triangles, 1)
+    group = graph.triangles() % 3
+    found = graph.triangle_types(group).set_index(["a", "b", "c"])["triangles"]
+    label = group.to_dict()
+    expected = Counter(tuple(sorted(label[vertex] for vertex in triangle)) for triangle in triangles)
+    assert {labels: count for labels, count in found.items() if count} == expected
+
+
 def test_on_workers(client):
     edges = oracle.complete(40)
     with prepared(edges, client, partition="hash2d", parts=2) as graph:

@@ -23,7 +23,7 @@ from dasktc.questions.survey import TaskArrays, edge_columns, over_tasks
 __all__ = ["KINDS", "signed_triangles"]
 
 Array = Any
-KINDS = ("+++", "++-", "+--", "---")
+KINDS = tuple("+" * (3 - negative) + "-" * negative for negative in range(4))
 """Kinds by the number of negative edges."""
 
 
@@ -63,5 +63,6 @@ def signed_triangles(graph: CountingContext, sign: str, progress: Progress | Non
     nbytes = 64 * int(graph.prepared.sizes.columns.max()) + 16 * int(graph.prepared.sizes.edges.max())
     for of_task in over_tasks(graph, "signed triangles", SignCounts(sign), [], [column], nbytes, progress):
         counts = SUM.combine([counts, of_task])
-    kinds = dict(zip(KINDS, counts.tolist(), strict=True))
-    return {**kinds, "balanced": kinds["+++"] + kinds["+--"], "unbalanced": kinds["++-"] + kinds["---"]}
+    by_kind = counts.tolist()
+    balanced, unbalanced = sum(by_kind[::2]), sum(by_kind[1::2])
+    return {**dict(zip(KINDS, by_kind, strict=True)), "balanced": balanced, "unbalanced": unbalanced}

@@ -25,6 +25,8 @@ __all__ = ["TemporalTriangles", "temporal_triangles"]
 
 BINS = 65
 """Times of 0, and those from each power of two below 2^64 to the next."""
+MANTISSA, EXPONENT = 52, 1022
+"""Bits of a float64 below its exponent, and the exponent of one half there."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,10 +65,11 @@ class _Times:
     window: int | None
 
     def __call__(self, batch: Batch) -> Any:
-        times = np.stack([batch[f"{self.name}_{pair}"] for pair in PAIRS])
-        times.sort(axis=0)
-        first, second, third = times.view(np.uint64)  # differences of 64-bit integers may need 64 bits
-        opening, closing = second - first, third - first
+        a, b, c = (batch[f"{self.name}_{pair}"] for pair in PAIRS)
+        first, third = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+        second = a ^ b ^ c ^ first ^ third
+        first, second, third = (time.view(np.uint64) for time in (first, second, third))
+        opening, closing = second - first, third - first  # of 64-bit integers: unsigned, for they may need all bits
         within = 0 if self.window is None else int((closing <= np.uint64(self.window)).sum())
         bins = _bin_of(opening) * BINS + _bin_of(closing)
         return np.append(np.bincount(bins, minlength=BINS * BINS), within)
@@ -74,9 +77,12 @@ class _Times:
 
 def _bin_of(times: Any) -> Any:
     """Return 0 for a time of 0, else one more than the exponent of its power of two."""
-    bins = np.frexp(times.astype(np.float64))[1].astype(np.int64)
-    # a time just below a power of two may have been rounded up to it
-    return bins - ((bins > 53) & (times >> (bins - 1).clip(0).astype(np.uint64) == 0))
+    bins = (times.astype(np.float64).view(np.int64) >> MANTISSA) - EXPONENT
+    np.maximum(bins, 0, out=bins)
+    if len(times) and int(times.max()) >> MANTISSA:
+        shift = (bins - 1).clip(0).astype(np.uint64)
+        bins -= (bins > MANTISSA) & (times >> shift == 0)  # those that were rounded up to the next power of two
+    return bins
 
 
 def temporal_triangles(

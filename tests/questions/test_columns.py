@@ -254,7 +254,7 @@ REFUSED = {
     "all": (FRAME, {"time": "all"}, {}, "is none of first, min, max, sum: an edge keeps one value"),
     "no list": (FRAME, "time", {}, "edge_columns='time' is no list of names"),
     "no text": (FRAME, [3], {}, "edge_columns has 3 for a name"),
-    "unknown": (FRAME, ["x"], {}, "the table has no column 'x'"),
+    "unknown": (FRAME, ["x"], {}, "the pandas DataFrame has no column 'x'"),
     "an id": (FRAME, ["src"], {}, "is named for ids and for values"),
     "sum of text": (FRAME, {"kind": "sum"}, {}, "is given for text: take"),
     "absent": (

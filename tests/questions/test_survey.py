@@ -298,7 +298,7 @@ def test_refused_calls():
         graph.survey(len, ["time"])
     with pytest.raises(InputError, match="is no list of names"):
         graph.survey(len, "time")
-    with pytest.raises(InputError, match="has no row, as 2 vertices have: add them in labels"):
+    with pytest.raises(InputError, match="has no row in labels, as 2 vertices have: every vertex needs one"):
         graph.triangle_types({0: "x", 3: "y"})
     with pytest.raises(InputError, match="vertex 3 has several rows"):
         graph.triangle_types(pd.Series(["x"] * 5, index=[0, 1, 2, 3, 3]))

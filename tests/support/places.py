@@ -50,6 +50,14 @@ QUESTIONS = [
     Question("truss(4)", lambda graph, frame: table(graph.truss(4, frame=frame))),
     Question("oriented_edges()", lambda graph, frame: len(graph.oriented_edges(frame="pandas"))),
     Question("triangle_list()", lambda graph, frame: len(graph.triangle_list())),
+    Question("similarity()", lambda graph, frame: table(graph.similarity(frame=frame))),
+    Question(
+        'similarity(measure="adamic_adar")',
+        lambda graph, frame: table(graph.similarity(measure="adamic_adar", frame=frame)),
+    ),
+    Question("similarity([(0, 5)])", lambda graph, frame: table(graph.similarity([(0, 5)], frame=frame))),
+    Question("similarity(top=3)", lambda graph, frame: table(graph.similarity(top=3, frame=frame))),
+    Question("motifs()", lambda graph, frame: graph.motifs()),
     Question("cliques(4)", lambda graph, frame: graph.cliques(4)),
     Question("transitivity()", lambda graph, frame: round(graph.transitivity(), 12)),
     Question("average_clustering()", lambda graph, frame: round(graph.average_clustering(), 12)),
@@ -60,9 +68,17 @@ QUESTIONS = [
     Question("triad_census()", lambda graph, frame: graph.triad_census(), ("directed",)),
 ]
 ATTRIBUTES = "weights and directions are kept in one process's memory"
+SHARDS = "of vertices in shards is not built"
+ON_CPU = "is built for the CPU"
 REFUSED = {
     **{(question.call, place): ATTRIBUTES for question in QUESTIONS if question.keeps for place in [*PLACES][2:]},
     ("update()", "vertices in shards"): "updates of vertices in shards are not built",
+    ('similarity(measure="adamic_adar")', "vertices in shards"): SHARDS,
+    ("similarity([(0, 5)])", "vertices in shards"): SHARDS,
+    ("similarity(top=3)", "vertices in shards"): SHARDS,
+    ("motifs()", "vertices in shards"): SHARDS,
+    ("similarity(top=3)", "a GPU"): ON_CPU,
+    ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
 }
 """Why a question is refused, in the words of the error, by call and place."""
 

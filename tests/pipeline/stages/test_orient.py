@@ -89,7 +89,7 @@ def test_ranges_of_rows_have_about_equally_many_edges():
 
 
 @given(st.lists(st.integers(0, 5), max_size=80) | st.lists(st.integers(0, 5) | st.integers(0, 2**63 - 1), max_size=50))
-@example([2**31, 0, 2**31 - 1, 2**31, 1])
+@example([2**62, 0, 2**62 - 1, 2**62, 1])
 @example([2**63 - 1, 0, 2**63 - 2, 2**63 - 1, 1])
 def test_order_by_is_a_stable_descending_sort(weights):
     """Small weights are counted; large ones leave no bits for the id in one key, and are sorted more slowly."""

@@ -34,7 +34,17 @@ from dasktc.questions.sums import SUM
 from dasktc.questions.vertex_columns import whole_vector
 from dasktc.wording import advice, option
 
-__all__ = ["PAIRS", "Batch", "TaskArrays", "Visitor", "edge_columns", "memory_beside", "over_tasks", "survey"]
+__all__ = [
+    "PAIRS",
+    "Batch",
+    "TaskArrays",
+    "Visitor",
+    "edge_columns",
+    "memory_beside",
+    "over_tasks",
+    "refuse_on_device",
+    "survey",
+]
 
 Array = Any
 Batch = dict[str, Array]
@@ -138,6 +148,7 @@ def survey(
     if not callable(function):
         raise InputError(f"function {shown(function)} cannot be called: give a function of a dict of arrays")
     vertices, edges = _kept(graph, columns)
+    refuse_on_device(graph)
     numbers = Column("int64", None, whole_vector(graph, "a survey", graph.prepared.graph.order))
     columns_read = [numbers, *vertices.values()], [*edges.values()]
     size, nbytes = _batch(graph, *columns_read)
@@ -226,11 +237,7 @@ def over_tasks(
     CountError
         The tasks did not handle every wedge exactly once.
     """
-    if graph.options.chosen_backend in ON_DEVICE:
-        raise InputError(
-            f"{question} visits triangles on the CPU, and {option('backend', graph.options.chosen_backend)} has the "
-            f"blocks of this graph on a GPU; prepare it with {advice(backend='cpu')}"
-        )
+    refuse_on_device(graph)
     if not graph.edges:
         return
     executor, plan, blocks, report = graph.executor, graph.plan, graph.blocks, tracker_of(progress)
@@ -258,6 +265,15 @@ def over_tasks(
             yield result
     check(records, plan, graph.prepared.wedges)
     graph.counted.agree(sum(record.count.triangles for record in records))
+
+
+def refuse_on_device(graph: CountingContext) -> None:
+    """Refuse (InputError) a graph whose blocks a GPU has."""
+    if graph.options.chosen_backend in ON_DEVICE:
+        raise InputError(
+            f"{option('backend', graph.options.chosen_backend)} has the blocks of this graph on a GPU: surveys visit "
+            f"triangles on the CPU; prepare it with {advice(backend='cpu')}"
+        )
 
 
 def _visited(

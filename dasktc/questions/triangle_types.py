@@ -28,7 +28,7 @@ from dasktc.executors.base import Fold, unchanged
 from dasktc.executors.progress.tracker import Progress
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import TaskArrays, over_tasks
+from dasktc.questions.survey import TaskArrays, over_tasks, refuse_on_device
 from dasktc.questions.vertex_columns import vertex_column
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def triangle_types(graph: CountingContext, labels: Any, progress: Progress | Non
     """Count triangles by the labels of their vertices; see `Graph.triangle_types`."""
     import pandas as pd
 
+    refuse_on_device(graph)
     names, of_vertices = _labels(graph, labels)
     counts, nbytes = np.zeros((len(names),) * 3, np.int64), 8 * 5 * len(names) ** 3
     column = Column("uint8", None, graph.answers.submit_replicated("columns", unchanged, of_vertices))

@@ -302,7 +302,7 @@ def test_refused_calls():
         graph.triangle_types({0: "x", 3: "y"})
     with pytest.raises(InputError, match="vertex 3 has several rows"):
         graph.triangle_types(pd.Series(["x"] * 5, index=[0, 1, 2, 3, 3]))
-    with pytest.raises(InputError, match="1 absent values, the first in row 2"):
+    with pytest.raises(InputError, match="row 2 of labels has no value, as 1 row has"):
         graph.triangle_types(pd.Series(["x", "y", None, "x"]))
     with pytest.raises(InputError, match="of the types int and str"):
         graph.triangle_types({0: "x", 1: 1, 2: "x", 3: "x"})

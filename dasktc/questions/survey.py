@@ -233,11 +233,10 @@ def over_tasks(
     Raises
     ------
     InputError
-        A GPU has the blocks, or a task needs more memory than a worker has.
+        A task needs more memory than a worker has.
     CountError
         The tasks did not handle every wedge exactly once.
     """
-    refuse_on_device(graph)
     if not graph.edges:
         return
     executor, plan, blocks, report = graph.executor, graph.plan, graph.blocks, tracker_of(progress)

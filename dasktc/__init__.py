@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from dasktc.api.plan import Rates, plan
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
+    from dasktc.executors.base import Fold
     from dasktc.planning.cost_model import Prediction
     from dasktc.questions.estimate import TriangleEstimate
+    from dasktc.questions.temporal_triangles import TemporalTriangles
 
 __all__ = [
     "Cluster",
@@ -24,12 +26,14 @@ __all__ = [
     "CountError",
     "DasktcError",
     "DeviceMemoryError",
+    "Fold",
     "Graph",
     "InputError",
     "Method",
     "Prediction",
     "Rates",
     "RunOptions",
+    "TemporalTriangles",
     "TriangleCount",
     "TriangleEstimate",
     "cluster",
@@ -51,8 +55,10 @@ _NAMES = {
     "api.plan": ("Rates", "plan"),
     "counting.result": ("TriangleCount",),
     "errors": ("ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError"),
+    "executors.base": ("Fold",),
     "planning.cost_model": ("Prediction",),
     "questions.estimate": ("TriangleEstimate",),
+    "questions.temporal_triangles": ("TemporalTriangles",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("datasets", "generate")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dasktc.api.columns import on_cpu, repeats_of, with_columns
 from dasktc.api.distribution import ClusterRun, distribution_of
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.api.opener import Call, in_one_process, opened, read_options, within_free_memory
@@ -44,6 +45,7 @@ from dasktc.options import (
 from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
+from dasktc.pipeline.stages.columns import Repeats
 from dasktc.questions.estimate import TriangleEstimate, check_options
 from dasktc.reports.outputs import Outputs
 from dasktc.saved.opening import SavedGraph, open_blocks
@@ -226,6 +228,8 @@ def prepare(
     weight: str | int | None = None,
     directed: bool = False,
     duplicates: Duplicates | None = None,
+    edge_columns: Sequence[str] | Mapping[str, Repeats | None] = (),
+    vertices: Any = None,
 ) -> Graph:
     """Orient and partition a graph, and keep it on the workers for any number of questions.
 
@@ -244,8 +248,19 @@ def prepare(
         The weight of an edge if several rows give it different weights: the sum over all rows, or the last one. The
         rows of an edge include both directions, unless `directed`. Default: such a source is refused.
 
+    edge_columns : sequence of str, or mapping of str to {"first", "min", "max", "sum"}
+        Keep columns of edges, for `Graph.survey`: names of columns of a pandas, Polars or Dask DataFrame, an Arrow
+        table, or a Parquet, text or CSV file, each of which is read in one more pass. Values are numbers, or text and
+        categories, which become codes; every row needs one. The value tells what an edge of several rows, in either
+        direction, gets: that of the first row, the least, the greatest, or the sum. None, as for a sequence: such rows
+        must have equal values.
+    vertices : DataFrame, optional
+        Keep columns of vertices: ids are the column "vertex", else the index. Every vertex of the graph needs a row and
+        values; others are left out.
+
     Weights and directions are kept only in the memory of this process: they are refused with a client, with `memory`,
-    and with backend="cuda".
+    and with backend="cuda". Columns are kept on workers, too, and refused within `memory` (columns of edges) and with
+    backend="cuda"; a saved graph has none.
 
     Returns
     -------
@@ -263,15 +278,19 @@ def prepare(
     """
     options = Options.by(method, backend, memory)
     attributes = AttributeOptions(weight_name(weight), directed, duplicates)
+    repeats = repeats_of(edge_columns)
+    if repeats or vertices is not None:
+        options = on_cpu(options, bool(repeats))
     check_keywords(run=run, progress=progress)
     if attributes:
         options = in_one_process(attributes, options)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    with opened("prepare", source, place, options, reading, run, progress, attributes) as call:
+    with opened("prepare", source, place, options, reading, run, progress, attributes, repeats) as call:
         cluster = distribution_of(call)
         graph, call = within_free_memory(partial(_prepare, cluster=cluster), call)
         graph = replace(graph, prepared=replace(graph.prepared, plan=call.explained(graph.plan)))
+        graph = with_columns(graph, call, repeats, vertices)
         with held():
             return Graph(graph, OwnedCluster(call.connection.pop_all()) if place.connects else None)
 

@@ -6,6 +6,7 @@ import atexit
 import os
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
@@ -20,7 +21,7 @@ from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import InputError, shown
 from dasktc.executors.attached import AttachedExecutor, futures_in
-from dasktc.executors.base import MemoryStore
+from dasktc.executors.base import Fold, MemoryStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
@@ -33,8 +34,12 @@ from dasktc.questions import trussness as trusses
 from dasktc.questions.cliques import BOUND, clique_count
 from dasktc.questions.estimate import TriangleEstimate, estimate
 from dasktc.questions.motifs import motifs
+from dasktc.questions.signed_triangles import signed_triangles
 from dasktc.questions.square_clustering import square_clustering
+from dasktc.questions.survey import Batch, survey
+from dasktc.questions.temporal_triangles import TemporalTriangles, temporal_triangles
 from dasktc.questions.triad_census import triad_census
+from dasktc.questions.triangle_types import triangle_types
 from dasktc.questions.update import Change, update
 from dasktc.registry import check_stages
 from dasktc.reports import plots
@@ -141,6 +146,24 @@ class Graph(Summarised):
         return self._context.plan
 
     @property
+    def columns(self) -> dict[str, str | tuple[str, ...]]:
+        """The columns that `survey` reads, by name: their type, or what the codes from 0 on stand for.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 2, 0], "kind": ["b", "a", "b"]})
+        >>> dasktc.prepare(frame, edge_columns=["kind"]).columns
+        {'kind': ('a', 'b')}
+        """
+        kept = self._context.prepared.columns
+        return {
+            name: of.dtype if of.categories is None else of.categories
+            for name, of in (kept.vertices | kept.edges).items()
+        }
+
+    @property
     def client(self) -> Client | None:
         """The distributed.Client whose workers hold the blocks; None if this process holds them."""
         return getattr(self._context.executor, "client", None)
@@ -175,7 +198,7 @@ class Graph(Summarised):
         closed: Any = _Closed()
         context.counted.forget()
         attributes = context.prepared.attributes and closed
-        prepared = replace(context.prepared, graph=closed, numbered=closed, attributes=attributes)
+        prepared = replace(context.prepared, graph=closed, numbered=closed, attributes=attributes, columns=closed)
         self._context, self._owned = replace(context, executor=closed, blocks={}, prepared=prepared), None
         try:
             if last and hasattr(executor, "close"):
@@ -1102,6 +1125,186 @@ class Graph(Summarised):
         1
         """
         return triangle_list(self._context, limit, frame)
+
+    @said_in_one_line
+    def survey(
+        self,
+        function: Callable[[Batch], Any],
+        columns: Sequence[str] = (),
+        reduce: Literal["sum"] | Fold = "sum",
+        *,
+        progress: Progress | bool | None = None,
+    ) -> Any:
+        """Summarise all triangles by a function, which is called with batches of them where the blocks are.
+
+        Every triangle {u, v, w} is in one batch, once. The counting tasks make the batches, on the workers that hold
+        the graph, and only what the function returned travels, added up. Functions run in several threads at a time,
+        and are sent with every task: large arrays belong into columns. After TriPoll (Steil et al., SC'21).
+
+        Parameters
+        ----------
+        function : callable (dict of str to array) -> object
+            It is given NumPy arrays, one entry for each triangle of the batch, at most 65,536 or as many as the longest
+            row of a block has entries:
+
+            * "u", "v", "w", int64: numbers of the vertices, their positions among the ids in ascending order, as in the
+              index of `triangles`. Which vertex of a triangle is u, is the graph's choice.
+            * for each column of vertices, such as "group": "group_u", "group_v", "group_w";
+            * for each column of edges, such as "time": "time_uv", "time_uw", "time_vw".
+
+            Text and categories are int32 codes, whose meaning is in `Graph.columns`.
+        columns : sequence of str
+            Names of columns with which the graph was prepared.
+        reduce : {"sum"} or Fold
+            How results are combined. "sum": numbers; arrays of one shape, entry by entry; dicts by key; pandas Series
+            and DataFrames by index. Integers are exact: arrays whose sums pass 62 bits are refused. If there is no
+            triangle, the function is called once with empty arrays.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        object
+            The sum, or the result of the fold.
+
+        Raises
+        ------
+        InputError
+            The graph has no such column; a result cannot be added; a GPU has the blocks; or a task, whose memory the
+            error states, does not fit a worker.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2, 3], [1, 2, 0, 3, 1]))
+        >>> graph.survey(lambda batch: len(batch["u"]))
+        2
+        """
+        check_keywords(progress=progress)
+        with self._showing(progress, "survey") as watcher:
+            return survey(self._context, function, columns, reduce, watcher)
+
+    @said_in_one_line
+    def triangle_types(self, labels: Any, *, progress: Progress | bool | None = None) -> pd.DataFrame:
+        """Count the triangles by the labels of their vertices, beside what chance would give.
+
+        Parameters
+        ----------
+        labels : str, Series or dict
+            A column of vertices with which the graph was prepared, or labels by id: at most 64 different ones.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        DataFrame
+            A row for each multiset of three labels, "a" <= "b" <= "c", with "triangles", int64, and "expected",
+            float64: how many of all triangles would have these labels if the ends of all edges were joined at random,
+            in the configuration model (Newman, SIAM Review 45, 2003, section IV.B). There vertices i, j, k are a
+            triangle with a probability proportional to x(i)·x(j)·x(k), x = d·(d - 1) of their degrees; "expected" is
+            the sum of that over all sets of vertices with these labels, divided by that over all sets, times all
+            triangles.
+
+        Raises
+        ------
+        InputError
+            A vertex has no label, or several; there are too many labels; or as `survey`.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2, 3], [1, 2, 0, 3, 1]))
+        >>> graph.triangle_types({0: "x", 1: "x", 2: "x", 3: "y"}).round(2)
+           a  b  c  triangles  expected
+        0  x  x  x          1      0.75
+        1  x  x  y          1      1.25
+        2  x  y  y          0      0.00
+        3  y  y  y          0      0.00
+        """
+        check_keywords(progress=progress)
+        with self._showing(progress, "triangle types") as watcher:
+            return triangle_types(self._context, labels, watcher)
+
+    @said_in_one_line
+    def signed_triangles(self, sign: str, *, progress: Progress | bool | None = None) -> dict[str, int]:
+        """Count the triangles by the signs of their edges: balanced with an even number of negative ones.
+
+        Parameters
+        ----------
+        sign : str
+            A column of edges, 1 or -1, with which the graph was prepared.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        dict of str to int
+            "+++", "++-", "+--", "---", and "balanced", the first and the third, and "unbalanced" (Cartwright and
+            Harary, Psychological Review 63, 1956).
+
+        Raises
+        ------
+        InputError
+            The graph has no such column; an edge has another value; or as `survey`.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"src": [0, 1, 2, 2, 3], "dst": [1, 2, 0, 3, 1], "sign": [1, -1, -1, 1, 1]})
+        >>> dasktc.prepare(frame, edge_columns=["sign"]).signed_triangles("sign")
+        {'+++': 0, '++-': 1, '+--': 1, '---': 0, 'balanced': 1, 'unbalanced': 1}
+        """
+        check_keywords(progress=progress)
+        with self._showing(progress, "signed triangles") as watcher:
+            return signed_triangles(self._context, sign, watcher)
+
+    @said_in_one_line
+    def temporal_triangles(
+        self, time: str, *, window: int | None = None, progress: Progress | bool | None = None
+    ) -> TemporalTriangles:
+        """Count the triangles by the times of their edges: how soon they open and close.
+
+        Parameters
+        ----------
+        time : str
+            A column of edges, integers, with which the graph was prepared.
+        window : int, optional
+            Also count the triangles whose edges lie at most this time apart.
+        progress : callable (stage, done, total) or bool, optional
+
+        Returns
+        -------
+        TemporalTriangles
+            With the times t1 <= t2 <= t3 of a triangle: the numbers of triangles by opening time t2 - t1 and closing
+            time t3 - t1, in powers of two (TriPoll, SC'21), and those that close within the window.
+
+        Raises
+        ------
+        InputError
+            The graph has no such column, or it has no integers; the window is no time; or as `survey`.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"src": [0, 1, 2, 2, 3], "dst": [1, 2, 0, 3, 1], "time": [0, 1, 9, 2, 3]})
+        >>> found = dasktc.prepare(frame, edge_columns=["time"]).temporal_triangles("time", window=5)
+        >>> found.triangles, found.within
+        (2, 1)
+        >>> found.histogram
+           opening  closing  triangles
+        0        1        2          1
+        1        1        8          1
+        """
+        check_keywords(progress=progress)
+        with self._showing(progress, "temporal triangles") as watcher:
+            return temporal_triangles(self._context, time, window, watcher)
 
     @said_in_one_line
     def estimate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -60,6 +60,8 @@ class Call:
     tracker : Tracker
     attributes : AttributeOptions or None
         Weights and directions that the call keeps.
+    columns : dict of str to Source
+        The source again for each column of edges that the call keeps, opened with that column.
     in_process : bool
         Whether everything runs in this process.
     why_backend, why_memory : str
@@ -76,6 +78,7 @@ class Call:
     run: RunOptions
     tracker: Tracker
     attributes: AttributeOptions | None
+    columns: dict[str, Source]
     in_process: bool
     why_backend: str
     connection: ExitStack = field(repr=False)
@@ -106,6 +109,7 @@ def opened(
     run: RunOptions,
     progress: Progress | bool | None,
     attributes: AttributeOptions | None = None,
+    columns: Iterable[str] = (),
 ) -> Iterator[Call]:
     """Open a source, then the place where it is read; choose the backend, and close both afterwards.
 
@@ -117,6 +121,8 @@ def opened(
         As `triangle_count` makes them of its arguments.
     attributes : AttributeOptions, optional
         Weights and directions that the call is to keep; a saved graph has its own. Default: the call keeps none.
+    columns : iterable of str
+        Names of the columns of edges that the call is to keep.
 
     Raises
     ------
@@ -129,6 +135,7 @@ def opened(
         reading = replace(reading, weight=attributes.weight, directed=attributes.directed)
     with as_files(source, place, run) as files:
         data = as_source(files, reading)
+        surveyed = {name: _with_column(files, data, reading, name) for name in columns}
         if isinstance(data, SavedGraph):
             if attributes is not None:
                 attributes = _saved_attributes(data, attributes)
@@ -150,7 +157,7 @@ def opened(
             executor = with_all_threads(executor, place, options.chosen_backend)
             if in_process:
                 get_backend(options.chosen_backend)  # imported here, so that no stage's time includes it
-            yield Call(executor, data, options, run, tracker, attributes, in_process, why, connection, offers)
+            yield Call(executor, data, options, run, tracker, attributes, surveyed, in_process, why, connection, offers)
 
 
 def enter(stack: ExitStack, context: AbstractContextManager[T]) -> T:
@@ -239,6 +246,16 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     elif options.weight is not None and data.weight is None:
         raise InputError(f"{data.name} has no weights: {option('weight', options.weight)} is given; leave it out")
     return data
+
+
+def _with_column(source: Any, data: Source, options: ReadOptions, name: str) -> Source:
+    """Open a source again with a column of edges; InputError if it has no columns by name."""
+    if isinstance(source, Source) or isinstance(data, SavedGraph):
+        raise InputError(
+            f"{option('edge_columns')} is given for {data.name}, which has no columns by name: they are read from "
+            "text, CSV and Parquet files and from data frames; prepare one of these"
+        )
+    return as_source(source, replace(options, weight=name, directed=False, surveyed=True, ids=data.ids))
 
 
 # weights and directions

@@ -9,6 +9,7 @@ are wall milliseconds, and answers stay on the device.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from itertools import islice
@@ -16,6 +17,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dasktc.api.count import prepare
 from dasktc.backends import get_backend
@@ -31,8 +33,11 @@ __all__ = ["GRAPHS", "QUESTIONS", "Question", "Tool", "run", "tools"]
 Array = Any
 QUESTIONS = (
     *("count", "triangles()", "clustering()", "edge_support()", "similarity()", "triangle_list(1000)", "motifs()"),
+    *("triangle_types(3)", "survey()"),
 )
 LISTED = 1000
+LABELS = 3
+"""Labels of vertices: their numbers modulo this. A survey adds the labels of each triangle up."""
 SLOW_EDGES = 500_000
 """Edges from which a library with Python loops is left out, because it would take minutes."""
 LISTED_MOTIFS = 10**8
@@ -219,7 +224,17 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
 
     # Of larger graphs, and on a device, cliques of four would take longer than all other questions.
     small = backend == "cpu" and graph.edges <= SLOW_EDGES
+    surveys = {}
+    if backend == "cpu":  # they visit triangles there
+        labels = pd.Series(np.arange(graph.vertices) % LABELS, graph.measures(frame="pandas").index)
+        surveys = {
+            "triangle_types(3)": Question(
+                lambda: graph.triangle_types(labels), lambda types: int(types["triangles"].sum())
+            ),
+            "survey()": Question(lambda: graph.survey(_sums_of_labels), lambda counts: int(counts.sum())),
+        }
     return {
+        **surveys,
         "count": Question(count, int),
         "triangles()": Question(anew(graph.triangles), lambda answer: int(answer.sum()) // 3),
         "clustering()": Question(anew(graph.clustering), lambda answer: _of_clustering(_on_host(answer), degree)),
@@ -228,6 +243,11 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
         "triangle_list(1000)": Question(anew(graph.triangle_list, LISTED), _unknown),
         **({"motifs()": Question(motifs, _unknown)} if small else {}),
     }
+
+
+def _sums_of_labels(batch: dict[str, Array]) -> Array:
+    """Count the triangles of a batch by the sum of their labels."""
+    return np.bincount(sum(batch[role] % LABELS for role in "uvw"), minlength=3 * LABELS - 2)
 
 
 def _on_host(column: Any) -> Array:
@@ -272,6 +292,7 @@ def _igraph(edges: Array) -> dict[str, Question]:
         "count": Question(
             graph.transitivity_undirected, lambda ratio: whole_triangles(ratio, graph) if len(edges) else 0
         ),
+        "survey()": Question(graph.list_triangles, len),
         "clustering()": Question(lambda: local(mode="zero"), lambda answer: _of_clustering(np.array(answer), degree)),
         "similarity()": Question(lambda: graph.similarity_jaccard(pairs=pairs, loops=False), _unknown),
         **listed,
@@ -310,6 +331,9 @@ def _networkx(edges: Array) -> dict[str, Question]:
     def supports() -> Any:
         return nx.generalized_degree(graph)
 
+    def labels(triangle: tuple[int, int, int]) -> tuple[int, ...]:
+        return tuple(sorted(vertex % LABELS for vertex in triangle))
+
     return {
         "count": Question(lambda: sum(nx.triangles(graph).values()), lambda answer: int(answer) // 3),
         "triangles()": Question(lambda: nx.triangles(graph), lambda answer: sum(answer.values()) // 3),
@@ -318,6 +342,8 @@ def _networkx(edges: Array) -> dict[str, Question]:
             supports, lambda answer: sum(k * n for histogram in answer.values() for k, n in histogram.items()) // 6
         ),
         "similarity()": Question(lambda: list(nx.jaccard_coefficient(graph, list(graph.edges))), _unknown),
+        "triangle_types(3)": Question(lambda: Counter(map(labels, nx.all_triangles(graph))), Counter.total),
+        "survey()": Question(lambda: Counter(map(sum, map(labels, nx.all_triangles(graph)))), Counter.total),
         "triangle_list(1000)": Question(lambda: list(islice(nx.all_triangles(graph), LISTED)), _unknown),
     }
 

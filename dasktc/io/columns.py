@@ -1,4 +1,4 @@
-"""Converts columns of files and objects to ids and weights, and checks them.
+"""Converts columns of files and objects to ids, weights, and values for surveys, and checks them.
 
 `settle` converts a column to a NumPy array of numbers or an Arrow array of text, without a copy if possible. Single
 values (fractions, ids beyond 64 bits, and everything in a Dask partition) are checked in `to_ids`, when a part is read.
@@ -23,7 +23,7 @@ from dasktc.wording import advice, plural
 
 __all__ = [
     "FILE", "Column", "Place", "agree", "check_lengths", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta",
-    "places_of", "readable", "settle", "settle_objects", "text_of", "to_ids", "weights_of",
+    "kept_values", "places_of", "readable", "settle", "settle_objects", "text_of", "to_ids", "values_of", "weights_of",
 ]  # fmt: skip
 
 Column = Any
@@ -393,6 +393,63 @@ def weights_of(values: Any, source: str, first: int = 0) -> Any:
     if len(wrong_rows):
         raise place.refuse(int(wrong_rows[0]), column.iloc[int(wrong_rows[0])], *WEIGHT)
     return weights
+
+
+def kept_values(values: Any, source: str, first: int, surveyed: bool) -> Any:
+    """Convert a column of weights, or one for surveys; parameters and errors are those of these."""
+    return values_of(values, source, first) if surveyed else weights_of(values, source, first)
+
+
+def values_of(values: Any, source: str, first: int = 0) -> Any:
+    """Convert a column of numbers, text or categories.
+
+    Parameters
+    ----------
+    values, source, first
+        As for `weights_of`.
+
+    Returns
+    -------
+    numpy.ndarray of int64 or of finite float64, or pandas array of str
+        Of the column's length.
+
+    Raises
+    ------
+    InputError
+        A row, named by its number, has no value; or the column has values of several types, or of another one.
+    """
+    import pandas as pd
+
+    if hasattr(values, "to_pandas"):
+        values = values.to_pandas()
+    column = pd.Series(values)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    absent = np.flatnonzero(column.isna().to_numpy())
+    if len(absent):
+        raise InputError(
+            f"row {first + int(absent[0])} of {source} has no value, as {plural(len(absent), 'row has', 'rows have')}: "
+            "every row needs one; fill them in, or drop such rows"
+        )
+    if column.dtype == object:
+        kinds = set(map(type, column))
+        if not all(issubclass(kind, str) for kind in kinds):
+            if len(kinds) > 1:
+                names = " and ".join(sorted(kind.__name__ for kind in kinds))
+                raise InputError(f"{source} has values of the types {names}: a column is of one type; convert it")
+            column = column.infer_objects()
+    if column.dtype.kind == "f":
+        return weights_of(column, source, first)
+    if column.dtype.kind in "biu":
+        if len(column) and int(column.max()) >= 1 << 63:
+            raise InputError(f"{source} has the value {column.max()}: integers are below 2^63; shift them")
+        return column.to_numpy(dtype=np.int64)
+    if not pd.api.types.is_string_dtype(column):
+        raise InputError(
+            f"{source} has type {column.dtype}: columns are numbers, text or categories; convert it, times for example "
+            "with astype('int64')"
+        )
+    return pd.array(column.to_numpy(dtype=object), dtype="str")
 
 
 def edge_frame(backend: Backend, src: Any, dst: Any, weights: Any = None) -> Any:

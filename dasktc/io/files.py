@@ -73,6 +73,8 @@ FORMATS = {
 }
 """The registry of file formats, by the names that users give. A new format is a module and an entry here."""
 
+_SURVEYED = ("text", "csv", "parquet")
+"""Formats with columns of any values."""
 _UNUSED = {
     "columns": "it has no columns to choose from",
     "ids": "its ids are integers",
@@ -186,6 +188,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         size=size,
         weight=options.weight,
         reading=reading,
+        untyped=options.surveyed and all(FORMATS[file.format].module == "text" for file in files),
     )
 
 
@@ -228,6 +231,11 @@ def _files_of(urls: Sequence[str], options: ReadOptions) -> tuple[list[_File], H
         if not head and len(urls) > 1:
             continue  # writers of many files leave empty ones
         format = options.format or detect(path, head)
+        if options.surveyed and format not in _SURVEYED:
+            raise InputError(
+                f"{url} is of format {format}, whose entries have no columns by name: columns of edges are read from "
+                "text, CSV and Parquet files and from data frames; write it as one of these"
+            )
         for unused, fact in _UNUSED.items():
             value = getattr(options, unused)
             if unused not in FORMATS[format].options and value not in (None, "int"):  # such formats have integer ids

@@ -172,7 +172,7 @@ def position(names: Sequence[str], name: str) -> int | None:
 def weight_position(
     where: str, names: Sequence[str], ends: Sequence[int], name: str | None, width: int | None = None
 ) -> int | None:
-    """Return the position of the column of weights, which a caller gives by name, or by position in digits.
+    """Return the position of the column of weights, or of values, which a caller gives by name, or position in digits.
 
     Parameters
     ----------
@@ -197,11 +197,9 @@ def weight_position(
     place = names.index(name) if name in names else place_of(name)
     if place is None or place >= (len(names) if width is None else width):
         fact = f"its columns are {', '.join(names[:12])}" if names else "it has no header with names"
-        raise InputError(
-            f"{where} has no column {shown(name)} of weights: {fact}; name one of its columns, or a position from 0"
-        )
+        raise InputError(f"{where} has no column {shown(name)}: {fact}; name one of its columns, or a position from 0")
     if place in ends:
         raise InputError(
-            f"column {shown(name)} is named for ids and for weights of {where}: it cannot be both; name another"
+            f"column {shown(name)} is named for ids and for values of {where}: it cannot be both; name another"
         )
     return place

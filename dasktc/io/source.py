@@ -76,6 +76,8 @@ class ReadOptions:
         The column, or edge attribute, of weights, by name or position; None: weights are not read.
     directed : bool
         Whether the direction of each row matters; a source without directions is then refused.
+    surveyed : bool
+        Whether `weight` names a column of any values, for surveys, rather than weights.
     """
 
     format: str | None = None
@@ -86,6 +88,7 @@ class ReadOptions:
     blocksize: int = 64 << 20
     weight: str | None = None
     directed: bool = False
+    surveyed: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,10 @@ class Source:
     in_memory : bool
         Whether the parts hold rows of this process, which are sent with them.
     weight : str or None
-        Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights.
+        Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights. Of a
+        surveyed column the values are int64, finite float64, or text.
+    untyped : bool
+        Whether surveyed values are the fields of text files, which are numbers if all of them are.
     folder : str
         Path or URL of a saved graph; empty for any other source.
     frames : {"cudf", "dask", "dask-cudf", "polars"} or None
@@ -131,6 +137,7 @@ class Source:
     reading: Reading | None = None
     labels: Labels | None = None
     folder: str = ""
+    untyped: bool = False
 
     @property
     def read(self) -> Reading:

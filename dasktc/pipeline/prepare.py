@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dasktc.backends import kernel_times, tasks_a_worker
@@ -20,6 +20,7 @@ from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition, lay_out
 from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
+from dasktc.pipeline.stages.columns import Columns
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
@@ -61,6 +62,8 @@ class Prepared:
         Wall time of read and prepare.
     attributes : EdgeAttributes or None
         Weights and directions (`pipeline.attributes`).
+    columns : Columns
+        Columns of vertices and of edges, for surveys.
     """
 
     graph: Oriented
@@ -73,6 +76,7 @@ class Prepared:
     options: Options
     seconds: dict[str, float]
     attributes: Any = None
+    columns: Columns = field(default_factory=Columns)
 
     @property
     def vertices(self) -> Any:

@@ -193,6 +193,11 @@ def _refuse(graph: CountingContext) -> None:
             "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "
             "updated source"
         )
+    if graph.prepared.columns.edges or graph.prepared.columns.vertices:
+        raise InputError(
+            "the graph was prepared with columns of vertices or edges, which an update lacks for new ones: prepare the "
+            "updated source"
+        )
     memory, largest = graph.answers.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(

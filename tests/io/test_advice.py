@@ -305,7 +305,7 @@ def test_columns_of_two_types_are_replaced_as_advised(tmp_path):
     with pytest.raises(InputError, match=r"name other columns with columns=\.\.\., or write these as int64"):
         dasktc.triangle_count(str(path))
     assert dasktc.triangle_count(str(path), columns=("src", "b")).triangles == 1
-    with pytest.raises(InputError, match=r"has no column 'v' of weights: its columns are "):
+    with pytest.raises(InputError, match=r"has no column 'v': its columns are "):
         dasktc.prepare(str(path), columns=("src", "b"), weight="v")
     with dasktc.prepare(str(path), columns=("src", "b"), weight="w") as graph:
         assert graph.triangle_count().triangles == 1

@@ -210,8 +210,8 @@ FRAME = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1.0, 2.0, 3.0]})
 @pytest.mark.parametrize(
     ("source", "options", "reason"),
     [
-        (FRAME, dict(weight="x"), "no column 'x' of weights: its columns are a, b, w"),
-        (FRAME, dict(weight="a"), "'a' is named for ids and for weights"),
+        (FRAME, dict(weight="x"), "no column 'x': its columns are a, b, w"),
+        (FRAME, dict(weight="a"), "'a' is named for ids and for values"),
         (FRAME.assign(w=[1, None, 2]), dict(weight="w"), "row 1 of column 'w'.* holds nan where a weight is expected"),
         (FRAME.assign(w=[1, 2, np.inf]), dict(weight="w"), "row 2 of column 'w'.* holds inf"),
         (FRAME.assign(w=["a", "b", "c"]), dict(weight="w"), "weights are numbers"),
@@ -267,7 +267,7 @@ def test_a_file_of_another_weight_is_refused(tmp_path):
         (tmp_path / name).write_text(text)
         with pytest.raises(InputError, match=rf"line 2 of .*{name} holds"):
             dasktc.prepare(str(tmp_path / name), weight="2")
-    with pytest.raises(InputError, match="no column 'w' of weights: it has no header"):
+    with pytest.raises(InputError, match="no column 'w': it has no header"):
         dasktc.prepare(str(tmp_path / "a"), weight="w")
     (tmp_path / "d.metis").write_text("3 2\n2\n1 3\n2\n")
     with pytest.raises(InputError, match="weights are not read"):

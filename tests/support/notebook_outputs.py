@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
-WITH_OUTPUTS = ("first_count", "questions")
+WITH_OUTPUTS = ("first_count", "questions", "meaning")
 SITE = 'import platform, socket\nplatform.node = socket.gethostname = lambda: "host"\n'
 """What every process of a kernel runs at its start."""
 WIDGETS = "application/vnd.jupyter.widget-view+json"

@@ -19,6 +19,10 @@ PLACES = {
 """Options of `prepare` that lead to a place."""
 
 
+KEPT = {"weight": "w", "directed": True, "edge_columns": ["w", "sign"]}
+"""Options of `prepare` by which weights, directions and columns are kept."""
+
+
 class Question(NamedTuple):
     """A question about a prepared graph: its call as the reference writes it, the call, and what is kept for it."""
 
@@ -29,7 +33,7 @@ class Question(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """The options of `prepare` that keep it."""
-        return {name: {"weight": "w", "directed": True}[name] for name in self.keeps}
+        return {name: KEPT[name] for name in self.keeps}
 
 
 def table(frame: Any) -> Any:
@@ -58,6 +62,24 @@ QUESTIONS = [
     Question("similarity([(0, 5)])", lambda graph, frame: table(graph.similarity([(0, 5)], frame=frame))),
     Question("similarity(top=3)", lambda graph, frame: table(graph.similarity(top=3, frame=frame))),
     Question("motifs()", lambda graph, frame: graph.motifs()),
+    Question("survey()", lambda graph, frame: graph.survey(lambda batch: int(sum(batch[end].sum() for end in "uvw")))),
+    Question(
+        'survey(columns=["w"])',
+        lambda graph, frame: graph.survey(
+            lambda batch: int(sum(batch[f"w_{pair}"].sum() for pair in ("uv", "uw", "vw"))), ["w"]
+        ),
+        ("edge_columns",),
+    ),
+    Question(
+        "triangle_types()",
+        lambda graph, frame: table(graph.triangle_types({vertex: vertex % 3 for vertex in range(99)})),
+    ),
+    Question('signed_triangles("sign")', lambda graph, frame: graph.signed_triangles("sign"), ("edge_columns",)),
+    Question(
+        'temporal_triangles("w")',
+        lambda graph, frame: table(graph.temporal_triangles("w").histogram),
+        ("edge_columns",),
+    ),
     Question("cliques(4)", lambda graph, frame: graph.cliques(4)),
     Question("transitivity()", lambda graph, frame: round(graph.transitivity(), 12)),
     Question("average_clustering()", lambda graph, frame: round(graph.average_clustering(), 12)),
@@ -70,8 +92,14 @@ QUESTIONS = [
 ATTRIBUTES = "weights and directions are kept in one process's memory"
 SHARDS = "of vertices in shards is not built"
 ON_CPU = "is built for the CPU"
+COLUMNS = "columns of edges are kept in the memory of the process or of workers"
+VISITED = "surveys visit triangles on the CPU"
+VECTORS = "needs vectors of all vertices in every task"
+WITH_ATTRIBUTES = [question.call for question in QUESTIONS if not {"weight", "directed"}.isdisjoint(question.keeps)]
+WITH_COLUMNS = [question.call for question in QUESTIONS if "edge_columns" in question.keeps]
+SURVEYS = ["survey()", "triangle_types()", *WITH_COLUMNS]
 REFUSED = {
-    **{(question.call, place): ATTRIBUTES for question in QUESTIONS if question.keeps for place in [*PLACES][2:]},
+    **{(call, place): ATTRIBUTES for call in WITH_ATTRIBUTES for place in [*PLACES][2:]},
     ("update()", "vertices in shards"): "updates of vertices in shards are not built",
     ('similarity(measure="adamic_adar")', "vertices in shards"): SHARDS,
     ("similarity([(0, 5)])", "vertices in shards"): SHARDS,
@@ -79,6 +107,10 @@ REFUSED = {
     ("motifs()", "vertices in shards"): SHARDS,
     ("similarity(top=3)", "a GPU"): ON_CPU,
     ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
+    ("survey()", "vertices in shards"): VECTORS,
+    ("triangle_types()", "vertices in shards"): VECTORS,
+    **{(call, place): COLUMNS for call in WITH_COLUMNS for place in [*PLACES][4:]},
+    **{(call, place): VISITED for call in SURVEYS for place in PLACES if "GPU" in place},
 }
 """Why a question is refused, in the words of the error, by call and place."""
 

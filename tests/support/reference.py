@@ -33,6 +33,10 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     ),
     "What about each edge?": ("Graph.edge_support", "Graph.similarity", "Graph.truss", "Graph.oriented_edges"),
     "Which triangles and cliques?": ("Graph.triangle_list", "Graph.cliques", "Graph.motifs"),
+    "What do triangles have in common?": (
+        *("Graph.survey", "Graph.triangle_types", "Graph.signed_triangles", "Graph.temporal_triangles"),
+        *("TemporalTriangles", "Graph.columns", "Fold"),
+    ),
     "What about the whole graph?": (
         *("Graph.transitivity", "Graph.average_clustering", "Graph.triad_census", "Graph.plot_degrees"),
         *("Graph.plot_clustering", "Graph.plot_support"),

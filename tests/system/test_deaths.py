@@ -209,6 +209,7 @@ QUESTIONS = {
     "list": lambda graph: graph.triangle_list(limit=10**6, frame="pandas"),
     "trusses": lambda graph: graph.truss(frame="pandas"),
     "cores": lambda graph: graph.core_number(),
+    "triangle types": lambda graph: graph.triangle_types(graph.measures()["degree"] % 3),
     "oriented edges": lambda graph: graph.oriented_edges(frame="pandas"),
 }
 

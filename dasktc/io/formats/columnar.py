@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
-from dasktc.io.columns import FILE, Place, edge_frame, readable, settle, to_ids, weights_of
+from dasktc.io.columns import FILE, Place, edge_frame, kept_values, readable, settle, to_ids
 from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, columns_taken, note_frame
 from dasktc.io.formats import npy, streams
 from dasktc.io.id_names import choose, weight_position
@@ -58,6 +58,7 @@ class _RowGroups:
     reading: Reading | None = None
     choice: Choice | None = None
     notes: Notes | None = None
+    surveyed: bool = False
     upstream: ClassVar[None] = None
 
     @property
@@ -147,7 +148,7 @@ class _RowGroups:
             pair.append(to_ids(settle(column, self.ids, place), self.ids, place))
         if self.weight is not None:
             name = f"column {shown(self.weight)} of {file.url}"
-            weights = weights_of(table.column(self.weight), name, file.first + row)
+            weights = kept_values(table.column(self.weight), name, file.first + row, self.surveyed)
         return edge_frame(backend, pair[0], pair[1], weights)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
@@ -273,7 +274,8 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     for group, size in enumerate([*rows, most + 1]):  # neighbouring ones up to `most` rows; a larger one by itself
         if groups and count + size > most:
             file = _Groups(url, tuple(groups), count, first)
-            parts.append(_RowGroups((file,), names, ids, weight, None if first else reading, choice))
+            found = None if first else reading
+            parts.append(_RowGroups((file,), names, ids, weight, found, choice, surveyed=options.surveyed))
             groups, count, first = [], 0, first + count
         groups, count = [*groups, group], count + size
     return parts, ids

@@ -41,13 +41,15 @@ class Dialect:
         Positions of the source's and the target's id, from 0.
     ids : {"int", "text"}
     weight : int or None
-        Position of the weight, from 0; None: it is not read.
+        Position of the weight, or of surveyed values, from 0; None: it is not read.
     names : tuple of two str or None
         Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
         files that were joined.
     widths : tuple of two int or None
         Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between
         and its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file.
+    surveyed : bool
+        Whether the fields at `weight` are any text, for surveys.
     """
 
     separator: str | None
@@ -56,6 +58,7 @@ class Dialect:
     weight: int | None = None
     names: tuple[str, str] | None = None
     widths: tuple[int, int] | None = (2, 2)
+    surveyed: bool = False
 
 
 class BadLine(Exception):
@@ -105,18 +108,19 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
 
 
 def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
-    """Read ids as `parse` does, and weights, an array of float64.
+    """Read ids as `parse` does, and weights, an array of float64, or surveyed values, Python's texts.
 
     Raises
     ------
     BadLine
-        A line does not hold two ids and a finite number.
+        A line does not hold two ids and a finite number, or a value that is not empty.
     """
     import pyarrow.compute as pc
 
     place = dialect.weight
     assert place is not None
-    if dialect.ids == "int" and (dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]):
+    plain = dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]
+    if dialect.ids == "int" and plain and not dialect.surveyed:
         types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
         columns = even_columns(block, dialect.separator, types)
         if columns and np.isfinite(columns[-1]).all():
@@ -127,6 +131,8 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
         _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
         pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
         lines, places = lines.take(pairs), places[pairs]
+    if dialect.surveyed:
+        return rows, _surveyed(lines, places, dialect, place)
     fields = pc.extract_regex(lines, _weight_pattern(dialect, place))
     if fields.null_count:
         row = pc.index(fields.is_null(), True).as_py()
@@ -140,6 +146,20 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
             int(places[wrong[0]]), f"holds {weights[wrong[0]]} as its weight: weights are finite; drop the line"
         )
     return rows, weights
+
+
+def _surveyed(lines: Array, places: Array, dialect: Dialect, place: int) -> Array:
+    """Return the text of a field of each line."""
+    import pyarrow.compute as pc
+
+    fields = pc.extract_regex(lines, _value_pattern(dialect, place))
+    absent = fields.is_null()
+    if not fields.null_count:
+        values = _convert(fields.flatten()[0], "text", dialect.separator is not None, places)
+        absent = pc.equal(pc.binary_length(values), 0)
+    for row in np.flatnonzero(absent)[:1]:
+        raise BadLine(int(places[row]), f"has no value in column {place + 1}: every row needs one; drop the line")
+    return values.to_numpy(zero_copy_only=False)
 
 
 def count_rows(block: bytes, dialect: Dialect) -> int:
@@ -273,6 +293,17 @@ def _weight_pattern(dialect: Dialect, place: int) -> str:
     quote = '"?'
     prefix = f"(?:{field}[{separator}][{blank}]*){{{place}}}"
     return f"^[{blank}]*{prefix}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
+
+
+@once
+def _value_pattern(dialect: Dialect, place: int) -> str:
+    """Return the regular expression of a data line with any field, `w`, at a position."""
+    separator = dialect.separator
+    blank = "".join(b for b in BLANKS if b != separator)
+    if separator is None:
+        return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>[^{BLANKS}\n]+)"
+    field = f'(?:[^{separator}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
+    return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}(?P<w>{field})(?:[{separator}\n]|$)"
 
 
 @once

@@ -171,7 +171,9 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     bounds = None if table else (max(2, 1 + max(columns), min(widths[header:])), max(widths[header:]))
     weight = weight_position(url, names, columns, options.weight, max(map(len, reading.fields)))
     id_names = (names[columns[0]], names[columns[1]]) if max(columns) < len(names) else None
-    dialect = Dialect(reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds)
+    dialect = Dialect(
+        reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds, options.surveyed
+    )
     doubt = None
     if reading.doubtful and ids == "text":
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(header))

@@ -72,7 +72,8 @@ class _Lines:
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most about `most` rows, at least one frame."""
         column = _Names if self.dialect.ids == "text" else _Integers
-        source, target, weights = column(), column(), [np.empty(0)]
+        nothing = np.empty(0, object if self.dialect.surveyed else float)
+        source, target, weights = column(), column(), [nothing]
         rows = pending = 0
         for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
             parsed, of_block = self._parsed(offset, block)
@@ -83,7 +84,7 @@ class _Lines:
             rows, pending = rows + parsed.rows, pending + parsed.rows
             if pending >= most:
                 yield self._frame(backend, source, target, weights)
-                source, target, weights, pending = column(), column(), [np.empty(0)], 0
+                source, target, weights, pending = column(), column(), [nothing], 0
         self._refuse_counts(rows)
         yield self._frame(backend, source, target, weights)
 

@@ -73,6 +73,11 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     """
     with readable(kind(obj)):
         opener = _opener(obj)
+        if options.surveyed and opener not in TABLES:
+            raise InputError(
+                f"edge_columns is given for {kind(obj)}: columns of edges are read from text, CSV and Parquet files "
+                "and from data frames; pass a DataFrame with a row for each edge"
+            )
         if options.weight is not None and opener not in WEIGHTED:
             raise InputError(
                 f"weight={shown(options.weight)} is given for {kind(obj)}: it has no named columns or attributes; pass "

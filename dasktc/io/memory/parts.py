@@ -18,11 +18,11 @@ from dasktc.io.columns import (
     decode,
     edge_frame,
     ids_of,
+    kept_values,
     places_of,
     readable,
     settle,
     to_ids,
-    weights_of,
 )
 from dasktc.io.evidence import Choice, Notes, note_frame
 from dasktc.io.source import ReadOptions, Source
@@ -70,7 +70,12 @@ class SlicePart:
         return asarray(np.ascontiguousarray(self.src)), asarray(np.ascontiguousarray(self.dst))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "src": _compact(self.src), "dst": _compact(self.dst)}
+        values, weight = self.weight, {}
+        if values is not None and not isinstance(values, np.ndarray):  # text: a slice keeps the buffers of all rows
+            import pandas as pd
+
+            weight = {"weight": pd.array(np.asarray(values, dtype=object), dtype="str")}
+        return {**self.__dict__, "src": _compact(self.src), "dst": _compact(self.dst), **weight}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +83,8 @@ class PartitionPart:
     """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed is not pickled with it.
 
     `convert` means that the caller chose `ids`; otherwise the partition must already have that type. `weight` is the
-    position of the column of weights, if any. With a `choice` the part notes rows for its judgement; `begins` marks
-    the first partition.
+    position of the column of weights, or with `surveyed` of any values, if there is one. With a `choice` the part notes
+    rows for its judgement; `begins` marks the first partition.
     """
 
     upstream: Any
@@ -91,6 +96,7 @@ class PartitionPart:
     choice: Choice | None = None
     notes: Notes | None = None
     begins: bool = False
+    surveyed: bool = False
 
     def noting(self, notes: Notes) -> PartitionPart:
         """Return this part, which notes rows of all columns when it is read."""
@@ -114,7 +120,8 @@ class PartitionPart:
                 )
             ends.append(to_ids(column, self.ids, place))
         if self.weight is not None:
-            weights = weights_of(rows[:, self.weight], f"the weights beside {self.places[0].of}")
+            name = f"the values beside {self.places[0].of}"
+            weights = kept_values(rows[:, self.weight], name, 0, self.surveyed)
         return edge_frame(backend, ends[0], ends[1], weights)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -144,7 +151,7 @@ def slices(
     check_lengths(len(src), len(dst), places)
     ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
     if weights is not None:
-        weights = weights_of(weights, f"column {shown(options.weight)} of the {name}")
+        weights = kept_values(weights, f"column {shown(options.weight)} of the {name}", 0, options.surveyed)
         if len(weights) != len(src):
             raise InputError(
                 f"the {name} has {plural(len(weights), 'weight')} for {plural(len(src), 'edge')}: pass one for each "

@@ -129,7 +129,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
         selection = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
         obj = obj[[meta.columns[place] for place in selection]]
         i, j, k = selection.index(i), selection.index(j), None if k is None else selection.index(k)
-    fields = {"columns": (i, j), "weight": k, "choice": choice}
+    fields = {"columns": (i, j), "weight": k, "choice": choice, "surveyed": options.surveyed}
     source = _partitioned("Dask DataFrame", "partition", ends, obj.to_delayed(), options, **fields)
     return replace(source, weight=options.weight, reading=reading)
 

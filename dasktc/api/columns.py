@@ -1,0 +1,68 @@
+"""Columns of edges and vertices that `prepare` keeps for surveys: options, and how they come beside the blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dasktc.api.opener import Call
+from dasktc.counting.context import CountingContext
+from dasktc.errors import InputError, shown
+from dasktc.options import Options
+from dasktc.pipeline.columns import edge_column
+from dasktc.pipeline.stages.columns import REPEATS, Columns, Repeats
+from dasktc.questions.vertex_columns import vertex_columns
+from dasktc.wording import advice, option
+
+__all__ = ["on_cpu", "repeats_of", "with_columns"]
+
+
+def repeats_of(columns: Sequence[str] | Mapping[str, Repeats | None]) -> dict[str, Repeats | None]:
+    """Return what to do with repeated edges by column; InputError for another way, or no names."""
+    if isinstance(columns, str) or not isinstance(columns, Mapping | Sequence):
+        raise InputError(f"edge_columns={shown(columns)} is no list of names: give one, such as edge_columns=['time']")
+    found: dict[str, Repeats | None] = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
+    for name, repeats in found.items():
+        if not isinstance(name, str) or not name:
+            raise InputError(f"edge_columns has {shown(name)} for a name: columns are named by text")
+        if repeats is not None and repeats not in REPEATS:
+            why = ": an edge keeps one value" if str(repeats) == "all" else ""
+            raise InputError(
+                f"edge_columns={{{name!r}: {shown(repeats)}}} is none of {', '.join(REPEATS)}{why}; choose one of these"
+            )
+    return found
+
+
+def on_cpu(options: Options, edges: bool) -> Options:
+    """Return the options with the CPU as backend; refuse where columns are not kept."""
+    if options.backend == "cuda":
+        raise InputError(
+            f"columns of edges or vertices are given, and {option('backend', 'cuda')} has its blocks on a GPU: surveys "
+            f"visit triangles on the CPU; leave it out, or take {advice(backend='cpu')}"
+        )
+    if edges and options.memory is not None:
+        raise InputError(
+            f"edge_columns is given, and {option('memory', options.memory)} may keep parts of the graph in files: "
+            "columns of edges are kept in the memory of the process or of workers; leave it out"
+        )
+    return replace(options, backend="cpu")
+
+
+def with_columns(
+    graph: CountingContext, call: Call, repeats: Mapping[str, Repeats | None], vertices: Any
+) -> CountingContext:
+    """Keep columns of edges and of vertices beside the blocks."""
+    if vertices is None and not repeats:
+        return graph
+    of_vertices = {} if vertices is None else vertex_columns(graph, vertices)
+    if twice := sorted(of_vertices.keys() & repeats.keys()):
+        raise InputError(
+            f"column {shown(twice[0])} is one of edges and one of vertices: rename one, so that it is clear"
+        )
+    call.tracker("columns", 0, 1)
+    of_edges = {
+        name: edge_column(graph.executor, graph.prepared, graph.blocks, source, name, repeats[name])
+        for name, source in call.columns.items()
+    }
+    return replace(graph, prepared=replace(graph.prepared, columns=Columns(of_vertices, of_edges)))

@@ -1,0 +1,134 @@
+"""Exact sums of what functions of surveys return: numbers, arrays, dicts and pandas objects of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import Fold
+
+__all__ = ["SUM"]
+
+BOUND = 1 << 62
+"""Integers of an array are refused from here on: two below it cannot exceed 64 bits together."""
+
+
+def _plus(left: Any, right: Any) -> Any:
+    """Add a result to a sum, which is None where nothing was added; neither is changed."""
+    if right is None:
+        return left
+    addend = _number(right)
+    return addend if left is None else _sum_of(left, addend)
+
+
+def _number(value: Any) -> Any:
+    """Convert a result to the type in which it is added: integers become Python's, or int64 in arrays."""
+    if isinstance(value, Mapping):
+        return {key: _number(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray) and value.ndim:
+        return _wide(value)
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.item()
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if type(value).__module__.partition(".")[0] == "pandas" and hasattr(value, "groupby"):
+        return _grouped(value)
+    raise _no_number(value)
+
+
+def _wide(array: Any) -> Any:
+    """Return an array of int64 or of floats, whose integers may be added to others."""
+    if array.dtype.kind not in "biuf":
+        raise _no_number(array)
+    if array.dtype.kind == "f":
+        return array.astype(np.float64)
+    if array.size and max(-int(array.min()), int(array.max())) >= BOUND:
+        raise InputError(
+            f"a survey's sum reaches {max(abs(int(array.min())), int(array.max())):.3g}, and 64 bits hold less than "
+            "twice that: return a dict of Python integers, which have no bound, or floats"
+        )
+    return array.astype(np.int64)
+
+
+def _grouped(value: Any) -> Any:
+    """Return a pandas object with one row for each entry of its index, ascending."""
+    import pandas as pd
+
+    frame = value.to_frame(name=0) if isinstance(value, pd.Series) else value
+    columns = {name: _wide(frame[name].to_numpy()) for name in frame.columns}
+    if not frame.columns.is_unique:
+        raise InputError(f"a survey's frame has the columns {list(frame.columns)}: give each a name of its own")
+    wide = pd.DataFrame(columns, index=frame.index)
+    if not frame.index.is_unique:
+        bound = max(
+            (int(np.abs(array).max(initial=0)) for array in columns.values() if array.dtype.kind == "i"), default=0
+        )
+        if bound * len(frame) >= BOUND:
+            raise InputError(
+                f"a survey's frame repeats its index, and {len(frame):,} rows of up to {bound:.3g} may exceed 64 bits: "
+                "add them up by index first, or return floats"
+            )
+        wide = wide.groupby(level=list(range(frame.index.nlevels))).sum()
+    wide = wide.sort_index()
+    if not isinstance(value, pd.Series):
+        return wide
+    series = wide[0]
+    series.name = value.name
+    return series
+
+
+def _sum_of(left: Any, right: Any) -> Any:
+    """Add two converted results of one kind."""
+    if type(left) is not type(right) and not (isinstance(left, int | float) and isinstance(right, int | float)):
+        raise InputError(
+            f"a survey's function returned a {type(left).__name__} and a {type(right).__name__}: what is summed is of "
+            "one type; return the same for every batch"
+        )
+    if isinstance(left, dict):
+        return left | {key: _sum_of(left[key], entry) if key in left else entry for key, entry in right.items()}
+    if isinstance(left, np.ndarray):
+        if left.shape != right.shape:
+            raise InputError(
+                f"a survey's function returned arrays of shapes {left.shape} and {right.shape}: arrays are added entry "
+                "by entry; give numpy.bincount a minlength, or return a dict or a Series"
+            )
+        return _wide(left + right)
+    if hasattr(left, "groupby"):
+        return _frames_added(left, right)
+    return left + right
+
+
+def _frames_added(left: Any, right: Any) -> Any:
+    import pandas as pd
+
+    if isinstance(left, pd.DataFrame) and sorted(map(str, left.columns)) != sorted(map(str, right.columns)):
+        raise InputError(
+            f"a survey's function returned frames with the columns {list(left.columns)} and {list(right.columns)}: "
+            "rows are added by index; return the same columns for every batch"
+        )
+    return _grouped(pd.concat([left, right]))
+
+
+def _no_number(value: Any) -> InputError:
+    kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"{shown(value)}"
+    return InputError(
+        f"a survey's function returned {kind}: a sum is of numbers, arrays, dicts and pandas objects of numbers; "
+        "return one of these, or give reduce a dasktc.Fold"
+    )
+
+
+def _combined(results: list[Any]) -> Any:
+    total = None
+    for result in results:
+        total = _plus(total, result)
+    return total
+
+
+SUM = Fold(lambda: None, _plus, _combined)
+"""Fold that adds up results; None where there was none."""

@@ -1,0 +1,320 @@
+"""Surveys: every triangle once, in batches that a function of the caller summarises where the blocks are.
+
+A survey runs the counting tasks of a graph's plan with another output, as a count does: a few in flight, on the workers
+that hold their blocks, again where a worker died. A task visits its triangles in batches of bounded size
+(`backends.cpu.batches`), calls the function with the numbers and columns of each, and folds what it returns; only the
+folded result of a task travels. The wedges of all tasks are checked as in a count, and the number of triangles must
+agree with every other count of the graph. After Steil et al., "TriPoll: Computing surveys of triangles in massive-scale
+temporal graphs with metadata", SC'21, where a function is called with one triangle at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dasktc.answers.edge_support import VISITED
+from dasktc.backends import ON_DEVICE
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import Fold
+from dasktc.executors.dask.progress import tell_scheduler
+from dasktc.executors.process.usage import this_process
+from dasktc.executors.progress.tracker import Progress, tracker_of
+from dasktc.options import format_size
+from dasktc.pipeline.stages.columns import Column, Columns
+from dasktc.pipeline.stages.shards import largest
+from dasktc.questions.sums import SUM
+from dasktc.questions.vertex_columns import whole_vector
+from dasktc.wording import advice, option
+
+__all__ = [
+    "PAIRS",
+    "Batch",
+    "TaskArrays",
+    "Visitor",
+    "edge_columns",
+    "memory_beside",
+    "over_tasks",
+    "refuse_on_device",
+    "survey",
+]
+
+Array = Any
+Batch = dict[str, Array]
+"""Arrays of a batch's triangles by name."""
+BATCH = 1 << 16
+"""Most triangles of a batch, where no row of a block is longer: so many stay in a cache."""
+TRIANGLE_BYTES = 150
+"""Bytes of a triangle beside its columns: positions, numbers, and what a function of some array operations takes."""
+ROLES, PAIRS = "uvw", ("uv", "uw", "vw")
+
+
+class TaskArrays(NamedTuple):
+    """Columns of a task's vertices and edges.
+
+    Attributes
+    ----------
+    vectors : list of array
+        One number for each vertex of the graph, by the ids of the blocks.
+    edges : list of three arrays
+        Aligned with the columns of index, table and stream.
+    """
+
+    vectors: list[Array]
+    edges: list[list[Array]]
+
+    def of_ends(self, task: BlockTask, number: int) -> list[Array]:
+        """Entries of a vector for the rows of a task's index, its columns, and the columns of its table."""
+        index, table = task.index, task.table
+        ids = (
+            index.row_ids(np.arange(index.rows)),
+            index.column_ids(np.arange(task.stream.rows)),
+            table.column_ids(np.arange(1 + int(table.columns.max(initial=-1)))),
+        )
+        # a block may have one more row, without edges
+        return [self.vectors[number].take(of_role, mode="clip") for of_role in ids]
+
+
+class Visitor(Protocol):
+    """What is made of the triangles of a task; it is sent with every task."""
+
+    @property
+    def fold(self) -> Fold:
+        """Combines results of tasks."""
+
+    def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Any, int, int]:
+        """Return the result of a task, and its triangles and wedges."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The visitor that calls a function of the caller with batches.
+
+    Attributes
+    ----------
+    function : callable (dict of str to array) -> object
+    fold : Fold
+    vertices, edges : tuple of str
+        Names of the columns; the first vector is that of the vertices' numbers.
+    size : int
+        Most triangles of a batch.
+    """
+
+    function: Callable[[Batch], Any]
+    fold: Fold
+    vertices: tuple[str, ...]
+    edges: tuple[str, ...]
+    size: int
+
+    def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Any, int, int]:
+        """Call the function with the triangles of a task."""
+        from dasktc.backends.cpu.batches import batches  # loads Numba: only when needed
+
+        numbers, *others = [arrays.of_ends(task, number) for number in range(len(arrays.vectors))]
+        numbers = [of_role.astype(np.int64) for of_role in numbers]
+        columns, thirds = task.index.columns, task.stream.columns
+        result, triangles, wedges = self.fold.start(), 0, 0
+        for row, uv, uw, vw, begun in batches(task, self.size):
+            wedges += begun
+            if not len(row):
+                continue
+            ends = row, columns.take(uv), thirds.take(vw)
+            batch = {role: of_role.take(at) for role, of_role, at in zip(ROLES, numbers, ends, strict=True)}
+            for name, of_roles in zip(self.vertices, others, strict=True):
+                batch |= {f"{name}_{r}": of.take(at) for r, of, at in zip(ROLES, of_roles, ends, strict=True)}
+            for name, values in zip(self.edges, arrays.edges, strict=True):
+                batch |= {f"{name}_{p}": of.take(at) for p, of, at in zip(PAIRS, values, (uv, uw, vw), strict=True)}
+            result = self.fold.add(result, self.function(batch))
+            triangles += len(row)
+        return result, triangles, wedges
+
+
+def survey(
+    graph: CountingContext,
+    function: Callable[[Batch], Any],
+    columns: Sequence[str] = (),
+    reduce: str | Fold = "sum",
+    progress: Progress | None = None,
+) -> Any:
+    """Summarise the triangles by a function of the caller; see `Graph.survey`."""
+    fold = _fold(reduce)
+    if not callable(function):
+        raise InputError(f"function {shown(function)} cannot be called: give a function of a dict of arrays")
+    vertices, edges = _kept(graph, columns)
+    refuse_on_device(graph)
+    numbers = Column("int64", None, whole_vector(graph, "a survey", graph.prepared.graph.order))
+    columns_read = [numbers, *vertices.values()], [*edges.values()]
+    size, nbytes = _batch(graph, *columns_read)
+    visitor, result = Survey(function, fold, tuple(vertices), tuple(edges), size), fold.start()
+    for value in over_tasks(graph, "survey", visitor, *columns_read, nbytes, progress):
+        result = fold.combine([result, value])
+    if result is None and fold is SUM:  # there is no triangle: the function makes a zero of its kind
+        empty: Batch = {role: np.empty(0, np.int64) for role in ROLES}
+        for kept, suffixes in ((vertices, ROLES), (edges, PAIRS)):
+            empty |= {f"{name}_{s}": np.empty(0, of.dtype) for name, of in kept.items() for s in suffixes}
+        return fold.alone(function(empty))
+    return result
+
+
+def _batch(graph: CountingContext, vertices: list[Column], edges: list[Column]) -> tuple[int, int]:
+    """Return the most triangles of a batch that fits a task's memory, and the bytes that it takes."""
+    executor, outward = graph.executor, graph.prepared.graph.out_degree
+    longest = max(executor.gather(outward.map(executor, "survey", largest)), default=0)
+    each = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
+    _, memory = memory_beside(graph, "survey", vertices, edges, each * (longest + 1))
+    size = max(longest, min(BATCH, memory // each - 1))
+    return size, each * (size + 1)
+
+
+def _fold(reduce: str | Fold) -> Fold:
+    if isinstance(reduce, Fold):
+        return reduce
+    if not isinstance(reduce, str) or reduce != "sum":
+        raise InputError(f"reduce={shown(reduce)} is neither 'sum' nor a dasktc.Fold: give one of these")
+    return SUM
+
+
+def _kept(graph: CountingContext, names: Sequence[str]) -> tuple[dict[str, Column], dict[str, Column]]:
+    """Return the named columns of vertices and those of edges."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"columns={shown(names)} is no list of names: give one, such as columns=['time']")
+    kept: Columns = graph.prepared.columns
+    missing = [name for name in names if name not in kept.vertices and name not in kept.edges]
+    if missing:
+        known = ", ".join([*kept.vertices, *kept.edges])
+        raise InputError(
+            f"the graph was prepared {f'with the columns {known}' if known else 'without columns'}: "
+            f"{shown(missing[0])} is none of them; prepare it with {advice('edge_columns')} or {advice('vertices')}"
+        )
+    vertices, edges = ({name: of[name] for name in names if name in of} for of in (kept.vertices, kept.edges))
+    return vertices, edges
+
+
+def edge_columns(graph: CountingContext, names: Sequence[str]) -> dict[str, Column]:
+    """Return the named columns of edges; InputError unless the graph has them."""
+    vertices, edges = _kept(graph, names)
+    for name in vertices:
+        raise InputError(f"column {shown(name)} is of vertices: one of edges is asked for; prepare with edge_columns")
+    return edges
+
+
+# tasks
+
+
+def over_tasks(
+    graph: CountingContext,
+    question: str,
+    visitor: Visitor,
+    vertices: list[Column],
+    edges: list[Column],
+    nbytes: int,
+    progress: Progress | None = None,
+) -> Generator[Any]:
+    """Visit the triangles of all counting tasks, and yield each task's result as it ends.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    question : str
+        For progress and errors.
+    visitor : Visitor
+    vertices, edges : list of Column
+    nbytes : int
+        Bytes that a visit takes beside the blocks and columns.
+    progress : callable (stage, done, total), optional
+
+    Raises
+    ------
+    InputError
+        A task needs more memory than a worker has.
+    CountError
+        The tasks did not handle every wedge exactly once.
+    """
+    if not graph.edges:
+        return
+    executor, plan, blocks, report = graph.executor, graph.plan, graph.blocks, tracker_of(progress)
+    tell_scheduler(report, executor)
+    kept, _ = memory_beside(graph, question, vertices, edges, nbytes)
+    executor.store.set_task_memory(kept + nbytes, plan.memory)
+    work, records = jobs(plan, VISITED, "cpu"), list[Record]()
+    vectors = [column.values for column in vertices]
+    calls = (
+        (
+            job,
+            visitor,
+            len(vectors),
+            *(blocks[place] for place in job.triple.places),
+            *vectors,
+            *(column.values[place] for column in edges for place in job.triple.places),
+        )
+        for job in work
+    )
+    report(question, 0, len(work))
+    with report.watching(executor), closing(executor.map_unordered(question, _visited, calls)) as results:
+        for record, result in results:
+            records.append(record)
+            report(question, len(records), len(work))
+            yield result
+    check(records, plan, graph.prepared.wedges)
+    graph.counted.agree(sum(record.count.triangles for record in records))
+
+
+def refuse_on_device(graph: CountingContext) -> None:
+    """Refuse (InputError) a graph whose blocks a GPU has."""
+    if graph.options.chosen_backend in ON_DEVICE:
+        raise InputError(
+            f"{option('backend', graph.options.chosen_backend)} has the blocks of this graph on a GPU: surveys visit "
+            f"triangles on the CPU; prepare it with {advice(backend='cpu')}"
+        )
+
+
+def _visited(
+    job: Job,
+    visitor: Visitor,
+    vertices: int,
+    index: OrientedCSR,
+    table: OrientedCSR,
+    stream: OrientedCSR,
+    *arrays: Array,
+) -> tuple[Record, Any]:
+    """Visit the triangles of a job, split by rows, so that positions are those of whole blocks."""
+    edges = [list(arrays[first : first + 3]) for first in range(vertices, len(arrays), 3)]
+    given = TaskArrays(list(arrays[:vertices]), edges)
+    task = task_of(replace(job, cut="rows"), index, table, stream)
+    result, triangles, wedges = visitor.fold.start(), 0, 0
+    for more, triangles_more, wedges_more in in_halves(lambda part: visitor.visit(part, given), task, job):
+        result = visitor.fold.combine([result, more])
+        triangles, wedges = triangles + triangles_more, wedges + wedges_more
+    return Record(job, TaskCount(triangles, wedges, probes=0), this_process()), result
+
+
+def memory_beside(
+    graph: CountingContext, question: str, vertices: list[Column], edges: list[Column], least: int
+) -> tuple[int, int]:
+    """Bytes that a task needs for blocks and columns, and bytes that a visit may take beside them.
+
+    Raises
+    ------
+    InputError
+        A visit needs `least` bytes, and a worker does not have them.
+    """
+    plan, sizes = graph.plan, graph.prepared.sizes
+    widths = [np.dtype(column.dtype).itemsize for column in vertices]
+    sides = int(sizes.rows.max()) + 2 * int(sizes.columns.max())
+    of_vertices = sum(widths) * (plan.vertices + sides) + 16 * sides
+    of_edges = 3 * sum(np.dtype(column.dtype).itemsize for column in edges) * int(sizes.edges.max())
+    kept = plan.bytes_per_task + of_vertices + of_edges
+    if kept + least > plan.memory:
+        raise InputError(
+            f"{question} needs {format_size(kept + least)} for a task at n = {plan.parts}, {format_size(of_vertices)} "
+            f"of it numbers of vertices, more than the {format_size(plan.memory)} of one worker; prepare with "
+            f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
+        )
+    return kept, plan.memory - kept

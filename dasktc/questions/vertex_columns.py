@@ -1,0 +1,96 @@
+"""Columns of vertices: values of a caller's frame by the ids of the blocks, kept where the tasks can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dasktc.answers.frames import dense_ids, external_ids, given_ids
+from dasktc.counting.context import CountingContext
+from dasktc.errors import InputError, shown
+from dasktc.io.columns import values_of
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.columns import Column, categories_of, codes_of, placed
+from dasktc.wording import advice, plural
+
+__all__ = ["vertex_column", "vertex_columns", "whole_vector"]
+
+Array = Any
+
+
+def whole_vector(graph: CountingContext, question: str, vector: Sharded) -> Any:
+    """Return the handle of a vector of all vertices; InputError if vertices are in shards."""
+    if graph.plan.shards > 1:
+        raise InputError(
+            f"{graph.plan.numbering}: {question} needs vectors of all vertices in every task; prepare with a larger "
+            f"{advice('memory')}"
+        )
+    return vector.whole
+
+
+def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
+    """Keep the columns of a frame of vertices.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    frame : DataFrame
+        Ids are its column "vertex", else its index. Rows of vertices that are not in the graph are left out.
+
+    Raises
+    ------
+    InputError
+        A vertex of the graph has no row, or several; a value is absent; or a column has a type that is not kept.
+    """
+    if hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    if not hasattr(frame, "columns") or not hasattr(frame, "set_index"):
+        raise InputError(f"vertices={shown(frame)} is no DataFrame: give one with a column of ids named 'vertex'")
+    frame = frame.set_index("vertex") if "vertex" in frame.columns else frame
+    if not frame.columns.is_unique or not all(isinstance(name, str) for name in frame.columns):
+        raise InputError(f"vertices has the columns {list(frame.columns)}: columns are named by different texts")
+    rows, dense = _rows(graph, frame.index, "vertices")
+    return {name: _column(graph, frame[name], rows, dense, f"column {shown(name)} of vertices") for name in frame}
+
+
+def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
+    """Keep one value for each vertex, from a Series by id or a dict; errors are those of `vertex_columns`."""
+    import pandas as pd
+
+    if isinstance(values, Mapping):
+        values = pd.Series(list(values.values()), index=pd.Index(list(values), dtype=None if values else "int64"))
+    if not isinstance(values, pd.Series):
+        raise InputError(
+            f"{name} {shown(values)} is neither a column's name, a Series by id nor a dict: give one of these"
+        )
+    return _column(graph, values, *_rows(graph, values.index, name), name)
+
+
+def _rows(graph: CountingContext, index: Any, name: str) -> tuple[Array, Array]:
+    """Return the positions of the rows of the graph's vertices, and the dense id of each."""
+    dense = dense_ids(graph, given_ids(graph, index, name))
+    rows = np.flatnonzero(dense >= 0)
+    dense = dense[rows]
+    counts = np.bincount(dense, minlength=graph.vertices)
+    if (counts > 1).any():
+        vertex = external_ids(graph, np.flatnonzero(counts > 1)[:1]).tolist()[0]
+        raise InputError(
+            f"vertex {shown(vertex)} has several rows in {name}: which is meant is unclear; drop all but one"
+        )
+    if (absent := np.flatnonzero(counts < 1)).size:
+        vertex = external_ids(graph, absent[:1]).tolist()[0]
+        number = plural(len(absent), "vertex has", "vertices have")
+        raise InputError(f"vertex {shown(vertex)} has no row in {name}, as {number}: every vertex needs one; add them")
+    return rows, dense
+
+
+def _column(graph: CountingContext, values: Any, rows: Array, dense: Array, name: str) -> Column:
+    array, categories = values_of(values, name), None
+    if not isinstance(array, np.ndarray):
+        categories = categories_of(array)
+        array = codes_of(array, categories)
+    order = whole_vector(graph, name, graph.prepared.graph.order)
+    handle = graph.answers.submit_replicated("columns", placed, array[rows], dense, order)
+    return Column(array.dtype.name, categories, handle)

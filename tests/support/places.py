@@ -86,7 +86,7 @@ QUESTIONS = [
     Question("estimate()", lambda graph, frame: graph.estimate().value),
     Question("update()", lambda graph, frame: int(graph.update(remove=[(0, 1)], add=[(0, 9)]).graph.triangle_count())),
     Question('clustering("w")', lambda graph, frame: table(graph.clustering("w", frame=frame)), ("weight",)),
-    Question("clustering(), directed", lambda graph, frame: table(graph.clustering(frame=frame)), {"directed": True}),
+    Question("clustering(), directed", lambda graph, frame: table(graph.clustering(frame=frame)), ("directed",)),
     Question("triad_census()", lambda graph, frame: graph.triad_census(), ("directed",)),
 ]
 ATTRIBUTES = "weights and directions are kept in one process's memory"
@@ -122,5 +122,9 @@ def lines() -> list[str]:
     for question in QUESTIONS:
         marks = (REFUSED.get((question.call, place)) for place in PLACES)
         rows.append((f"`{question.call}`", *(f"no ({reasons.index(why) + 1})" if why else "yes" for why in marks)))
-    why = "; ".join(f"({number}) {reason}" for number, reason in enumerate(reasons, 1))
-    return [*(f"| {' | '.join(row)} |" for row in rows), "", *wrap(f"Refused, with figures and a way out: {why}.", 120)]
+    why = "; ".join(f'({number}) "… {reason} …"' for number, reason in enumerate(reasons, 1))
+    return [
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+        *wrap(f"Refused with figures and a way out; in the words of the errors: {why}.", 120),
+    ]

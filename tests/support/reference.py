@@ -182,7 +182,9 @@ def _lines() -> Iterator[str]:
         if question == "Where does it run?":
             yield ""
             yield fill(
-                "Where a graph lies, and what it is then asked; `tests/questions/test_places.py` asks it all:", 120
+                "What a graph is asked, by where it lies; `tests/questions/test_places.py` asks it all, of a GPU in the "
+                "emulation that runs kernels on the host:",
+                120,
             )
             yield ""
             yield from places.lines()

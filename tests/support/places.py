@@ -122,9 +122,6 @@ def lines() -> list[str]:
     for question in QUESTIONS:
         marks = (REFUSED.get((question.call, place)) for place in PLACES)
         rows.append((f"`{question.call}`", *(f"no ({reasons.index(why) + 1})" if why else "yes" for why in marks)))
-    why = "; ".join(f'({number}) "… {reason} …"' for number, reason in enumerate(reasons, 1))
-    return [
-        *(f"| {' | '.join(row)} |" for row in rows),
-        "",
-        *wrap(f"Refused with figures and a way out; in the words of the errors: {why}.", 120),
-    ]
+    words = "; ".join(f'({number}) "… {reason} …"' for number, reason in enumerate(reasons, 1))
+    note = wrap(f"Refused with figures and a way out; in the words of the errors: {words}.", 120)
+    return [*(f"| {' | '.join(row)} |" for row in rows), "", *note]

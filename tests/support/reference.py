@@ -182,8 +182,8 @@ def _lines() -> Iterator[str]:
         if question == "Where does it run?":
             yield ""
             yield fill(
-                "What a graph is asked, by where it lies; `tests/questions/test_places.py` asks it all, of a GPU in the "
-                "emulation that runs kernels on the host:",
+                "What a graph is asked, by where it lies; `tests/questions/test_places.py` asks it all, of a GPU in "
+                "the emulation that runs kernels on the host:",
                 120,
             )
             yield ""

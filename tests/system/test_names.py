@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import dasktc
+import dasktc.backends
+import dasktc.planning  # declare what registries list
 from dasktc.registry import KERNELS, ORDERS, SCHEMES
 
 ROOT = Path(dasktc.__file__).parent

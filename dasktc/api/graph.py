@@ -21,7 +21,7 @@ from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import InputError, shown
 from dasktc.executors.attached import AttachedExecutor, futures_in
-from dasktc.executors.base import Fold, MemoryStore
+from dasktc.executors.base import Fold, MemoryStore, Result
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
@@ -1126,12 +1126,32 @@ class Graph(Summarised):
         """
         return triangle_list(self._context, limit, frame)
 
+    @overload
+    def survey(
+        self,
+        function: Callable[[Batch], Result],
+        columns: Sequence[str] = (),
+        reduce: Literal["sum"] = "sum",
+        *,
+        progress: Progress | bool | None = None,
+    ) -> Result: ...
+
+    @overload
+    def survey(
+        self,
+        function: Callable[[Batch], Any],
+        columns: Sequence[str] = (),
+        *,
+        reduce: Fold[Result],
+        progress: Progress | bool | None = None,
+    ) -> Result: ...
+
     @said_in_one_line
     def survey(
         self,
         function: Callable[[Batch], Any],
         columns: Sequence[str] = (),
-        reduce: Literal["sum"] | Fold = "sum",
+        reduce: Literal["sum"] | Fold[Any] = "sum",
         *,
         progress: Progress | bool | None = None,
     ) -> Any:

@@ -33,17 +33,19 @@ from copy import copy
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from dasktc.backends import Backend, lazy_backend
 from dasktc.executors.progress.tracker import Tracker
 
 __all__ = [
     "CPU", "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
-    "MemoryStore", "Tasks", "ask_nobody", "for_backend", "starmap", "tree", "unchanged",
+    "MemoryStore", "Result", "Tasks", "ask_nobody", "for_backend", "starmap", "tree", "unchanged",
 ]  # fmt: skip
 
 CPU = lazy_backend("cpu")
+Result = TypeVar("Result")
+"""What a function of the caller returns."""
 Function = Callable[..., Any]
 ArgumentLists = Iterable[tuple[Any, ...]]
 """Argument lists of consecutive calls."""
@@ -58,7 +60,7 @@ def ask_nobody(function: Function, *args: Any) -> dict[str, Any]:
     return {}
 
 
-class Fold(NamedTuple):
+class Fold(NamedTuple, Generic[Result]):
     """A reduction of many inputs to one result, as Dask's `fold`; only one result is held at a time.
 
     Attributes
@@ -72,11 +74,11 @@ class Fold(NamedTuple):
         Associative and commutative. May empty the list, but not overwrite the results.
     """
 
-    start: Callable[[], Any]
-    add: Callable[[Any, Any], Any]
-    combine: Callable[[list[Any]], Any]
+    start: Callable[[], Result]
+    add: Callable[[Result, Any], Result]
+    combine: Callable[[list[Result]], Result]
 
-    def alone(self, item: Any) -> Any:
+    def alone(self, item: Any) -> Result:
         """The result of one input."""
         return self.add(self.start(), item)
 
@@ -125,7 +127,7 @@ class Executor(Protocol):
         The list is emptied so that each input can be freed as soon as it is used; pass `list(inputs)` to keep it.
         """
 
-    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
+    def fold(self, stage: str, fold: Fold[Any], inputs: list[Any]) -> Any:
         """Reduce inputs to one result, and empty `inputs` as `map` does."""
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:

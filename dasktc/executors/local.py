@@ -70,7 +70,7 @@ class LocalExecutor(Executor):
         self.store.expect(inputs[-1:])
         return handles
 
-    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
+    def fold(self, stage: str, fold: Fold[Any], inputs: list[Any]) -> Any:
         """Reduce the inputs, freeing each afterwards; the store keeps the result once it is complete.
 
         Each thread adds to a result of its own; within a budget there is one thread. Where calls may be made twice, so
@@ -97,7 +97,7 @@ class LocalExecutor(Executor):
         return self.store.keep(fold.combine(added) if len(added) > 1 else added.pop() if added else fold.start())
 
     def map_and_fold(
-        self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
+        self, stage: str, function: Function, inputs: list[Any], fold: Fold[Any], *shared: Any
     ) -> tuple[list[Any], Any]:
         """Map, and reduce the results before they are kept; one call after another."""
         values, made = self.store.evaluate(_listed_args, list(shared)), list[Any]()

@@ -32,7 +32,7 @@ class SignCounts:
     """The visitor that counts triangles by the signs of their edges, and notes edges that have none."""
 
     name: str
-    fold: ClassVar[Fold] = SUM
+    fold: ClassVar[Fold[Any]] = SUM
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:
         """Count the triangles of a task."""

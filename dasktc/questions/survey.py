@@ -86,7 +86,7 @@ class Visitor(Protocol):
     """What is made of the triangles of a task; it is sent with every task."""
 
     @property
-    def fold(self) -> Fold:
+    def fold(self) -> Fold[Any]:
         """Combines results of tasks."""
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Any, int, int]:
@@ -108,7 +108,7 @@ class Survey:
     """
 
     function: Callable[[Batch], Any]
-    fold: Fold
+    fold: Fold[Any]
     vertices: tuple[str, ...]
     edges: tuple[str, ...]
     size: int
@@ -140,7 +140,7 @@ def survey(
     graph: CountingContext,
     function: Callable[[Batch], Any],
     columns: Sequence[str] = (),
-    reduce: str | Fold = "sum",
+    reduce: str | Fold[Any] = "sum",
     progress: Progress | None = None,
 ) -> Any:
     """Summarise the triangles by a function of the caller; see `Graph.survey`."""
@@ -173,7 +173,7 @@ def _batch(graph: CountingContext, vertices: list[Column], edges: list[Column]) 
     return size, each * (size + 1)
 
 
-def _fold(reduce: str | Fold) -> Fold:
+def _fold(reduce: str | Fold[Any]) -> Fold[Any]:
     if isinstance(reduce, Fold):
         return reduce
     if not isinstance(reduce, str) or reduce != "sum":

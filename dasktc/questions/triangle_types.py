@@ -44,7 +44,7 @@ class LabelCounts:
     """The visitor that counts triangles by the labels of u, v and w."""
 
     labels: int
-    fold: ClassVar[Fold] = SUM
+    fold: ClassVar[Fold[Any]] = SUM
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:
         """Count the triangles of a task."""

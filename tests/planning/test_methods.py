@@ -130,7 +130,9 @@ def test_the_functions_take_these_and_no_more():
     shared = "columns, ids, format, skip, backend, method, memory, threads, run, progress"
     assert parameters(dasktc.triangle_count) == PARAMETERS
     assert len(PARAMETERS.split(", ")) == 18
-    assert parameters(dasktc.prepare) == f"source, client, {shared}, weight, directed, duplicates"
+    assert (
+        parameters(dasktc.prepare) == f"source, client, {shared}, weight, directed, duplicates, edge_columns, vertices"
+    )
     assert parameters(dasktc.open_graph) == "path, client, backend, method, memory, threads, run, progress"
     assert parameters(dasktc.estimate) == f"source, client, error, confidence, {shared}"
     assert parameters(dasktc.plan) == f"source, client, vertices, edges, wedges, workers, gpus, rates, {shared}"

@@ -222,7 +222,7 @@ class DaskExecutor(Executor):
         inputs.clear()
         return futures
 
-    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
+    def fold(self, stage: str, fold: Fold[Any], inputs: list[Any]) -> Any:
         """Submit a call for each input, and combine the results in a tree."""
         return tree(self, stage, fold.combine, self.map(stage, fold.alone, inputs))
 
@@ -304,7 +304,12 @@ class DaskExecutor(Executor):
         self.store.after_tasks(self.ask_workers)
 
     def fold_unordered(
-        self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
+        self,
+        stage: str,
+        function: Function,
+        calls: ArgumentLists,
+        keys: Callable[[Any], Sequence[Any]],
+        fold: Fold[Any],
     ) -> tuple[list[Any], dict[Any, Any]]:
         """Run the calls as `map_unordered` does; only their small results come to the client.
 

@@ -345,7 +345,7 @@ class Plane(ABC):
         return Canonical(Handles(partitions), rows)
 
     def exchange_and_fold(
-        self, frames: Frames, numbering: Numbering, fold: Fold | None
+        self, frames: Frames, numbering: Numbering, fold: Fold[Any] | None
     ) -> tuple[list[Any], Any, list[Array]]:
         """Exchange the keys of frames, and keep each once; return the partitions, what folds them, and sampled keys.
 
@@ -440,7 +440,7 @@ def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     return orient.facts_of(vectors, totals, cuts, backend)
 
 
-def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold:
+def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold[Any]:
     """Make the fold that reduces partitions of canonical edges to the degrees of all ids below `size`."""
     return Fold(
         partial(orient.zero_degrees, size, backend),
@@ -449,7 +449,7 @@ def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold:
     )
 
 
-def add_up_sources(size: int, shift: int, backend: Backend) -> Fold:
+def add_up_sources(size: int, shift: int, backend: Backend) -> Fold[Any]:
     """Make the fold that reduces partitions of oriented edges to the out-degrees of all ranks below `size`."""
     return Fold(
         partial(orient.zero_degrees, size, backend),

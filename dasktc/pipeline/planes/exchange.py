@@ -95,7 +95,7 @@ def reduce_ranges(
     ranges: Ranges,
     reduce: Callable[..., Any],
     calls: Sequence[tuple[Any, ...]],
-    fold: Fold | None = None,
+    fold: Fold[Any] | None = None,
 ) -> tuple[list[Any], Any]:
     """Reduce the slices of each range to one result, and take the slices over.
 
@@ -125,7 +125,7 @@ def reduce_ranges(
 
 
 def map_and_fold(
-    executor: Executor, stage: str, function: Callable[..., Any], inputs: list[Any], fold: Fold, *shared: Any
+    executor: Executor, stage: str, function: Callable[..., Any], inputs: list[Any], fold: Fold[Any], *shared: Any
 ) -> tuple[list[Any], Any]:
     """Map as `Executor.map` does, and also reduce the results: in one pass, where a store here moves these away."""
     if isinstance(executor, LocalExecutor) and executor.store.repeats:

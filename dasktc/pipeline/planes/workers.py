@@ -191,7 +191,7 @@ class WorkersPlane(Plane):
         (vectors,), (facts,) = executor.measured("orient-plan", _vectors_and_facts, [call], [planner], urgent=True)
         return self.oriented(partitions, vectors, facts, numbering, SlabbedGraph, slabs=Handles(slabs))
 
-    def _partial_sums(self, fold: Fold, partitions: list[Any]) -> list[Any]:
+    def _partial_sums(self, fold: Fold[Any], partitions: list[Any]) -> list[Any]:
         """Fold partitions to one vector, or to a few partial sums: consumers add these sooner than a task would."""
         if len(partitions) <= self.tuning.partial_sums:
             return self.executor.map("orient", fold.alone, partitions)

@@ -87,7 +87,7 @@ def test_npz(tmp_path, name, save):
         ({"src": SRC, "dst": DST[:3]}, None, "(4,) and (3,)"),
         ({"src": EDGES, "dst": EDGES}, None, "(4, 2) and (4, 2)"),
         ({"src": SRC, "dst": [0.5] * 4}, None, "float64"),
-        ({"src": SRC, "dst": DST}, ("src", "x"), "src and x"),
+        ({"src": SRC, "dst": DST}, ("src", "x"), "'x' is not among them"),
         ({"edges": SRC}, None, "shape (m, 2)"),
         ({"src": SRC, "dst": np.array([1, "a", None, 2], object)}, None, "pickle"),
         ({"src": SRC, "dst": np.array([1, 2, 3, 1 << 63], np.uint64)}, None, "below 2^63"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def test_kinds_contain_others_so_often(kind):
 )
 def test_named_graphs(edges):
     counts = prepare(edges).motifs()
-    assert counts == known(edges)
+    assert counts == (known(edges) if len({*chain(*edges)}) <= 20 else of_igraph(edges))
     assert all(type(count) is int for count in counts.values())
 
 

@@ -34,7 +34,7 @@ from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
 from tests.support.slow_pipeline import changed, skewed_edges, source_of, tuned
-from tests.support.tiers import each_once
+from tests.support.tiers import each_once, some
 
 NAMES = list(SIMILARITIES)
 FROM_SUPPORTS = NAMES[:5]
@@ -329,7 +329,7 @@ def test_a_task_is_cut_in_halves_where_memory_is_short(monkeypatch):
 ON_A_CLUSTER = [dict(partition="whole", splits=3), dict(parts=2), dict(partition="proxy", parts=3)]
 
 
-@pytest.mark.parametrize("plan", ON_A_CLUSTER[1:], ids=str)
+@pytest.mark.parametrize("plan", some(ON_A_CLUSTER[1:], lambda plan: "partition" not in plan), ids=str)
 def test_on_a_cluster(client, plan):
     edges = [(f"v{u}", f"v{v}") for u, v in EDGES]
     graph, alone = retuned(prepare(edges, client, **plan), partition_bytes=2_400), prepare(edges)

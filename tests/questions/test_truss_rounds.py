@@ -16,6 +16,7 @@ from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
 from tests.support.slow_pipeline import skewed_edges
+from tests.support.tiers import some
 
 GRIDS = [{"partition": "whole"}, {"partition": "edges", "splits": 3}, {"partition": "hash2d", "parts": 3}]
 REORDERS = ["degree", "collective", "none"]
@@ -37,8 +38,8 @@ def expected_truss(edges, k):
     return {frozenset((u, v)): len(set(found[u]) & set(found[v])) for u, v in found.edges}
 
 
-def same_trusses(graph, edges):
-    for k in (2, 3, 4, 5, 7, 20):
+def same_trusses(graph, edges, ks=(2, 3, 4, 5, 7, 20)):
+    for k in ks:
         assert truss(graph, k) == expected_truss(edges, k)
     assert truss(graph, None) == truss(prepared(edges, 10**9), None)
 
@@ -53,10 +54,13 @@ def test_any_multigraph_has_the_trusses_of_one_worker(edges, peeled, grid, reord
     same_trusses(prepared(edges, peeled, reorder=reorder, **grid), edges)
 
 
-@pytest.mark.parametrize("peeled", [0, 300])
-def test_trusses_on_workers(client, peeled):
+@pytest.mark.parametrize(
+    ("edges", "peeled", "ks"),
+    some([(EDGES[:200], 100, [4]), (EDGES, 0, [3, 7, 20]), (EDGES, 300, [3, 7, 20])], lambda _, peeled, __: peeled == 100),
+)
+def test_trusses_on_workers(client, edges, peeled, ks):
     options = {"distribute": "always", "partition": "hash2d", "parts": 2}
-    same_trusses(prepared(EDGES, peeled, client, **options), EDGES)
+    same_trusses(prepared(edges, peeled, client, **options), edges, ks)
 
 
 @pytest.mark.parametrize("peeled", [0, 300])

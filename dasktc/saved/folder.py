@@ -23,12 +23,13 @@ from dasktc.errors import DasktcError, InputError, neutral_text, shown
 from dasktc.executors.process.paths import check_writable_folder
 from dasktc.io.formats import streams
 from dasktc.io.write import hidden_beside, publish
+from dasktc.once import once
 from dasktc.options import path_text
 from dasktc.wording import option, plural
 
 __all__ = [
-    "FILE", "FORMAT", "MANIFEST", "check_new", "check_sizes", "damaged", "joined", "manifest_of",
-    "write_folder", "writing",
+    "FILE", "FORMAT", "MANIFEST", "check_new", "check_sizes", "damaged", "decoder", "joined",
+    "manifest_of", "write_folder", "writing",
 ]  # fmt: skip
 
 _FORCE = option("force", True)
@@ -53,6 +54,12 @@ class _Manifest(Struct):
     version: str = "of an unknown version"
     checksum: str = ""
     graph: Raw = Raw()
+
+
+@once
+def decoder(record: type[Graph]) -> msgspec.json.Decoder[Graph]:
+    """Return the decoder of a record; msgspec ends the process where two threads meet at a record's first use."""
+    return msgspec.json.Decoder(record)
 
 
 def joined(folder: str, name: str) -> str:
@@ -88,7 +95,7 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
     with streams.open_decompressed(path) as file:
         content = file.read()
     try:
-        manifest = msgspec.json.decode(content, type=_Manifest)
+        manifest = decoder(_Manifest).decode(content)
     except (MsgspecError, ValueError, RecursionError) as error:
         raise damaged(path, str(error)) from None
     if manifest.format != FORMAT:

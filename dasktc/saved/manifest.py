@@ -30,7 +30,7 @@ from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Block, Scheme, Sizes, scheme_of
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.saved.arrays import MOST, Count, StoredArray
-from dasktc.saved.folder import MANIFEST, damaged, joined
+from dasktc.saved.folder import MANIFEST, damaged, decoder, joined
 from dasktc.wording import plural
 
 __all__ = [
@@ -240,7 +240,7 @@ def decoded(folder: str, graph: Raw) -> Manifest:
         It is damaged, or its scheme is not installed.
     """
     try:
-        manifest = msgspec.json.decode(graph, type=Manifest)
+        manifest = decoder(Manifest).decode(graph)
         if manifest.method.partition in SCHEMES:
             check_consistency(manifest)
     except (MsgspecError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:

@@ -8,6 +8,8 @@ import os
 import pickle
 import re
 import shutil
+import subprocess
+import sys
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -54,6 +56,24 @@ PLANS = [
     {"partition": "proxy", "parts": 3},
 ]
 TEXT = [(f"é{u}", f"é{v}") for u, v in EDGES]
+
+
+OPENED_AT_ONCE = """
+import sys, threading
+import dasktc
+
+def opened():
+    together.wait()
+    dasktc.open_graph(sys.argv[1], threads=1)
+
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(8)
+threads = [threading.Thread(target=opened) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
 
 
 def in_shards(count):
@@ -968,3 +988,11 @@ def test_remote_files_are_written_in_order(tmp_path):
             assert np.array_equal(read_array("slowly://bucket", places[name]), array)
         write_arrays(str(tmp_path), "file", values)
     assert SlowFiles().cat_file("slowly://bucket/file") == (tmp_path / "file").read_bytes()
+
+
+def test_threads_of_a_fresh_process_open_a_graph_at_once(tmp_path):
+    with dasktc.prepare(EDGES, threads=1) as graph:
+        graph.save(tmp_path / "saved")
+    command = [sys.executable, "-c", OPENED_AT_ONCE, str(tmp_path / "saved")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -245,6 +245,7 @@ MUTANTS = [
     Mutant("publish-aside", "_put_away", "    if os.path.lexists(aside):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
     # saved graphs
     Mutant("array-left", "new_file", "os.unlink(temporary)", "pass", "saved/test_saved_graph.py", "leaves_no_file"),
+    Mutant("decoder-of-a-thread", "manifest.decoded", "decoder(Manifest).decode(graph)", "msgspec.json.decode(graph, type=Manifest)", "saved/test_saved_graph.py", "at_once"),
     Mutant("manifest-first", "_own_files", "return [MANIFEST, *(name for name in entries if name != MANIFEST)]", "return sorted(entries, reverse=True)", "saved/test_saved_graph.py", "goes_first"),
     Mutant("kernel-lean", "_write_files", "kernel=None if plan.lean else options.chosen_kernel", "kernel=options.chosen_kernel", "backends/cuda/test_edges.py", "saved_where"),
     Mutant("assign-file", "_write_files", 'assign="random" if options.assign_file else str(options.assign),', "assign=str(options.assign),", "saved/test_saved_graph.py", "without_the_file"),

@@ -62,7 +62,7 @@ def graphs(graph: dasktc.Graph) -> None:
     assert_type(graph.estimate(error=0.1), dasktc.TriangleEstimate)
     assert_type(graph.cliques(4), int)
     assert_type(graph.survey(lambda batch: {"all": len(batch["u"])}), dict[str, int])
-    largest = dasktc.Fold(lambda: 0, lambda found, size: max(found, int(size)), max)
+    largest: dasktc.Fold[int] = dasktc.Fold(lambda: 0, lambda found, size: max(found, int(size)), max)
     assert_type(graph.survey(lambda batch: batch["u"].max(), reduce=largest), int)
     assert_type(graph.is_directed(), bool)
     assert_type(graph.vertices, int)

@@ -37,7 +37,8 @@ from dasktc.executors.process.shared_context import SharedContext
 from dasktc.executors.process.signals import held, loop_without_interrupts
 from dasktc.executors.process.tls import checked, greet, with_scheme
 from dasktc.executors.process.ucx import chosen_protocol, log_ucx, refuse_ucx
-from dasktc.executors.stores.work_dir import WorkDir
+from dasktc.executors.stores.claims import Claim, remove_abandoned
+from dasktc.executors.stores.work_dir import WorkDir, default_place
 from dasktc.options import RunOptions, format_size, whole_number
 from dasktc.wording import advice, option, plural
 
@@ -438,6 +439,7 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
             with _main_guarded(), _starting(number), warnings.catch_warnings(), _keeping_memory():
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
                 cluster = LocalCluster(
+                    local_directory=opened.enter_context(_folder_of_workers()),
                     n_workers=number,
                     threads_per_worker=1,
                     dashboard_address=f"127.0.0.1:{_free_port(8787)}",
@@ -452,6 +454,22 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
             opened.close()
             with STARTING:
                 _forget_keeping()
+
+
+@contextmanager
+def _folder_of_workers() -> Iterator[str]:
+    """Yield a new folder for workers' files, and remove it afterwards.
+
+    Dask kills a worker whose task does not end within four seconds, and leaves what that worker had there.
+    """
+    place = default_place()
+    os.makedirs(place, exist_ok=True)
+    remove_abandoned(place)
+    claim = Claim(place)
+    try:
+        yield claim.folder
+    finally:
+        claim.release()
 
 
 @contextmanager

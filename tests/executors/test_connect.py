@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -84,6 +85,17 @@ def test_local_workers_are_started_and_ended():
         get_client()
     pids = {int(record.worker.rpartition(":")[2]) for record in result._records}
     until(lambda: not any(alive(pid) for pid in pids))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped")
+def test_a_worker_that_dask_kills_leaves_no_file(tmp_path):
+    """A stopped worker does not end when it is told to."""
+    with dask.config.set({"temporary-directory": str(tmp_path)}), connect(Place(workers=1)) as tasks:
+        (process,) = tasks.client.run(os.getpid).values()
+        os.kill(process, signal.SIGSTOP)
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} <= {".lock"}
+    assert os.listdir(tmp_path) == ["dask-scratch-space"], "Dask's own, of the scheduler"
 
 
 def count_in_a_task():

@@ -7,8 +7,8 @@ abandoned, and those of this boot are left alone.
 
 `distributed.diskutils.WorkSpace` does the same for the folders of Dask's workers (`dask-scratch-space`), and what this
 package puts there is left to it. It is not used elsewhere: its names do not distinguish hosts, it leaves a folder and
-two lock files in the user's folder, it logs a traceback where there are no locks, and importing it takes 0.25 s and
-12 MB in a process that needs no cluster.
+lock files in the user's folder, it logs a traceback where there are no locks, and importing it takes 0.25 s and 12 MB
+in a process that needs no cluster. Workers that this package starts have theirs in a folder of this module.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from dasktc.executors.stores.claims import Claim, remove_abandoned
 from dasktc.options import path_text
 from dasktc.wording import advice, option
 
-__all__ = ["WorkDir", "check_place", "hidden_here", "one_line"]
+__all__ = ["WorkDir", "check_place", "default_place", "hidden_here", "one_line"]
 
 
 def check_place(place: str | os.PathLike[str] | None) -> None:
@@ -31,6 +31,13 @@ def check_place(place: str | os.PathLike[str] | None) -> None:
     if not os.path.isdir(folder):
         raise InputError(f"{option('work_dir', folder)} is no folder: files would stand in it; create it first")
     check_writable_folder(option("work_dir", folder), folder)
+
+
+def default_place() -> str:
+    """Return the folder of temporary files: Dask's `temporary-directory`, else the system's."""
+    import dask
+
+    return str(dask.config.get("temporary-directory", None) or tempfile.gettempdir())
 
 
 def hidden_here(folder: str) -> str | None:
@@ -52,11 +59,7 @@ class WorkDir:
     """
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
-        if place is None:
-            import dask
-
-            place = str(dask.config.get("temporary-directory", None) or tempfile.gettempdir())
-        self._place = place
+        self._place = default_place() if place is None else place
         remove_abandoned(self._place)
         self._numbers = itertools.count()
         self._claim: Claim | None = None

@@ -212,7 +212,7 @@ MUTANTS = [
     Mutant("record-seconds", "_is_count", '0 <= seconds < float("inf")', "0 <= seconds", "counting/test_checkpoint.py", "no_task_reports"),
     Mutant("record-wedges", "Checkpoint.__init__", "record).count[:3] != record.count[:3]", "record).count[:1] != record.count[:1]", "counting/test_checkpoint.py", "two_counts"),
     Mutant("folder-dangling", "check_folder", "if os.path.lexists(path) and not os.path.isdir(path):", "if os.path.exists(path) and not os.path.isdir(path):", "counting/test_checkpoint.py", "refused_before_anything"),
-    Mutant("begun-columns", "as_begun", 'if options.column_parts is None and earlier.get("partition", options.partition) == header["partition"]:', "if options.column_parts is None:", "counting/test_checkpoint.py", "column_parts_are_not"),
+    Mutant("begun-columns", "as_begun", 'if options.column_parts is None and choices.get("partition", options.partition) == header["partition"]:', "if options.column_parts is None:", "counting/test_checkpoint.py", "column_parts_are_not"),
     Mutant("fsync-late", "Checkpoint.add", "if time.monotonic() - self._synced > SYNC_SECONDS:", "if False:", "counting/test_checkpoint.py", "on_the_disk"),
     Mutant("similar-order", "_precedes", "vertex < other", "vertex > other", "questions/test_similarity.py", "ties"),
     Mutant("similar-corner", "_supports", "hits[w] += of_column[U(v)]", "hits[w] += of_row[u]", "questions/test_similarity.py", "named_graphs"),
@@ -271,7 +271,7 @@ MUTANTS = [
     Mutant("hub-reach-edges", "hub_support.edges_by_rows", "            or table[u + 1] - table[begin] > REACH\n", "", "system/test_past_32_bits.py", "supports_of_lists_that_stand_far"),
     # sums past 32 bits, and past what float64 holds
     Mutant("probes-sum", "_sum", "sum(probes), max(collisions)", "int(float(sum(probes))), max(collisions)", "system/test_past_32_bits.py", "reports_of_tasks"),
-    Mutant("wedges-sum", "check", "if handled != wedges:", "if float(handled) != float(wedges):", "system/test_past_32_bits.py", "wedges_of_tasks"),
+    Mutant("wedges-sum", "check", "if total != wedges:", "if float(total) != float(wedges):", "system/test_past_32_bits.py", "wedges_of_tasks"),
     Mutant("probes-frame", "TriangleCount.tasks", "return pd.DataFrame(rows, columns=names)", 'return pd.DataFrame(rows, columns=names).astype({"probes": "float64"})', "system/test_past_32_bits.py", "probes_in_a_result"),
     Mutant("probes-json", "TriangleCount.to_dict", "**asdict(self.stats),", '**asdict(self.stats), "probes": float(self.stats.probes),', "system/test_past_32_bits.py", "probes_in_a_result"),
     Mutant("report-join", "_workers", "totals.reindex(names, fill_value=0)", "totals.reindex(names).fillna(0)", "system/test_past_32_bits.py", "tasks_in_a_report"),

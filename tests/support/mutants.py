@@ -104,7 +104,7 @@ MUTANTS = [
     # from edges to blocks
     Mutant("rows-read", "without_loops", "return frame, Counts(rows, loops, Span", "return frame, Counts(rows + 1, loops, Span", "pipeline/stages/test_read.py", "rows_read"),
     Mutant("splitter-lost", "Plane.exchange_and_fold", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
-    Mutant("partitions-budget", "Plane.partitions", "if edges < min(one, largest):", "if edges <= one:", "pipeline/planes/test_base.py", "few_edges"),
+    Mutant("partitions-budget", "Plane.partitions", "if edges < min(limit, largest):", "if edges <= limit:", "pipeline/planes/test_base.py", "few_edges"),
     Mutant("loops-kept", "CpuEdges.proper", 'return pd.DataFrame({"src": src[:-1], "dst": dst[:-1]}, copy=False), loops, low, high', "return frame, loops, low, high", "pipeline/stages/test_read.py", "rows_read"),
     Mutant("cut-chunks", "split", "back -= len(chunk) - (front - old_front)", "back -= len(chunk)", "pipeline/stages/test_edge_keys.py", "keys_are_cut"),
     Mutant("cut-border", "_part", "np.int64(key < border)", "np.int64(key <= border)", "pipeline/stages/test_edge_keys.py", "keys_are_cut"),
@@ -279,7 +279,7 @@ MUTANTS = [
     Mutant("progress-probes", "Meter._add", "self._probes += count.probes", "self._probes += float(count.probes)", "system/test_past_32_bits.py", "progress_says"),
     Mutant("progress-workers", "Meter._add", "totals[1] + count.probes", "float(totals[1] + count.probes)", "system/test_past_32_bits.py", "progress_says"),
     Mutant("checkpoint-count", "Checkpoint.add", '"count": list(record.count)', '"count": [float(number) for number in record.count]', "system/test_past_32_bits.py", "checkpoint_keeps"),
-    Mutant("wedges-arrays", "orient.wedges_of", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "system/test_past_32_bits.py", "wedges_of_degrees"),
+    Mutant("wedges-arrays", "orient.wedges_of", "wedges += (int((ins * (outs >> 20)).sum()) << 20) + int((ins * (outs & ((1 << 20) - 1))).sum())", "wedges += int((ins * outs).sum())", "system/test_past_32_bits.py", "wedges_of_degrees"),
     Mutant("wedges-compiled", "_wedges", "high += inward * (out >> 20)", "high += np.uint32(inward * (out >> 20))", "system/test_past_32_bits.py", "wedges_of_degrees"),
     Mutant("wedges-rows", "wedge_sample.wedges_of", "wedges += (int((lengths * (factors >> 20)).sum()) << 20) + int((lengths * (factors & ((1 << 20) - 1))).sum())", "wedges += int((lengths * factors).sum())", "system/test_past_32_bits.py", "wedges_of_long_rows"),
     Mutant("wedges-numbered", "_never_pays", "if wedges > MOST:", "if wedges > 4 * MOST:", "system/test_past_32_bits.py", "number_are_counted"),

@@ -61,8 +61,8 @@ def _run(
         resumed_count = len(records)
         meter = Meter(graph, work, records, report)
         report("count", resumed_count, len(work))
-        jobs = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
-        tasks = count_jobs(graph.executor, graph.blocks, jobs)
+        remainder = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
+        tasks = count_jobs(graph.executor, graph.blocks, remainder)
         with report.watching(graph.executor), closing(tasks) as task_records:  # stops all tasks, however the block ends
             for record in task_records:
                 records.append(record)

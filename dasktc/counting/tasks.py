@@ -229,10 +229,10 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
     CountError
         A task is missing or was counted twice, or the wedges differ.
     """
-    jobs = len({record.job for record in records})
-    if not len(records) == jobs == plan.tasks:
+    job_count = len({record.job for record in records})
+    if not len(records) == job_count == plan.tasks:
         raise CountError(
-            f"{len(records):,} counting tasks reported, {jobs:,} of them different, but {plan.tasks:,} planned: "
+            f"{len(records):,} counting tasks reported, {job_count:,} of them different, but {plan.tasks:,} planned: "
             "results were lost or repeated; run again, and report this with the output of `dasktc info`"
         )
     total = sum(record.count.wedges for record in records)

@@ -34,12 +34,12 @@ NAMED = 3
 @contextmanager
 def within_memory(executor: Executor, *limits: Any, **options: Any) -> Iterator[Executor]:
     """Yield what `limited` returns for the same arguments, and remove everything that it keeps afterwards."""
-    keeping = limited(executor, *limits, **options)
+    limited_executor = limited(executor, *limits, **options)
     try:
-        yield keeping
+        yield limited_executor
     finally:
-        if keeping is not executor:
-            keeping.close()
+        if limited_executor is not executor:
+            limited_executor.close()
 
 
 def limited(executor: Executor, memory: int | str | None, place: Place, host: int | str | None = None) -> Executor:

@@ -102,10 +102,10 @@ def choose(
     backend, (kernel, reason) = options.chosen_backend, (options.kernel, f"kernel {options.kernel} as asked")
     if kernel == "auto":
         kernel, reason = _kernel(backend, facts)
-    order, order_reason = _order(options, kernel, possible, cut)
+    order, order_text = _order(options, kernel, possible, cut)
     details = KERNELS[backend][kernel].details if kernel in KERNELS[backend] else None
     reasons = [reason, *([details(facts)] if details else [])]
-    return replace(options, kernel=kernel, reorder=order), "; ".join([*reasons, f"order {order}{order_reason}"])
+    return replace(options, kernel=kernel, reorder=order), "; ".join([*reasons, f"order {order}{order_text}"])
 
 
 def _order(

@@ -208,8 +208,8 @@ def _kept(edges: _Edges, kind: str, local_bits: Sharded, induced_bits: Sharded) 
         tails = edges.executor.map(edges.stage, logical_or, zipped(list(local_bits.parts), list(heads.parts)))
         return Sharded(local_bits.starts, tails), heads
     bits, count = local_bits, -1
-    while (total := sum(map(sum, _held_in_shards(edges, bits)))) > count:
-        count, bits = total, edges.masks(lstc.reached_bits, induced_bits, bits)
+    while (bit_count := sum(map(sum, _held_in_shards(edges, bits)))) > count:
+        count, bits = bit_count, edges.masks(lstc.reached_bits, induced_bits, bits)
     return bits, bits
 
 

@@ -187,7 +187,7 @@ class Prediction(Summarised):
 
     def rows(self) -> Rows:
         """Return all figures as rows of (name, text) for display."""
-        network, parts, rates = self.network, self.seconds, self.rates
+        traffic, parts, rates = self.network, self.seconds, self.rates
         duration = f"{in_words(self.whole_seconds)}, from the source to the number"
         return [
             ("takes", duration if self.plan.fits else f"{duration}, if it fitted: it does NOT, see below"),
@@ -195,7 +195,7 @@ class Prediction(Summarised):
             *self.plan.rows(),
             (
                 "network",
-                f"{plural(network.total, 'byte')} ({format_size(network.total)}), {format_size(network.largest)} a "
+                f"{plural(traffic.total, 'byte')} ({format_size(traffic.total)}), {format_size(traffic.largest)} a "
                 "worker at most",
             ),
             ("probes", f"{self.probes:,}: {self.estimate}"),

@@ -120,7 +120,9 @@ class WorkersPlane(Plane):
         locations = executor.faults.ask(executor.client.who_has, handles) if chosen else {}
         holders = [next(iter(locations.get(handle.key, ())), None) for handle in handles] if chosen else []
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
-        return PlacedFrames(**{field.name: getattr(frames, field.name) for field in fields(frames)}, holders=holders)
+        return PlacedFrames(
+            **{attribute.name: getattr(frames, attribute.name) for attribute in fields(frames)}, holders=holders
+        )
 
     def _groups(self, parts: Sequence[Part]) -> list[tuple[Part, ...]]:
         """Group neighbouring parts into as many groups of about equal size as there are worker threads.

@@ -114,7 +114,8 @@ def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]
     if count == 1 or not sum(map(len, samples)):
         return []
     sample_weights = [
-        np.full(len(sample), weight / max(1, len(sample))) for sample, weight in zip(samples, weights, strict=True)
+        np.full(len(sample_keys), weight / max(1, len(sample_keys)))
+        for sample_keys, weight in zip(samples, weights, strict=True)
     ]
     keys, weight = np.concatenate(samples), np.concatenate(sample_weights)
     order = np.argsort(keys, kind="stable")

@@ -119,10 +119,10 @@ class WatchedPart:
             return itemgetter(0), ((self.part,),)
         return WatchedPart, (self.part, self.files)
 
-    def _joined(self, other: Any) -> Any:
+    def _joined(self, successor: Any) -> Any:
         """Return one part for this and another; None as the part does."""
-        part = self.part.joined(getattr(other, "part", other))
-        files = dict.fromkeys((*self.files, *getattr(other, "files", ())))
+        part = self.part.joined(getattr(successor, "part", successor))
+        files = dict.fromkeys((*self.files, *getattr(successor, "files", ())))
         return None if part is None else replace(self, part=part, files=tuple(files))
 
     def _chunks(self, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -185,10 +185,10 @@ def watched(parts: Sequence[Any], url: str, expected: Stamp | None) -> list[Any]
     """
     stamps = {url: expected}
     for part in parts:
-        other = getattr(part, "url", url)
-        if other not in stamps:
-            stamps[other] = stamp(other)
-    files = tuple((name, of_file) for name, of_file in stamps.items() if of_file)
+        part_url = getattr(part, "url", url)
+        if part_url not in stamps:
+            stamps[part_url] = stamp(part_url)
+    files = tuple((name, file_stamp) for name, file_stamp in stamps.items() if file_stamp)
     return [WatchedPart(part, files) if files else part for part in parts]
 
 

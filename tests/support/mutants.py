@@ -241,8 +241,8 @@ MUTANTS = [
     Mutant("metis-ids", "_dtype", "np.int32 if header.vertices < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "metis"),
     Mutant("lines-ids", "EntryPart.dtype", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "system/test_past_32_bits.py", "lines"),
     Mutant("bvgraph-ids", "_Decoder.__init__", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "nodes_of_a_bvgraph"),
-    Mutant("publish-back", "_put_away", 'hidden / "replaced" if os.path.lexists(target) else target', 'hidden / "replaced"', "io/test_write.py", "puts_the_old_folder_back or leaves_the_old_or_the_new"),
-    Mutant("publish-aside", "_put_away", "    if os.path.lexists(aside):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
+    Mutant("publish-back", "_put_away", 'hidden_folder / "replaced" if os.path.lexists(target) else target', 'hidden_folder / "replaced"', "io/test_write.py", "puts_the_old_folder_back or leaves_the_old_or_the_new"),
+    Mutant("publish-aside", "_put_away", "    if os.path.lexists(old_folder):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
     # saved graphs
     Mutant("array-left", "new_file", "os.unlink(temporary)", "pass", "saved/test_saved_graph.py", "leaves_no_file"),
     Mutant("manifest-first", "_own_files", "return [MANIFEST, *(name for name in entries if name != MANIFEST)]", "return sorted(entries, reverse=True)", "saved/test_saved_graph.py", "goes_first"),

@@ -199,7 +199,7 @@ def partitions(
     executor, sharded = graph.executor, graph.plan.shards > 1
     rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
     groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // rows)))
-    reducer = partial(_summed, real=True) if measure is not None and measure.real else _summed
+    reducer = partial(_summed, is_real=True) if measure is not None and measure.real else _summed
     parts = executor.map("edges", _joined if graph.plan.scheme.once else reducer, groups)
     facts = executor.gather(executor.map("edges", _added, list(parts)))
     sizes = [edges for edges, _ in facts]
@@ -350,10 +350,10 @@ def _edges_of_block(
 
         ends = block.row_ids(np.arange(block.rows)), _columns_of(block, len(order))
         rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows after the last vertex are empty
-        real = values.dtype == np.float64
-        numbers = block.columns if real else values
+        is_real = values.dtype == np.float64
+        numbers = block.columns if is_real else values
         edges: Array = keys_of_block(block.offsets, block.columns, rows, columns, numbers, start, stop, is_oriented)
-        if real:
+        if is_real:
             edges[1] = values[start:stop].view(np.int64)
         return edges
     u, v = block.row_ids(_rows(block, start, stop, xp)), block.column_ids(block.columns[start:stop])
@@ -415,7 +415,7 @@ def _joined(slices: list[Array]) -> Array:
     return xp.concatenate(slices, axis=1) if slices else np.empty((2, 0), np.int64)
 
 
-def _summed(slices: list[Array], real: bool = False) -> Array:
+def _summed(slices: list[Array], is_real: bool = False) -> Array:
     """Return each edge once, with the sum of its numbers, which may be the bits of float64."""
     high, low, values = _ascending(_joined(slices))
     xp, keys = array_module(values), pack(high, low, SHIFT)
@@ -423,7 +423,7 @@ def _summed(slices: list[Array], real: bool = False) -> Array:
         return xp.stack([keys, values])
     last = xp.ones(len(keys), dtype=bool)
     last[:-1] = keys[1:] != keys[:-1]
-    if real:
+    if is_real:
         places = xp.cumsum(last, dtype="int64") - last
         return xp.stack([keys[last], xp.bincount(places, weights=values.view("float64")).view("int64")])
     sums = xp.cumsum(values, dtype="int64")[last]
@@ -486,16 +486,16 @@ def _asked(graph: CountingContext, block_values: ByPlace, name: str, kind: Frame
     ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
     mask = np.minimum(*ends) >= 0
-    distinct = np.unique(keys[mask])
+    distinct_keys = np.unique(keys[mask])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
     share = graph.answers.frame_bytes
     slices = _slices(
         graph, block_values, step if share is None else max(1, min(step, share // graph.tuning.split_bytes))
     )
-    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
-    counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)
-    place = distinct.searchsorted(keys).clip(max=max(0, len(distinct) - 1))
-    mask &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
+    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct_keys))
+    counts, sums = np.sum([np.zeros((2, len(distinct_keys)), np.int64), *matches], axis=0)
+    place = distinct_keys.searchsorted(keys).clip(max=max(0, len(distinct_keys) - 1))
+    mask &= (distinct_keys[place] == keys) & (counts[place] > 0) if len(distinct_keys) else False
     if not mask.all():
         number = int(mask.argmin())
         example = tuple(end.item() if isinstance(end, np.generic) else end for end in (src[number], dst[number]))
@@ -571,13 +571,13 @@ def _ends(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any]:
     return src, dst
 
 
-def _matched(part: Array, distinct: Array) -> Array:
+def _matched(part: Array, distinct_keys: Array) -> Array:
     """For each of some ascending keys, its number of occurrences above the sum of its numbers; on the host."""
-    counts = np.zeros((2, len(distinct)), np.int64)
-    if part.shape[1] and len(distinct):
+    counts = np.zeros((2, len(distinct_keys)), np.int64)
+    if part.shape[1] and len(distinct_keys):
         xp = array_module(part)
-        device_keys = xp.asarray(distinct)
-        places = xp.minimum(device_keys.searchsorted(part[0]), len(distinct) - 1)
+        device_keys = xp.asarray(distinct_keys)
+        places = xp.minimum(device_keys.searchsorted(part[0]), len(distinct_keys) - 1)
         hits = device_keys.take(places) == part[0]
         hit_places = on_host(places[hits])
         np.add.at(counts[0], hit_places, 1)

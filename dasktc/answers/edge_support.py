@@ -198,8 +198,8 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
     backend, (task, task_blocks) = get_backend(job.backend), _task(job, blocks)
     parts = in_halves(lambda part: backend.support(part, job.kernel), task, job)
     supports, triangles, wedges = next(parts)
-    for extra, part_triangles, part_wedges in parts:
-        for base, addend in {id(base): (base, addend) for base, addend in zip(supports, extra, strict=True)}.values():
+    for addends, part_triangles, part_wedges in parts:
+        for base, addend in {id(base): (base, addend) for base, addend in zip(supports, addends, strict=True)}.values():
             base += addend
         triangles, wedges = triangles + part_triangles, wedges + part_wedges
     _refuse_unless_three(job, {id(array): array for array in supports}.values(), triangles)
@@ -228,8 +228,8 @@ def _vertices(
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
     parts = in_halves(lambda part: count(part, job.kernel, sides, sizes), task, job)
     sums, triangles, wedges = next(parts)
-    for extra, part_triangles, part_wedges in parts:
-        for side, addend in extra.items():
+    for addends, part_triangles, part_wedges in parts:
+        for side, addend in addends.items():
             sums[side] += addend
         triangles, wedges = triangles + part_triangles, wedges + part_wedges
     _refuse_unless_three(job, sums.values(), triangles)

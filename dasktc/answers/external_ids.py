@@ -200,11 +200,11 @@ def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharde
     """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
     executor, [order, ids] = vectors_on_host(executor, "list-frame", order, ids)
     triangles = executor.submit("list-frame", _corners, parts)
-    distinct, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
-    (dense,) = gather_entries(executor, "list-frame", order, [distinct])
+    vertices, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
+    (dense,) = gather_entries(executor, "list-frame", order, [vertices])
     triangles = executor.submit("list-frame", _by_dense_id, corners, dense)
-    distinct, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
-    (names,) = gather_entries(executor, "list-frame", ids, [distinct])
+    vertices, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
+    (names,) = gather_entries(executor, "list-frame", ids, [vertices])
     return executor.submit("list-frame", _triangles, corners, names, library)
 
 
@@ -214,8 +214,8 @@ def _corners(parts: list[Array]) -> list[Array]:
 
 
 def _places_of(ids: Array) -> list[Array]:
-    distinct, place = np.unique(ids, return_inverse=True)
-    return [distinct, place.reshape(ids.shape)]
+    distinct_ids, place = np.unique(ids, return_inverse=True)
+    return [distinct_ids, place.reshape(ids.shape)]
 
 
 def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:

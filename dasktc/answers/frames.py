@@ -137,13 +137,13 @@ def frame_kind(graph: CountingContext, frame: str | None, rows: str = "vertices"
             "prepare it with backend='cuda', or take frame='pandas'"
         )
     if frame != "dask":
-        on_gpu = frame == "cudf"
+        is_cudf = frame == "cudf"
     else:
         import dask
 
         makes_cudf = source in ("cudf", "dask-cudf") or dask.config.get("dataframe.backend", "pandas") == "cudf"
-        on_gpu = on_device and makes_cudf
-    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.answers.frames_on_device else "pandas"))
+        is_cudf = on_device and makes_cudf
+    return _checked(FrameKind(frame, "cudf" if is_cudf and graph.answers.frames_on_device else "pandas"))
 
 
 def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:

@@ -197,9 +197,9 @@ def _keys(triangles: Array) -> Array:
 
 def _cut(triangles: Array, starts: list[int]) -> list[Array]:
     """Cut triangles before each of `starts`, keys of their two smaller corners."""
-    xp, ordered = array_module(triangles), _ascending(triangles)
-    places = _keys(ordered).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
-    return [ordered[a:b].copy() for a, b in zip([0, *places], [*places, len(ordered)], strict=True)]
+    xp, sorted_triangles = array_module(triangles), _ascending(triangles)
+    places = _keys(sorted_triangles).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
+    return [sorted_triangles[a:b].copy() for a, b in zip([0, *places], [*places, len(sorted_triangles)], strict=True)]
 
 
 def _size(lists: list[Array]) -> int:

@@ -59,9 +59,9 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
     counts = graph.counted
     with counts.lock:
         if counts.by_vertex is None or counts.triangles is None:
-            from_edges = counts.by_edge
-            if from_edges is not None and counts.triangles is not None and _ends_fit(graph):
-                vertex_sums = _merged(graph, _ends_of_edges(graph, from_edges), counts.triangles, is_double=True)
+            edge_counts = counts.by_edge
+            if edge_counts is not None and counts.triangles is not None and _ends_fit(graph):
+                vertex_sums = _merged(graph, _ends_of_edges(graph, edge_counts), counts.triangles, is_double=True)
             else:
                 sums, count = vertex_supports(graph)
                 vertex_sums = _merged(graph, sums, counts.agree(count))

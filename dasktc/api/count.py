@@ -148,7 +148,7 @@ def triangle_count(
     """
     start = time.perf_counter()
     caller_options = Options.by(method, backend, memory)
-    options, in_bits = forced(caller_options)
+    options, uses_bits = forced(caller_options)
     check_keywords(run=run, progress=progress, force=force)
     place = Place.of(client, threads)
     counting = CountOptions(verify, options.seed, checkpoint)
@@ -168,14 +168,14 @@ def triangle_count(
     command = "" if report is None else repeating(source, caller_options, place, run, {**keywords, "verify": verify})
     with opened("count", source, place, options, reading, run, progress) as call:
         counting = replace(counting, progress=call.tracker)
-        if in_bits:
+        if uses_bits:
             refuse_other_ways(call.executor, call.source, counting, files=outputs != Outputs())
         cluster = distribution_of(call)
         if cluster and cluster.counts_in_one_call(outputs, checkpoint):
             answer = partial(_count_in_one_call, cluster=cluster, counting=counting)
         else:
             answer = partial(
-                _count, cluster=cluster, counting=counting, outputs=outputs, in_bits=in_bits, command=command
+                _count, cluster=cluster, counting=counting, outputs=outputs, uses_bits=uses_bits, command=command
             )
         result, call = within_free_memory(answer, call, again=checkpoint is None)
         call.tracker.close(triangles=int(result))
@@ -190,7 +190,7 @@ def _count_in_one_call(call: Call, cluster: ClusterRun, counting: CountOptions) 
 
 
 def _count(
-    call: Call, cluster: ClusterRun | None, counting: CountOptions, outputs: Outputs, in_bits: bool, command: str
+    call: Call, cluster: ClusterRun | None, counting: CountOptions, outputs: Outputs, uses_bits: bool, command: str
 ) -> TriangleCount:
     """Prepare and count a graph, and write what is asked for; a small graph is counted in one step."""
     source = call.source
@@ -199,7 +199,7 @@ def _count(
             small_result, source = count_small(executor, source, call.options, counting)
             if small_result is not None:
                 return small_result
-        if in_bits:
+        if uses_bits:
             raise too_large(call.source)
         start_usage = outputs.usage(executor)
         graph = _prepared_graph(executor, source, call.options, call.tracker, cluster)

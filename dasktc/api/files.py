@@ -320,9 +320,9 @@ class SimilarityFile(_Written):
         return f"{self.output}: {self.measure} of {plural(self.rows, 'pair')}; {self.seconds['total']:.2f} s"
 
     def _rows(self) -> Rows:
-        chosen = "every edge" if self.top is None else f"each vertex and up to {self.top:,} most similar ones"
+        selection = "every edge" if self.top is None else f"each vertex and up to {self.top:,} most similar ones"
         return [
-            ("similarity", f"{self.measure} of {plural(self.rows, 'pair')}: {chosen}"),
+            ("similarity", f"{self.measure} of {plural(self.rows, 'pair')}: {selection}"),
             ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
             ("written", f"{self.output}, in {self.seconds['total']:.2f} s"),
         ]

@@ -400,10 +400,10 @@ def _opened(graph: Any) -> Any:
 
 def _check(name: str, graph: Any, nodes: Nodes = None, weight: Any = None) -> PreparedGraph | ConvertedGraph:
     """Return the graph with its nodes; refuse calls that NetworkX does not have, or answers in another way."""
-    converted: PreparedGraph | ConvertedGraph = _opened(graph)
-    if reason := _why_not(name, converted, nodes, weight):
+    checked_graph: PreparedGraph | ConvertedGraph = _opened(graph)
+    if reason := _why_not(name, checked_graph, nodes, weight):
         raise NotImplementedError(reason)
-    return converted
+    return checked_graph
 
 
 # Each function has the parameters and results of NetworkX's function of the same name; G is a converted graph, or a

@@ -248,10 +248,10 @@ def plan_of_size(
             "have: a plan is for distinct edges without loops; give their number, or give the source"
         )
     memory = bytes_of(options.memory)
-    on_disk = memory is not None and gpus is None
+    has_disk = memory is not None and gpus is None
     limits = _limits(LocalExecutor(backend=lazy_backend(options.chosen_backend)), options, workers, gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, options))
-    if memory is not None and on_disk:
+    if memory is not None and has_disk:
         limits = replace(limits, memory=usable(memory))
     if obstacle := considered(options.partition)[0].dealing.unknown:
         raise InputError(
@@ -259,7 +259,7 @@ def plan_of_size(
             f"{option('edges')}: {obstacle} depends on the graph; give the source"
         )
     backend = options.chosen_backend if gpus is None else "cuda"
-    call_memory, order = stage_memory_within(memory) if memory and on_disk else None, options.chosen_reorder
+    call_memory, order = stage_memory_within(memory) if memory and has_disk else None, options.chosen_reorder
 
     def cut(options: Options) -> bool:
         return is_cut(options, vertices, edges, limits, call_memory, backend)

@@ -238,8 +238,8 @@ def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
     if header is None:
         return options
     _check_header(header, path, 1)
-    chosen = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
-    choices = {name: header[name] for name, is_given in chosen.items() if not is_given}
+    requests = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
+    choices = {name: header[name] for name, is_given in requests.items() if not is_given}
     if options.column_parts is None and choices.get("partition", options.partition) == header["partition"]:
         choices["column_parts"] = header.get("column_parts")
     return replace(options, **choices)

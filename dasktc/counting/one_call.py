@@ -202,8 +202,10 @@ def threads_of_a_call(executor: DaskExecutor) -> int:
 def _sent(executor: DaskExecutor, source: Source, home: str | None) -> tuple[list[Any], list[Any]]:
     """Parts of a source, and the values that they need; rows of this process become one task result per part."""
     values, parts = upstream_of(executor, source.parts), source.parts
-    sent = [executor.submit("read-rows", unchanged, part, prefer=home) if source.in_memory else part for part in parts]
-    return sent, values
+    handles = [
+        executor.submit("read-rows", unchanged, part, prefer=home) if source.in_memory else part for part in parts
+    ]
+    return handles, values
 
 
 @contextmanager

@@ -161,13 +161,13 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
 
 def _ends(source: Source, backend: str) -> tuple[object, object] | None:
     """Return both columns of all parts."""
-    chosen = get_backend(backend)
-    column_pairs = [part.ends(chosen) for part in source.parts]  # type: ignore[attr-defined]
+    chosen_backend = get_backend(backend)
+    column_pairs = [part.ends(chosen_backend) for part in source.parts]  # type: ignore[attr-defined]
     if any(ends is None for ends in column_pairs):
         return None
     if len(column_pairs) == 1:
         return column_pairs[0]  # type: ignore[no-any-return]
-    src, dst = (chosen.array.concatenate(columns) for columns in zip(*column_pairs, strict=True))
+    src, dst = (chosen_backend.array.concatenate(columns) for columns in zip(*column_pairs, strict=True))
     return src, dst
 
 

@@ -294,8 +294,8 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
     CountError
         A task's triangles, wedges or probes differ; the error names its block triple.
     """
-    chosen = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
-    calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
+    sample = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
+    calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in sample)
     for record, recount, probes, reference in executor.map_unordered("verify", _verify, calls):
         count, job = record.count, record.job
         if (recount.triangles, recount.wedges, probes) != (count.triangles, count.wedges, count.probes):
@@ -305,7 +305,7 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
                 f"{probes:,}: kernel {job.kernel} is wrong there; count with {advice(kernel=reference)}, and report "
                 "this"
             )
-    return len(chosen)
+    return len(sample)
 
 
 def _verify(
@@ -314,6 +314,6 @@ def _verify(
     job = record.job
     task, backend = task_of(job, index, table, stream), get_backend(job.backend)
     # The backend's plain kernel, or the first that counts unsorted rows; the second one if the first has counted.
-    plain, alternative = backend.references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
-    reference = alternative if job.kernel == plain else plain
+    standard, alternative = backend.references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
+    reference = alternative if job.kernel == standard else standard
     return record, _counted(task, job, reference), backend.expected_probes(task, job.kernel), reference

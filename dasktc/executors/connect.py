@@ -465,8 +465,8 @@ def _keeping_memory() -> Iterator[None]:
 
     environ = dask.config.get(SPAWN, {})
     trims, *settings = KEEPING
-    former = os.environ.get(trims, str(DASK_TRIM))  # Dask leaves there what it set for earlier workers
-    if environ.get(trims) != DASK_TRIM or former != str(DASK_TRIM) or any(name in os.environ for name in settings):
+    old_value = os.environ.get(trims, str(DASK_TRIM))  # Dask leaves there what it set for earlier workers
+    if environ.get(trims) != DASK_TRIM or old_value != str(DASK_TRIM) or any(name in os.environ for name in settings):
         yield
         return
     os.environ.update({name: str(value) for name, value in KEEPING.items()})  # it goes before Dask's configuration

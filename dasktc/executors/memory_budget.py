@@ -94,8 +94,8 @@ def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | 
             if place is not None:
                 raise
             work = None  # some workers do not see the default: each makes its own
-        on_host = float(memory_of(for_backend(executor, "cpu")))
-        return _keeping(executor, DeviceClusterStore(work, budget, pinned, replica_bytes=on_host))
+        host_bytes = float(memory_of(for_backend(executor, "cpu")))
+        return _keeping(executor, DeviceClusterStore(work, budget, pinned, replica_bytes=host_bytes))
     if not isinstance(executor, LocalExecutor):
         return executor
     pinned = int(HOST * CPU.memory()) if pinned is None else pinned

@@ -101,16 +101,16 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
             for number, call in enumerate(calls):
                 yield number, call()
         return
-    running, thread_count = _Running(threads, calls), threads
+    pool, thread_count = _Running(threads, calls), threads
     try:
-        running.start()
+        pool.start()
         while thread_count:
-            outcome = running.ended.get()
+            outcome = pool.ended.get()
             if outcome is None:
                 thread_count -= 1
             elif outcome.error is not None:
-                running.wait()
-                outcomes = [running.ended.get() for _ in range(running.ended.qsize())]
+                pool.wait()
+                outcomes = [pool.ended.get() for _ in range(pool.ended.qsize())]
                 failures = [
                     outcome,
                     *(candidate for candidate in outcomes if candidate is not None and candidate.error is not None),
@@ -119,8 +119,8 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
             else:
                 yield outcome[:2]
     finally:
-        running.stop()
-        running.wait()
+        pool.stop()
+        pool.wait()
         calls.close()
 
 
@@ -128,9 +128,9 @@ def results(
     threads: int, calls: Generator[Call[T]], count: int, report: Callable[[int, int], None] | None = None
 ) -> list[T]:
     """Results of `count` calls, in order, as `completed` makes them; `report` gets how many of all ended."""
-    in_order: list[Any] = [None] * count
+    values: list[Any] = [None] * count
     for end_count, (number, result) in enumerate(completed(min(threads, count), calls), 1):
-        in_order[number] = result
+        values[number] = result
         if report is not None:
             report(end_count, count)
-    return in_order
+    return values

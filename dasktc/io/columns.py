@@ -203,8 +203,8 @@ def _settle_arrow(values: Any, ids: Ids | None, spot: Place) -> Column:
         kind = pa.large_string()
         if is_coded:  # Arrow cannot cast views in a dictionary
             chunks = getattr(values, "chunks", [values])
-            plain = (pa.DictionaryArray.from_arrays(chunk.indices, decode(chunk.dictionary)) for chunk in chunks)
-            values = pa.chunked_array(plain, pa.dictionary(values.type.index_type, kind))
+            arrays = (pa.DictionaryArray.from_arrays(chunk.indices, decode(chunk.dictionary)) for chunk in chunks)
+            values = pa.chunked_array(arrays, pa.dictionary(values.type.index_type, kind))
         else:
             values = decode(values)
     text = types.is_string(kind) or types.is_large_string(kind)

@@ -474,11 +474,13 @@ def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> N
     width = next((place for place in range(len(row), 0, -1) if row[place - 1]), 0)  # a separator may end a line
     if width <= choice.header:
         return
-    grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(row[:width]))
-    if not grouped and width == choice.header + 1:
+    has_digit_groups = any(
+        re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(row[:width])
+    )
+    if not has_digit_groups and width == choice.header + 1:
         return
     records = "perhaps records of several types; write the edges alone, or use"
-    cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
+    cause = "the separator perhaps groups digits; write ids without it, or use" if has_digit_groups else records
     raise InputError(
         f"{place} holds {plural(width, 'field')}, {text}, below a header of {choice.header}: {cause} "
         f"{advice(skip=choice.line, columns=(0, 1))} if the first two fields are ids"
@@ -628,8 +630,8 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
         matches = sum(a == b for a, b in zip(second.values, third.values, strict=True))
         has_few_values = len(third.distinct) == 1 or 10 * len(third.distinct) <= len(second.distinct)
         is_beyond_ids = third.numbers[0] > 10 * max(first.numbers[-1], second.numbers[-1])
-        distinct = 10 * len(second.distinct) > 9 * len(second.values)
-        path = distinct and _shared(first, second) >= max(0.5, 1.5 * _shared(second, third))
+        is_distinct = 10 * len(second.distinct) > 9 * len(second.values)
+        path = is_distinct and _shared(first, second) >= max(0.5, 1.5 * _shared(second, third))
         if 2 * matches > len(second.values) or has_few_values or is_beyond_ids or path or first.values == third.values:
             return
     raise _refused(
@@ -721,9 +723,9 @@ def _are_ends(first: _Column, second: _Column) -> bool:
     No row is a loop, and either chance would give some, or one column is never above the other, where it would be.
     """
     rows = [(int(a), int(b)) for a, b in zip(first.values, second.values, strict=True) if a and b]
-    lasts = sorted(b for _, b in rows)
-    smaller_pairs = sum(bisect_left(lasts, a) for a, _ in rows) / len(lasts)
-    larger_pairs = len(lasts) - sum(bisect_right(lasts, a) for a, _ in rows) / len(lasts)
+    targets = sorted(b for _, b in rows)
+    smaller_pairs = sum(bisect_left(targets, a) for a, _ in rows) / len(targets)
+    larger_pairs = len(targets) - sum(bisect_right(targets, a) for a, _ in rows) / len(targets)
     sides = {"below": sum(b < a for a, b in rows), "above": sum(b > a for a, b in rows)}
     loops, expected = len(rows) - sum(sides.values()), len(rows) - smaller_pairs - larger_pairs
     return (

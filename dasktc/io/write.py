@@ -84,11 +84,11 @@ def write_edges(
         The operating system refused to write.
     """
     check_target(out, EDGES, force)
-    parts, on_gpus = source.parts or (None,), _on_gpus(executor, backend)
+    parts, has_gpus = source.parts or (None,), _on_gpus(executor, backend)
 
     def write(paths: list[str]) -> list[Any]:
         jobs = list(zip(parts, paths, strict=True))
-        if not on_gpus:
+        if not has_gpus:
             return executor.map("write", _write_part, jobs)
         group = GPU_PARTS if isinstance(executor, DaskExecutor) else len(jobs)
         groups = [jobs[first : first + group] for first in range(0, len(jobs), group)]
@@ -222,10 +222,10 @@ def _folded(name: str) -> str:
 
 
 def _write_hidden(
-    out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], list[Any]]
+    file: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], list[Any]]
 ) -> int:
     """Write `count` part files by tasks, which return their rows, join them, and publish the result as the target."""
-    target = Path(out).absolute()
+    target = Path(file).absolute()
     with hidden_beside(target) as hidden_folder:
         folder, result = hidden_folder / "parts", hidden_folder / "joined"
         folder.mkdir()

@@ -82,11 +82,11 @@ def attach(
         The rows and the blocks do not have the same edges.
     """
     vertices, order = executor.gather([prepared.vertices, prepared.graph.order.whole])
-    shift, weighted = shift_of(len(order)), options.weight is not None
-    loops = attributes.largest_loop(frames, options) if weighted else -np.inf
+    shift, has_weights = shift_of(len(order)), options.weight is not None
+    loops = attributes.largest_loop(frames, options) if has_weights else -np.inf
     place = inverse(order, CPU)
     rows = executor.gather(executor.map("attributes", attributes.coded, frames, vertices, place, shift, options))
-    codes, weights = attributes.joined_rows(rows, weighted)
+    codes, weights = attributes.joined_rows(rows, has_weights)
     rows.clear()
     codes, weights, clash = attributes.distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
     if clash is not None:
@@ -94,7 +94,7 @@ def attach(
         if prepared.source.labels is not None:
             ends = prepared.source.labels.of(ends)
         raise attributes.differing_weights(" and ".join(map(shown, ends)), *clash[1:])
-    largest = max(loops, float(weights.max(initial=-np.inf))) if weighted else 1.0
+    largest = max(loops, float(weights.max(initial=-np.inf))) if has_weights else 1.0
     keys, directions, roots = attributes.by_edge(codes, weights, largest, options.directed)
     if len(keys) != prepared.graph.edges:
         raise attributes.lost_edges(len(keys), prepared.graph.edges)

@@ -116,9 +116,9 @@ def choose_backend(executor: Executor, options: Options) -> tuple[Options, list[
     reasons = [offer.why for offer in offers if offer.why]
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])
-    chosen = replace(options, backend="cpu" if reasons else backend)
-    check_has_kernel(chosen.backend, chosen.kernel)
-    return chosen, [] if reasons else offers
+    result = replace(options, backend="cpu" if reasons else backend)
+    check_has_kernel(result.backend, result.kernel)
+    return result, [] if reasons else offers
 
 
 def prepare_edges(
@@ -174,8 +174,8 @@ def prepare_edges(
 
         def cut(options: Options) -> bool:
             numbers = limits or limits_of(executor, options)
-            from_file = options.assign_file is not None and options.parts != 1
-            return from_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for)
+            has_file = options.assign_file is not None and options.parts != 1
+            return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for)
 
         def has_memory_for(order: str) -> bool:  # its vectors, in as many shards as there already are
             return budget._replace(how=order).shards(size) == plane.shards
@@ -237,12 +237,12 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
     scratch = scratch_of(options, plan.edges, choose_plane(executor, options).stage_memory)
-    revised, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
-    revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
-    if not revised.fits:
+    new_plan, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
+    new_plan = replace(new_plan, shards=plan.shards, numbering=plan.numbering)
+    if not new_plan.fits:
         cause = f"kernel {options.chosen_kernel} needs more scratch"
-        raise InputError(f"{revised.why}: {cause}; prepare with a larger {advice('memory')}")
-    return replace(revised, proxies=plan.proxies, choice=choose(options, None)[1])
+        raise InputError(f"{new_plan.why}: {cause}; prepare with a larger {advice('memory')}")
+    return replace(new_plan, proxies=plan.proxies, choice=choose(options, None)[1])
 
 
 def prepare_blocks(

@@ -161,7 +161,7 @@ class Prediction(Summarised):
             f"n is the largest, {MAX_PARTS}": plan.parts >= MAX_PARTS,
             f"{excess:,} of {plan.workers:,} workers have no task, for there are {plan.tasks:,}": excess > 0,
         }
-        return [text for text, applies in bounds.items() if applies]
+        return [text for text, is_exceeded in bounds.items() if is_exceeded]
 
     @property
     def _submits(self) -> str:

@@ -45,11 +45,11 @@ def task_bytes(
     cut = np.broadcast_to(cuts, len(triples))
     tasks = np.stack([-(-index_edges // times), *other_edges, widths[triples].max(axis=1), cut, lower], axis=1)
     if len(tasks) == 1:
-        distinct, number = tasks, np.zeros(1, dtype="int64")  # saves the tenth of a millisecond that `unique` takes
+        kinds, number = tasks, np.zeros(1, dtype="int64")  # saves the tenth of a millisecond that `unique` takes
     else:
-        distinct, number = np.unique(tasks, axis=0, return_inverse=True)
+        kinds, number = np.unique(tasks, axis=0, return_inverse=True)
     scratch_bytes = [
-        scratch(TaskSize(i, t, s, width, cut, classes, bool(low))) for i, t, s, width, cut, low in distinct.tolist()
+        scratch(TaskSize(i, t, s, width, cut, classes, bool(low))) for i, t, s, width, cut, low in kinds.tolist()
     ]
     nbytes += np.array(scratch_bytes)[number.ravel()]
     if scheme.cut == "edges":

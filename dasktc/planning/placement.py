@@ -187,17 +187,17 @@ class ReplicaCache:
 
     def fits(self, blocks: Iterable[Any]) -> bool:
         """Whether the copies among these blocks fit beside those in use."""
-        remote = {block for block in blocks if block not in self._built} | self._used.keys()
-        return bool(sum(self._bytes[block] for block in remote) <= self._capacity)
+        replicas = {block for block in blocks if block not in self._built} | self._used.keys()
+        return bool(sum(self._bytes[block] for block in replicas) <= self._capacity)
 
     def take(self, blocks: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """Take blocks into use; return the blocks to be fetched, and the other copies that are evicted."""
-        remote = [block for block in dict.fromkeys(blocks) if block not in self._built]
-        fetches = [block for block in remote if block not in self._held]
-        for block in remote:
+        replicas = [block for block in dict.fromkeys(blocks) if block not in self._built]
+        fetches = [block for block in replicas if block not in self._held]
+        for block in replicas:
             self._held.pop(block, None)
             self._held[block] = None
-        self._used.update(remote)
+        self._used.update(replicas)
         self.held += sum(self._bytes[block] for block in fetches)
         evictions = []
         for block in self._held:

@@ -220,7 +220,7 @@ class Plan:
 
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for display."""
-        chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
+        choices = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
         empty, heavy_triples = self.empty_triples, self.heavy_triples
         remarks = f"; {plural(empty, 'triple has', 'triples have')} no wedges and no task" if empty else ""
         remarks += f"; {plural(heavy_triples, 'heavy triple is', 'heavy triples are')} several" if heavy_triples else ""
@@ -235,7 +235,7 @@ class Plan:
             ("for", f"{self.workers:,} at a time, {format_size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
-            *((name, text) for name, text in chosen if text),
+            *((name, text) for name, text in choices if text),
             *(
                 (f"G_{part}", f"V_ind {v_ind:,}, V_res {v_res:,}, E_ind {e_ind:,}, E_res {e_res:,}")
                 for part, (v_ind, v_res, e_ind, e_res) in enumerate(self.proxies)

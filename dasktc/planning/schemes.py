@@ -264,8 +264,8 @@ def considered(partition: str, column_parts: int | None = None) -> list[Scheme]:
     if partition != "auto":
         return [scheme_of(partition, column_parts)]
     pairs = [(scheme.auto, scheme) for scheme in SCHEMES.values() if scheme.auto is not None]
-    plain = [pair for pair in pairs if not (pair[1].dealing.unknown or pair[1].dealing.whole_vectors)]
-    return [scheme for _, scheme in sorted(plain, key=lambda pair: pair[0])]
+    candidates = [pair for pair in pairs if not (pair[1].dealing.unknown or pair[1].dealing.whole_vectors)]
+    return [scheme for _, scheme in sorted(candidates, key=lambda pair: pair[0])]
 
 
 def whole(parts: int) -> Places:
@@ -303,10 +303,10 @@ def _on_hilbert_curve(points: Numbers) -> Numbers:
     for bit in reversed(range(1, bits)):
         low_mask = (1 << bit) - 1
         for axis in range(3):
-            upper = (axes[axis] >> bit & 1) == 1
-            swap_bits = np.where(upper, 0, (axes[0] ^ axes[axis]) & low_mask)
+            high_mask = (axes[axis] >> bit & 1) == 1
+            swap_bits = np.where(high_mask, 0, (axes[0] ^ axes[axis]) & low_mask)
             axes[axis] ^= swap_bits
-            axes[0] ^= np.where(upper, low_mask, swap_bits)
+            axes[0] ^= np.where(high_mask, low_mask, swap_bits)
     axes = np.bitwise_xor.accumulate(axes)
     for bit in range(1, bits):  # ascending: the bits that are tested have not changed yet
         axes ^= np.where(axes[2] >> bit & 1, (1 << bit) - 1, 0)

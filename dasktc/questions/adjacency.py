@@ -113,8 +113,8 @@ def _keys(block: OrientedCSR, order: Array, rows: Array, chunk: int, backend: st
         u, v = order.take(block.row_ids(sources[part])), order.take(block.column_ids(block.columns[part]))
         for vertices, neighbours in ((u, v), (v, u)):
             vertex_rows = rows.take(vertices)
-            chosen = vertex_rows >= 0
-            lists.append(vertex_rows[chosen].astype("int64") << SHIFT | neighbours[chosen])
+            mask = vertex_rows >= 0
+            lists.append(vertex_rows[mask].astype("int64") << SHIFT | neighbours[mask])
     return xp.concatenate(lists) if lists else xp.empty(0, dtype="int64")
 
 

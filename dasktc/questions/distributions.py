@@ -205,9 +205,9 @@ def _of_highest(rows: Array, highest: int) -> Array:
     places = np.arange(len(values))
     if len(values) > highest:
         threshold = np.partition(values, -highest)[-highest]
-        upper, ties = np.flatnonzero(values > threshold), np.flatnonzero(values == threshold)
-        count = highest - len(upper)
+        top_places, ties = np.flatnonzero(values > threshold), np.flatnonzero(values == threshold)
+        count = highest - len(top_places)
         if len(ties) > count:
             ties = ties[names[ties].argpartition(count - 1)[:count]]
-        places = np.concatenate([upper, ties])
+        places = np.concatenate([top_places, ties])
     return rows[:, places[np.lexsort((names[places], -values[places]))]]

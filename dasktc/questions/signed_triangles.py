@@ -23,7 +23,7 @@ from dasktc.questions.survey import TaskArrays, edge_columns, over_tasks
 __all__ = ["KINDS", "signed_triangles"]
 
 Array = Any
-KINDS = tuple("+" * (3 - negative) + "-" * negative for negative in range(4))
+KINDS = tuple("+" * (3 - minuses) + "-" * minuses for minuses in range(4))
 """Kinds by the number of negative edges."""
 
 

@@ -70,30 +70,30 @@ def _census(codes: list[int], pairs: Counter[str], single_arcs: int, mutual: int
         for first_edge, second_edge in ((uv, uw), (_turned(uv), vw), (_turned(uw), _turned(vw))):
             census[OPEN["".join(sorted("_oim"[way] for way in (first_edge, second_edge)))]] -= count
     # the name of a type has its numbers of mutual, one-way and missing edges
-    in_triads = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
-    census["012"] = single_arcs * (vertices - 2) - sum(singles for singles, _ in in_triads.values())
-    census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in in_triads.values())
+    triad_pairs = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
+    census["012"] = single_arcs * (vertices - 2) - sum(singles for singles, _ in triad_pairs.values())
+    census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in triad_pairs.values())
     census["003"] = vertices * (vertices - 1) * (vertices - 2) // 6 - sum(census.values())
     return {name: census[name] for name in TYPES}
 
 
-def _turned(way: int) -> int:
+def _turned(directions: int) -> int:
     """Return the directions of an edge as seen from its other end."""
-    return way >> 1 | (way << 1 & BOTH)
+    return directions >> 1 | (directions << 1 & BOTH)
 
 
 def _closed(uv: int, uw: int, vw: int) -> str:
     """Return the type of a triangle."""
-    way = {(0, 1): uv, (0, 2): uw, (1, 2): vw}
-    arcs = {pair for pair, direction in way.items() if direction & ALONG} | {
-        pair[::-1] for pair, direction in way.items() if direction & AGAINST
+    directions = {(0, 1): uv, (0, 2): uw, (1, 2): vw}
+    arcs = {pair for pair, direction in directions.items() if direction & ALONG} | {
+        pair[::-1] for pair, direction in directions.items() if direction & AGAINST
     }
-    mutual = sum(direction == BOTH for direction in way.values())
+    mutual = sum(direction == BOTH for direction in directions.values())
     if mutual > 1:
         return "300" if mutual == 3 else "210"
     if mutual == 0:
         cycles = any({(a, b), (b, c), (c, a)} <= arcs for a, b, c in permutations(range(3)))
         return "030C" if cycles else "030T"
-    (third,) = {0, 1, 2} - set(next(pair for pair, direction in way.items() if direction == BOTH))
+    (third,) = {0, 1, 2} - set(next(pair for pair, direction in directions.items() if direction == BOTH))
     outward = sum(source == third for source, _ in arcs)
     return ("120U", "120C", "120D")[outward]

@@ -81,13 +81,13 @@ def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Array]:
         columns[labels] if isinstance(labels, str) and labels in columns else vertex_column(graph, labels, "labels")
     )
     (values,) = graph.executor.gather([column.values])
-    distinct, places = np.unique(values, return_inverse=True)
-    if len(distinct) > MOST:
+    distinct_labels, places = np.unique(values, return_inverse=True)
+    if len(distinct_labels) > MOST:
         raise InputError(
-            f"labels has {len(distinct):,} different ones, and triangles are counted by {MOST} at most: merge some, or "
-            "count those that matter in a survey"
+            f"labels has {len(distinct_labels):,} different ones, and triangles are counted by {MOST} at most: merge "
+            "some, or count those that matter in a survey"
         )
-    names = distinct.tolist()
+    names = distinct_labels.tolist()
     if column.categories is not None:
         names = [column.categories[code] for code in names]
     return names, places.astype(np.uint8)

@@ -609,8 +609,8 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
         numbered=executor.submit("update", attrgetter("names"), edit),
         source=replace(prepared.source, name=f"{prepared.source.name}, updated", triangles=None, size=None),
     )
-    revised = plan_again(executor, revision, graph.options)
-    return replace(revision, plan=replace(revised, vertices=size.vertices, choice=plan.choice))
+    new_plan = plan_again(executor, revision, graph.options)
+    return replace(revision, plan=replace(new_plan, vertices=size.vertices, choice=plan.choice))
 
 
 def _rebuild(

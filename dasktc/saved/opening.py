@@ -349,8 +349,8 @@ def _with_kernel(
     processors = 1
     if options.chosen_backend in ON_DEVICE and options.kernel == "auto":
         (processors,) = executor.gather([executor.submit("open", methodcaller("processors"), executor.backend)])
-    chosen, reason = choose(replace(options, backend=backend), Facts(**manifest.facts, processors=processors))
-    return replace(chosen, backend=options.backend), reason
+    result, reason = choose(replace(options, backend=backend), Facts(**manifest.facts, processors=processors))
+    return replace(result, backend=options.backend), reason
 
 
 # vectors and ids, on the workers

@@ -235,7 +235,7 @@ def group_pages() -> dict[str, Draw]:
         return {}
     from distributed.dashboard.components.scheduler import BOKEH_THEME
 
-    def draw(source: str, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
+    def draw(source: str, scheduler: Any, variables: dict[str, Any], document: Any) -> None:
         graph = graph_class(scheduler, sizing_mode="stretch_both")
         graph.update()
         document.add_periodic_callback(graph.update, 200)
@@ -244,7 +244,7 @@ def group_pages() -> dict[str, Draw]:
         document.add_root(graph.root)
         if source:
             document.template = template(source)
-            document.template_variables.update(extra)
+            document.template_variables.update(variables)
 
     return dict(zip(GROUPS, (partial(draw, '{% extends "simple.html" %}'), partial(draw, "")), strict=True))
 
@@ -254,8 +254,8 @@ def places_of_groups(needs: Mapping[str, set[str]]) -> dict[str, tuple[int, int]
     places = dict[str, tuple[int, int]]()
     names = list(needs)
     while names:
-        ready = [name for name in names if needs[name] <= places.keys()] or [_of_a_circle(needs, places)]
-        for name in ready:
+        placeable_names = [name for name in names if needs[name] <= places.keys()] or [_of_a_circle(needs, places)]
+        for name in placeable_names:
             positions = [places[dependency] for dependency in needs[name] if dependency in places]
             x = 1 + max((x for x, _ in positions), default=-1)
             y = max((y for _, y in positions), default=0)

@@ -491,12 +491,12 @@ def _faults(run: RunState) -> str:
     return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{rows}</table>"
 
 
-def _draw(monitor: Runs, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
+def _draw(monitor: Runs, scheduler: Any, variables: dict[str, Any], document: Any) -> None:
     page = RunPage(scheduler, monitor)
     page.update()
     document.title = "dasktc"
     document.template = template(PAGE)
-    document.template_variables.update(extra)
+    document.template_variables.update(variables)
     document.add_root(page.root)
     document.js_on_event("document_ready", page.theme())
     document.add_periodic_callback(page.update, REFRESH)

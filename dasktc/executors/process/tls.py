@@ -142,9 +142,9 @@ def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -
         )
     from distributed.comm import get_address_host_port
 
-    with _connected(get_address_host_port(address), seconds) as plain:
+    with _connected(get_address_host_port(address), seconds) as connection:
         try:
-            with context.wrap_socket(plain) as stream:
+            with context.wrap_socket(connection) as stream:
                 stream.recv(1)
         except ssl.SSLError as error:
             raise ClusterError(f"TLS with {address} failed ({_why(error)}): {_likely(error)}") from error

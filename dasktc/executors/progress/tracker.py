@@ -257,10 +257,10 @@ class Tracker:
             For tasks under way that report their own steps: finished steps and all steps of each.
         """
         counts: dict[str, tuple[int, int]] = {}
-        for name, (done, total) in groups.items():
+        for name, (finished_steps, total) in groups.items():
             stage_name = PARTS_OF.get(name, name)
             sums = counts.get(stage_name, (0, 0))
-            counts[stage_name] = sums[0] + done, sums[1] + total
+            counts[stage_name] = sums[0] + finished_steps, sums[1] + total
         steps = {PARTS_OF.get(name, name): pairs for name, pairs in steps_within.items()}
         if self._current is None or self._current.name not in PREPARING:
             return
@@ -269,7 +269,7 @@ class Tracker:
             if stage.name in counts:
                 self._grouped.add(stage.name)
                 (stage.done, stage.total), task_steps = counts[stage.name], steps.get(stage.name, ())
-                parts = sum(done / total for done, total in task_steps)
+                parts = sum(finished_steps / total for finished_steps, total in task_steps)
                 stage.share = min(1.0, (stage.done + parts) / max(1, stage.total))
         for stage in self._open():
             names = self._grouped.union(MAY_HAVE_NO_TASK)
@@ -417,9 +417,9 @@ class Tracker:
 
     def _stage(self, name: str, total: int) -> Stage:
         """The stage of this name; it begins now if it is not under way."""
-        current = self._stages.get(name)
-        if current is not None and current.ended is None:
-            return current
+        state = self._stages.get(name)
+        if state is not None and state.ended is None:
+            return state
         stage = Stage(name, self._clock(), total=total)
         stage.bytes = self.source_bytes if name == "read" else 0
         return self._begin(name, stage)

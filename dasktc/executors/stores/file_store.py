@@ -175,16 +175,16 @@ class FileStore(ResultWriter, LocalStore):
     ) -> Generator[Callable[[], Any]]:
         """Yield a function that makes each call; the blocks of the next call are read while it runs."""
         trim()
-        running: dict[int, list[Stored]] = {}
+        places_of_tasks: dict[int, list[Stored]] = {}
         with self.prefetcher(self._prefetch_capacity(calls, at_a_time)) as blocks:
             for number, (call, successor) in enumerate(zip_longest(calls, calls[1:])):
                 places = _files_of(call)
-                values = blocks.use(places, chain.from_iterable(list(running.values())))
+                values = blocks.use(places, chain.from_iterable(list(places_of_tasks.values())))
                 blocks.prepare(_files_of(successor or ()))
                 args = [values[file] if (file := _file_of(arg)) else resolve(arg) for arg in call]
                 values.clear()
-                running[number] = places
-                yield partial(_task, function, args, partial(running.pop, number), at_a_time > 1)
+                places_of_tasks[number] = places
+                yield partial(_task, function, args, partial(places_of_tasks.pop, number), at_a_time > 1)
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Remove the work directory."""

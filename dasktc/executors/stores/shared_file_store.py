@@ -149,15 +149,15 @@ def _prefetcher(run: str, capacity: int) -> Iterator[Prefetcher]:
     """
     state, thread = worker_state(), threading.get_ident()
     with state.lock:
-        owner, former = state.prefetchers.get(thread, ("", None))
-        is_current = owner == run and former.capacity == capacity
-        blocks: Prefetcher = former if is_current else Prefetcher(capacity)
+        owner, predecessor = state.prefetchers.get(thread, ("", None))
+        is_current = owner == run and predecessor.capacity == capacity
+        blocks: Prefetcher = predecessor if is_current else Prefetcher(capacity)
         state.prefetchers[thread] = run, blocks
         state.counting.add(thread)
     try:
         if not is_current:
-            if former is not None:
-                former.__exit__()
+            if predecessor is not None:
+                predecessor.__exit__()
             trim()
         yield blocks
     finally:

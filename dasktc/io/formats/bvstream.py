@@ -158,7 +158,7 @@ def _decode(stream: Array, cursor: Array, layout: Array, node: int, window: int,
             return i
         target = lists[begin : begin + degree]
         offsets[i + 1] = begin + degree
-        current = node + i - window
+        list_node = node + i - window
         copies = runs = 0
         if degree and layout[WINDOW]:
             reference = _number(stream, cursor, layout, REFERENCES)
@@ -168,9 +168,9 @@ def _decode(stream: Array, cursor: Array, layout: Array, node: int, window: int,
                 source = lists[offsets[i - reference] : offsets[i - reference + 1]]
                 copies = _copy(stream, cursor, layout, source, target)
         if copies < degree and layout[MIN_INTERVAL]:
-            runs = _intervals(stream, cursor, layout, current, target[copies:])
+            runs = _intervals(stream, cursor, layout, list_node, target[copies:])
         if copies + runs < degree:
-            _residuals(stream, cursor, layout, current, target[copies + runs :])
+            _residuals(stream, cursor, layout, list_node, target[copies + runs :])
         if 0 < copies + runs and not (copies == degree or runs == degree):
             target.sort()  # three ascending runs; a later list copies from their order
     return len(offsets) - 1

@@ -260,9 +260,9 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     )
     types = {kinds[name] for name in names}
     if None in types or (len(types) > 1 and options.ids is None):
-        chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
+        column_text = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
         raise InputError(
-            f"the columns of {url} are {chosen}: ids are integers or text, both the same; name other columns "
+            f"the columns of {url} are {column_text}: ids are integers or text, both the same; name other columns "
             f"with {advice('columns')}, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if types == {"int"} else "text")

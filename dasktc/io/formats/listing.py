@@ -141,8 +141,8 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
             raise InputError(f"no file matches {source}; check the pattern{_here(source)}")
         folders = {match for match in matches if fs.is_folder(match)}
         names = (matches - folders).union(*(_below(fs, folder, explicit_names) for folder in folders))
-    plain = {name.removesuffix(".gz") for name in names}
-    graphs = {name.removesuffix(".graph") for name in plain if name.endswith(".graph")}
+    stems = {name.removesuffix(".gz") for name in names}
+    graphs = {name.removesuffix(".graph") for name in stems if name.endswith(".graph")}
     names = {name for name in names if not _is_side_file(name, graphs, explicit_names)}
     *_, pattern = _parts(source)
     # The pattern ends as such names do.

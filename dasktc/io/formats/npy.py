@@ -221,10 +221,10 @@ def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple
             raise InputError(_no_pairs(url, repr(names[0]), array.shape, array.dtype))
         pair = [(names[0], array[:, 0]), (names[0], array[:, 1])]
     else:
-        chosen = [names[place] for place in choose(url, names, pair_names, [None] * len(names))]
-        for name in chosen:
+        array_names = [names[place] for place in choose(url, names, pair_names, [None] * len(names))]
+        for name in array_names:
             _check_member(url, archive, name)
-        pair = [(name, archive[name]) for name in chosen]
+        pair = [(name, archive[name]) for name in array_names]
     (first, src), (second, dst) = pair
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(

@@ -119,8 +119,8 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
 
     place = dialect.weight
     assert place is not None
-    plain = dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]
-    if dialect.ids == "int" and plain and not dialect.surveyed:
+    is_plain = dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]
+    if dialect.ids == "int" and is_plain and not dialect.surveyed:
         types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
         columns = even_columns(block, dialect.separator, types)
         if columns and np.isfinite(columns[-1]).all():

@@ -258,8 +258,8 @@ def _refuse_names(url: str, reading: _Reading, options: ReadOptions) -> None:
         return
     names, line = reading.names, reading.rows[0].line
     table = [[*filter(None, fields)] for fields in reading.fields[1:]]
-    distinct = len({fields[0] for fields in table if fields}) == len(table)
-    if distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
+    is_distinct = len({fields[0] for fields in table if fields}) == len(table)
+    if is_distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
         raise InputError(
             f"line {line} of {url} names the columns {', '.join(map(repr, names[:8]))}, and rows have one "
             "more: the first perhaps names the row, as R writes it; use "

@@ -206,9 +206,9 @@ class WorkersAnswers(Answers):
         executor, store = self.executor, self.executor.store
         if store.load_there is None:
             return handles
-        in_memory = copy(executor)
-        in_memory.store = MemoryStore()
-        futures = in_memory.map("values", store.load_there, list(handles))
+        memory_executor = copy(executor)
+        memory_executor.store = MemoryStore()
+        futures = memory_executor.map("values", store.load_there, list(handles))
         for future in futures:
             weakref.finalize(future, unchanged, store).atexit = False
         return futures

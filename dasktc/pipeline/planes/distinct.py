@@ -40,7 +40,7 @@ def numbered(
 
     Returns
     -------
-    distinct : Sharded
+    distinct_values : Sharded
         The distinct values in ascending order; a value's position is its number.
     numbers : list of lists of handles of arrays of int32
         For each list the numbers of its values, one array a shard.
@@ -51,12 +51,12 @@ def numbered(
     parts = [tree(executor, stage, ops.unite, list(shard_lists), arity) for shard_lists in ranges]
     sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))
-    distinct = Sharded(tuple(accumulate(sizes, initial=0)), parts)
+    distinct_values = Sharded(tuple(accumulate(sizes, initial=0)), parts)
     numbers = [
         executor.map(stage, number_values, shard_lists, part, first, ops)
-        for shard_lists, part, first in zip(ranges, parts, distinct.starts, strict=False)
+        for shard_lists, part, first in zip(ranges, parts, distinct_values.starts, strict=False)
     ]
-    return distinct, [list(answers) for answers in zip(*numbers, strict=True)]
+    return distinct_values, [list(answers) for answers in zip(*numbers, strict=True)]
 
 
 def _starts(

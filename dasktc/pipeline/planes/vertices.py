@@ -109,8 +109,8 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, budget: Vert
     """
     distinct_ids, edges = executor.transpose(STAGE, ids_and_places, 2)
     operations = texts(executor.backend) if ids == "text" else integers(executor.backend)
-    distinct, numbers = numbered(executor, STAGE, distinct_ids, budget.shards, operations)
-    check_size(distinct.size)
-    if budget.shards(distinct.size) > 1:
-        return Numbering(SplitIds(distinct, Handles(edges), Handles(numbers)), distinct.size, budget)
-    return _counted(executor, executor.submit(STAGE, map_of, list(distinct.parts), ids, executor.backend), budget)
+    shards, numbers = numbered(executor, STAGE, distinct_ids, budget.shards, operations)
+    check_size(shards.size)
+    if budget.shards(shards.size) > 1:
+        return Numbering(SplitIds(shards, Handles(edges), Handles(numbers)), shards.size, budget)
+    return _counted(executor, executor.submit(STAGE, map_of, list(shards.parts), ids, executor.backend), budget)

@@ -114,11 +114,11 @@ class WorkersPlane(Plane):
         step = partial(sample_step, ranges=self.threads, parts=len(groups))
         runs = runs_of(len(parts))
         calls = [(group, [next(upstream) for _ in group], step, self.backend, runs) for group in groups]
-        chosen = any(part.upstream is not None for part in parts)  # by Dask, which holds them
-        homes = () if chosen else self.homes(len(groups))
+        has_holders = any(part.upstream is not None for part in parts)  # by Dask, which holds them
+        homes = () if has_holders else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
-        locations = executor.faults.ask(executor.client.who_has, handles) if chosen else {}
-        holders = [next(iter(locations.get(handle.key, ())), None) for handle in handles] if chosen else []
+        locations = executor.faults.ask(executor.client.who_has, handles) if has_holders else {}
+        holders = [next(iter(locations.get(handle.key, ())), None) for handle in handles] if has_holders else []
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
         return PlacedFrames(
             **{attribute.name: getattr(frames, attribute.name) for attribute in fields(frames)}, holders=holders

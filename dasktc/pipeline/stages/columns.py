@@ -228,9 +228,9 @@ def candidates(
         number = row + column_offset + axis.dealt(targets, np)[0]
         order = number.argsort(kind="stable")
         cuts = np.cumsum(np.bincount(number, minlength=width))[:-1]
-        for share, chosen in zip(shares, np.split(order, cuts), strict=True):
-            if len(chosen):
-                share.append((keys[chosen], array[chosen]))
+        for share, selection in zip(shares, np.split(order, cuts), strict=True):
+            if len(selection):
+                share.append((keys[selection], array[selection]))
         column_offset += axis.parts
     return [_joined(share, array.dtype) for share in shares]
 

@@ -189,8 +189,8 @@ class ValueOps(NamedTuple):
 def sample_values(values: Any, share: float, ops: ValueOps) -> Any:
     """The values whose hashes are below the given share of the hash range, on the host."""
     if share < 1:
-        chosen = ops.hash(values) < np.uint64(share * 2**63)
-        values = values[chosen] if hasattr(values, "dtype") else values.take(np.flatnonzero(chosen))
+        mask = ops.hash(values) < np.uint64(share * 2**63)
+        values = values[mask] if hasattr(values, "dtype") else values.take(np.flatnonzero(mask))
     return on_host(values)
 
 
